@@ -1,0 +1,194 @@
+//! How a command can end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::protocol::{ExtensionReport, Moment, Progress, ReportedError};
+
+/// How a command ended. Set once.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The extension reported a result.
+    Complete {
+        /// The result, byte for byte.
+        result: Arc<RawValue>,
+        /// The origin of the page that it came from.
+        origin: Option<Arc<str>>,
+    },
+    /// The extension reported that it failed.
+    Error {
+        /// How.
+        error: Arc<ReportedError>,
+    },
+    /// It ran past its time, by the extension's clock or by ours.
+    Timeout {
+        /// How.
+        error: Arc<ReportedError>,
+    },
+    /// No answer came in time.
+    Expired {
+        /// Why.
+        reason: Expiry,
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
+    /// It was cancelled.
+    Cancelled {
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
+}
+
+/// Results are the same if they are the same byte for byte: so a replayed report is
+/// told from another one.
+impl PartialEq for Outcome {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Complete { result: a, origin: b }, Self::Complete { result: c, origin: d }) => {
+                a.get() == c.get() && b == d
+            }
+            (Self::Error { error: a }, Self::Error { error: b })
+            | (Self::Timeout { error: a }, Self::Timeout { error: b }) => a == b,
+            (
+                Self::Expired { reason: a, may_have_run: b },
+                Self::Expired { reason: c, may_have_run: d },
+            ) => a == c && b == d,
+            (Self::Cancelled { may_have_run: a }, Self::Cancelled { may_have_run: b }) => a == b,
+            (
+                Self::Complete { .. }
+                | Self::Error { .. }
+                | Self::Timeout { .. }
+                | Self::Expired { .. }
+                | Self::Cancelled { .. },
+                _,
+            ) => false,
+        }
+    }
+}
+
+/// What an extension says of a command that goes on.
+pub(super) struct StillRunning {
+    message: Option<String>,
+    progress: Option<f64>,
+}
+
+impl StillRunning {
+    pub(super) fn at(self, at: Moment) -> Progress {
+        let progress = self.progress.map(|part| part.clamp(0.0, 1.0));
+        Progress { at, message: self.message.map(Into::into), progress }
+    }
+}
+
+impl Outcome {
+    /// The word that programs know the terminal timeout by.
+    pub const EXECUTION_TIMEOUT: &'static str = "execution_timeout";
+
+    /// What a report makes of a running command: its end, or that it goes on.
+    pub(super) fn reported(report: ExtensionReport) -> Result<Self, StillRunning> {
+        Ok(match report {
+            ExtensionReport::Pending { message, progress } => {
+                return Err(StillRunning { message, progress });
+            }
+            ExtensionReport::Complete { result, origin } => {
+                Self::Complete { result, origin: origin.map(Into::into) }
+            }
+            ExtensionReport::Error { error } => Self::Error { error: error.into() },
+            ExtensionReport::Timeout { error } => Self::Timeout { error: error.into() },
+            ExtensionReport::Cancelled { may_have_run } => Self::Cancelled { may_have_run },
+        })
+    }
+
+    /// Row 13: neither a result nor the extension's own timeout came.
+    pub(super) fn overran(timeout: Duration) -> Self {
+        let message = format!("execution exceeded {} s", timeout.as_secs_f64());
+        let code = Self::EXECUTION_TIMEOUT.to_owned();
+        Self::Timeout { error: ReportedError { code, message, stack: None }.into() }
+    }
+}
+
+/// Why no answer came in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// No browser was connected while the command waited (row 4).
+    NoExtension,
+    /// Its browser was connected, but its turn did not come (row 4).
+    NotDelivered,
+    /// It was lost on the way in every attempt (row 7a).
+    DeliveryFailed,
+    /// The extension had it and said nothing (row 8).
+    ExtensionNoResponse,
+    /// The extension went away in mid-command (row 12).
+    ExtensionDisconnected,
+    /// Its whole time, from creation, was over while it ran (row 14).
+    CommandExpired,
+    /// It had ended, but its result was no longer kept (row 20).
+    ResultExpired,
+}
+
+impl Expiry {
+    /// A word for programs.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::NoExtension => "no_extension",
+            Self::NotDelivered => "not_delivered",
+            Self::DeliveryFailed => "delivery_failed",
+            Self::ExtensionNoResponse => "extension_no_response",
+            Self::ExtensionDisconnected => "extension_disconnected",
+            Self::CommandExpired => "command_expired",
+            Self::ResultExpired => "result_expired",
+        }
+    }
+
+    /// What happened, in a sentence.
+    #[must_use]
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::NoExtension => "No browser with the Tabwire extension was connected",
+            Self::NotDelivered => "The tab was busy until the command's time was over",
+            Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
+            Self::ExtensionNoResponse => {
+                "Extension did not respond within 3s of receiving command"
+            }
+            Self::ExtensionDisconnected => "The extension went away while the command ran",
+            Self::CommandExpired => "The command's whole time was over while it ran",
+            Self::ResultExpired => "The result is no longer kept: results are kept for 60s",
+        }
+    }
+
+    /// What to do next, in a sentence.
+    #[must_use]
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::NoExtension => {
+                "Open the browser and check that the Tabwire extension is enabled \
+                 (`tabwire extension unpack` says how to load it); then call again."
+            }
+            Self::NotDelivered => {
+                "Look at observe({what:\"pending_commands\"}), cancel what blocks the tab, or use \
+                 another tab; then call again."
+            }
+            Self::DeliveryFailed => {
+                "It never ran, so it is safe to call again. If it happens again, reload the \
+                 extension."
+            }
+            Self::ExtensionNoResponse => {
+                "Check with observe({what:\"browsers\"}) that the browser answers, reload the \
+                 extension if it does not, then call again."
+            }
+            Self::ExtensionDisconnected => {
+                "It may have run in part: look at the page (page_info, screenshot) before you \
+                 call again."
+            }
+            Self::CommandExpired => {
+                "It may have run in part: look at the page before you call again, with a larger \
+                 timeout_ms if it needs more time."
+            }
+            Self::ResultExpired => {
+                "Fetch results within 60s, or pass wait_ms to get them in the same call."
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! How a command is shown: one exhaustive match from its state.
+
+use std::time::Duration;
+
+use super::{Command, Outcome, State};
+use crate::protocol::{
+    Action, CommandReport, FailedCommand, FinishedCommand, Moment, PendingCommand, Status,
+    TraceEntry, TracePhase,
+};
+
+impl Command {
+    /// The command as its owner sees it; `with_trace` adds the time of every phase.
+    #[must_use]
+    pub fn report(&self, with_trace: bool) -> CommandReport {
+        CommandReport {
+            status: self.status(),
+            correlation_id: self.facts.id.clone(),
+            command: self.facts.action.name(),
+            trace: with_trace.then(|| self.trace()),
+        }
+    }
+
+    fn status(&self) -> Status {
+        match &self.state {
+            State::Queued { .. } => self.pending(None, self.why_queued()),
+            State::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
+            State::Started { progress, .. } => {
+                self.pending(progress.clone(), "Command still executing in browser".to_owned())
+            }
+            State::Ended { at, outcome, .. } => self.ended(*at, outcome),
+        }
+    }
+
+    fn pending(&self, progress: Option<crate::protocol::Progress>, message: String) -> Status {
+        Status::Pending {
+            created_at: self.facts.created,
+            delivered_at: self.reached(TracePhase::Delivered),
+            started_at: self.reached(TracePhase::Started),
+            progress,
+            message,
+        }
+    }
+
+    fn why_queued(&self) -> String {
+        match self.state {
+            State::Queued { reachable: false, .. } => format!(
+                "Waits for a browser with the Tabwire extension, until {}. Open the browser and \
+                 check that the extension is enabled.",
+                self.total_by()
+            ),
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Ended { .. } => "Waits for its turn in the tab".to_owned(),
+        }
+    }
+
+    fn ended(&self, at: Moment, outcome: &Outcome) -> Status {
+        match outcome {
+            Outcome::Complete { result, origin } => Status::Complete {
+                result: result.clone(),
+                origin: origin.clone(),
+                untrusted: true,
+                created_at: self.facts.created,
+                completed_at: at,
+                duration_ms: millis(at.since(self.facts.created)),
+            },
+            Outcome::Error { error } => Status::Error {
+                error: error.message.as_str().into(),
+                reason: error.code.as_str().into(),
+                stack: error.stack.as_deref().map(Into::into),
+                failed_at: at,
+            },
+            Outcome::Timeout { error } => Status::Timeout {
+                error: error.message.as_str().into(),
+                failed_at: at,
+                may_have_run: true,
+            },
+            Outcome::Expired { reason, may_have_run } => Status::Expired {
+                error: reason.message(),
+                expired_at: at,
+                reason: reason.code(),
+                hint: reason.hint(),
+                may_have_run: *may_have_run,
+            },
+            Outcome::Cancelled { may_have_run } => {
+                Status::Cancelled { cancelled_at: at, may_have_run: *may_have_run }
+            }
+        }
+    }
+
+    /// When it reached a phase for the last time.
+    fn reached(&self, phase: TracePhase) -> Option<Moment> {
+        self.trace.iter().rev().find(|mark| mark.phase == phase).map(|mark| mark.at)
+    }
+
+    fn trace(&self) -> Vec<TraceEntry> {
+        let entry = |mark: &super::Mark| TraceEntry {
+            phase: mark.phase,
+            at: mark.at,
+            after_ms: mark.at.since(self.facts.created),
+            attempt: mark.attempt,
+        };
+        self.trace.iter().map(entry).collect()
+    }
+
+    /// The command as lists of pending ones show it, if it is not over.
+    #[must_use]
+    pub fn as_pending(&self) -> Option<PendingCommand> {
+        (!self.phase().is_terminal()).then(|| PendingCommand {
+            correlation_id: self.facts.id.clone(),
+            created_at: self.facts.created,
+            command: self.facts.action.name(),
+        })
+    }
+
+    /// The command as lists of completed ones show it, if it has a result.
+    #[must_use]
+    pub fn as_finished(&self) -> Option<FinishedCommand> {
+        match &self.state {
+            State::Ended { at, outcome: Outcome::Complete { .. }, .. } => Some(FinishedCommand {
+                correlation_id: self.facts.id.clone(),
+                completed_at: *at,
+                duration_ms: millis(at.since(self.facts.created)),
+            }),
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Ended { .. } => None,
+        }
+    }
+
+    /// The command as lists of failures show it, if it failed (row 21). A cancelled
+    /// one did not: its owner wanted that.
+    #[must_use]
+    pub fn as_failed(&self) -> Option<FailedCommand> {
+        let State::Ended { at, outcome, .. } = &self.state else { return None };
+        let (error, hint) = match outcome {
+            Outcome::Complete { .. } | Outcome::Cancelled { .. } => return None,
+            Outcome::Error { error } => (error.code.as_str(), error.message.as_str()),
+            Outcome::Timeout { error } => (Outcome::EXECUTION_TIMEOUT, error.message.as_str()),
+            Outcome::Expired { reason, .. } => (reason.code(), reason.message()),
+        };
+        let correlation_id = self.facts.id.clone();
+        Some(FailedCommand { correlation_id, error: error.into(), at: *at, hint: hint.into() })
+    }
+
+    /// How long it took from `go` to its result, if it has one: what estimates are
+    /// made of.
+    #[must_use]
+    pub fn running_time(&self) -> Option<Duration> {
+        let done = match &self.state {
+            State::Ended { at, outcome: Outcome::Complete { .. }, .. } => *at,
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Ended { .. } => return None,
+        };
+        let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;
+        Some(done.since(began))
+    }
+
+    /// What it does.
+    #[must_use]
+    pub const fn action(&self) -> &Action {
+        &self.facts.action
+    }
+}
+
+fn millis(length: Duration) -> f64 {
+    length.as_secs_f64() * 1_000.0
+}

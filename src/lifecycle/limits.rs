@@ -1,0 +1,140 @@
+//! Every duration and capacity of the lifecycle, each with its reason.
+
+use std::time::Duration;
+
+/// How long an extension may take to claim a command once it has it (for a safe
+/// command: to report). From each delivery.
+pub const RESPOND: Duration = Duration::from_secs(3);
+
+/// How long a command may run in the page unless the call asks for more. From `go`.
+pub const EXECUTE: Duration = Duration::from_secs(10);
+
+/// The most that a call may ask for.
+pub const EXECUTE_MAX: Duration = Duration::from_secs(300);
+
+/// How much longer than the extension's own clock the daemon waits for its report:
+/// the report of a timeout should win against the timeout.
+pub const REPORT_GRACE: Duration = Duration::from_secs(2);
+
+/// What a command has on top of its running time, from creation: for the queue, for
+/// a browser that has yet to connect, for redelivery.
+pub const QUEUE_ALLOWANCE: Duration = Duration::from_secs(20);
+
+/// How long a browser may be away in mid-command before the command is given up: a
+/// dropped socket is back within a second, a killed worker is not.
+pub const AWAY: Duration = Duration::from_secs(3);
+
+/// How long a tab stays taken after a command that the page may still be at.
+pub const LANE_HOLD: Duration = Duration::from_secs(2);
+
+/// How often a command that provably never began is delivered before it is given up.
+pub const ATTEMPTS: u32 = 3;
+
+/// How long a result is kept. From the command's end.
+pub const RETAIN: Duration = Duration::from_secs(60);
+
+/// The longest that one call may block; MCP clients commonly give up after 60 s.
+pub const WAIT_MAX: Duration = Duration::from_secs(55);
+
+/// How long a browser that went away is remembered, so that commands for it wait
+/// rather than fail.
+pub const BROWSER_REMEMBERED: Duration = Duration::from_secs(600);
+
+/// How long a client with nothing of its own left is remembered.
+pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
+
+/// The capacities that a person can set. See [`Limits::set`] for their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Commands of one client that wait for their tab; one more is refused.
+    pub queued: usize,
+    /// Tabs in which one client's commands run side by side.
+    pub lanes: usize,
+    /// Ended commands kept for one client; the oldest read one leaves first.
+    pub retained: usize,
+    /// Failures listed for one client; the oldest leaves first.
+    pub failures: usize,
+    /// Ids remembered for one client after their result is gone.
+    pub tombstones: usize,
+    /// Calls of one client that block at the same time; one more is refused.
+    pub waiters: usize,
+    /// Tool calls of one client in a minute; 0 for no limit.
+    pub calls_per_minute: usize,
+    /// Frames that wait for one extension to read them; one more closes its link.
+    pub outbound: usize,
+    /// Clients known at the same time; the one idle the longest leaves first.
+    pub clients: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            queued: 5,
+            lanes: 5,
+            retained: 100,
+            failures: 100,
+            tombstones: 1_000,
+            waiters: 64,
+            calls_per_minute: 1_000,
+            outbound: 64,
+            clients: 1_000,
+        }
+    }
+}
+
+impl Limits {
+    /// The names that [`set`](Self::set) takes, in the order of the fields.
+    pub const NAMES: [&'static str; 9] = [
+        "queued",
+        "lanes",
+        "retained",
+        "failures",
+        "tombstones",
+        "waiters",
+        "calls_per_minute",
+        "outbound",
+        "clients",
+    ];
+
+    /// Sets one capacity by its name. Returns false, and changes nothing, if there
+    /// is none of that name or the value is too small to work with.
+    #[must_use]
+    pub fn set(&mut self, name: &str, value: usize) -> bool {
+        let (slot, least) = match name {
+            "queued" => (&mut self.queued, 1),
+            "lanes" => (&mut self.lanes, 1),
+            "retained" => (&mut self.retained, 1),
+            "failures" => (&mut self.failures, 1),
+            "tombstones" => (&mut self.tombstones, 1),
+            "waiters" => (&mut self.waiters, 1),
+            "calls_per_minute" => (&mut self.calls_per_minute, 0),
+            // Room for one command and for the answers to what the extension sends.
+            "outbound" => (&mut self.outbound, 8),
+            "clients" => (&mut self.clients, 1),
+            _ => return false,
+        };
+        if value < least {
+            return false;
+        }
+        *slot = value;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_limit_can_be_set_and_nothing_else() {
+        for name in Limits::NAMES {
+            let mut limits = Limits::default();
+            assert!(limits.set(name, 77), "{name}");
+            assert_ne!(limits, Limits::default(), "{name}");
+        }
+        let mut limits = Limits::default();
+        assert!(!limits.set("queue", 1));
+        assert!(!limits.set("queued", 0));
+        assert_eq!(limits, Limits::default());
+    }
+}

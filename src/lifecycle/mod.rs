@@ -1,0 +1,22 @@
+//! The command lifecycle, pure: `now` is an argument, there is no IO, and nothing
+//! in it can fail. What is left for the shell ([`crate::hub`]) is to hold the
+//! commands, to wake whoever waits, to carry frames and to sleep until the next
+//! deadline.
+//!
+//! The page below is `docs/lifecycle.md`; tests hold its tables against the code.
+#![doc = ""]
+#![doc = include_str!("../../docs/lifecycle.md")]
+
+mod command;
+pub mod limits;
+mod queue;
+mod rate;
+mod retention;
+
+pub use command::{
+    Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, State, Step,
+};
+pub use limits::Limits;
+pub use queue::{Lane, Queue};
+pub use rate::Rate;
+pub use retention::{Gone, Retention};

@@ -1,0 +1,419 @@
+//! Lanes, caps and fairness.
+//!
+//! Each tab is a lane, and so is each browser as a whole. A lane runs one command at
+//! a time; in it, each client's commands run first in, first out, and clients take
+//! turns. A client runs in a bounded number of lanes side by side. Commands for which
+//! there is no browser yet wait outside the lanes.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::{Limits, Phase};
+use crate::protocol::{BrowserId, ClientId, CorrelationId, TabId};
+
+/// Where a command runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    /// The browser.
+    pub browser: BrowserId,
+    /// The tab; none for what concerns the browser as a whole.
+    pub tab: Option<TabId>,
+}
+
+/// The commands that wait and those that hold a lane. It knows ids only: the
+/// commands themselves are elsewhere and are followed by [`Queue::follow`].
+#[derive(Debug, Default)]
+pub struct Queue {
+    lanes: HashMap<BrowserId, BTreeMap<Option<TabId>, Track>>,
+    unplaced: Line,
+    places: HashMap<CorrelationId, Place>,
+    loads: HashMap<ClientId, Load>,
+}
+
+/// One lane: who is in it and who waits.
+#[derive(Debug, Default)]
+struct Track {
+    occupant: Option<CorrelationId>,
+    waiting: Line,
+}
+
+/// Commands in the order of their turns.
+#[derive(Debug, Default)]
+struct Line {
+    turns: VecDeque<ClientId>,
+    of: HashMap<ClientId, VecDeque<CorrelationId>>,
+}
+
+#[derive(Debug)]
+struct Place {
+    client: ClientId,
+    spot: Spot,
+}
+
+#[derive(Debug)]
+enum Spot {
+    Unplaced,
+    Waiting(Lane),
+    Occupying(Lane),
+}
+
+/// What one client has in the queue and in the lanes.
+#[derive(Debug, Default)]
+struct Load {
+    queued: usize,
+    lanes: usize,
+}
+
+impl Queue {
+    /// How many commands of this client are queued.
+    #[must_use]
+    pub fn queued(&self, client: &ClientId) -> usize {
+        self.loads.get(client).map_or(0, |load| load.queued)
+    }
+
+    /// Whether one more command of this client would be too many (row 2).
+    #[must_use]
+    pub fn is_full_for(&self, client: &ClientId, limits: &Limits) -> bool {
+        self.queued(client) >= limits.queued
+    }
+
+    /// Puts a command at the back of its lane, or outside the lanes while there is no
+    /// browser for it (row 1). Caps are the caller's to ask for first.
+    pub fn join(&mut self, client: ClientId, id: CorrelationId, lane: Option<Lane>) {
+        self.loads.entry(client.clone()).or_default().queued += 1;
+        let spot = match lane {
+            None => {
+                self.unplaced.push_back(&client, id.clone());
+                Spot::Unplaced
+            }
+            Some(lane) => {
+                self.track(&lane).waiting.push_back(&client, id.clone());
+                Spot::Waiting(lane)
+            }
+        };
+        self.places.insert(id, Place { client, spot });
+    }
+
+    /// The commands that wait outside the lanes, in the order of their turns.
+    #[must_use]
+    pub fn unplaced(&self) -> Vec<CorrelationId> {
+        self.unplaced.in_order()
+    }
+
+    /// Puts a command that waits outside the lanes at the back of one.
+    pub fn place(&mut self, id: &CorrelationId, lane: Lane) {
+        let Some(place) = self.places.get_mut(id) else { return };
+        if !matches!(place.spot, Spot::Unplaced) {
+            return;
+        }
+        let client = place.client.clone();
+        place.spot = Spot::Waiting(lane.clone());
+        self.unplaced.remove(&client, id);
+        self.track(&lane).waiting.push_back(&client, id.clone());
+    }
+
+    /// The commands that wait for this browser.
+    #[must_use]
+    pub fn waiting_for(&self, browser: &BrowserId) -> Vec<CorrelationId> {
+        let tracks = self.lanes.get(browser).into_iter().flat_map(BTreeMap::values);
+        tracks.flat_map(|track| track.waiting.in_order()).collect()
+    }
+
+    /// Takes the next command that may run in this browser and gives it its lane
+    /// (row 3).
+    pub fn next(&mut self, browser: &BrowserId, limits: &Limits) -> Option<(CorrelationId, Lane)> {
+        let loads = &self.loads;
+        let may_run = |client: &ClientId| loads.get(client).is_none_or(|l| l.lanes < limits.lanes);
+        let free =
+            self.lanes.get_mut(browser)?.iter_mut().filter(|(_, track)| track.occupant.is_none());
+        let (tab, id) = free
+            .filter_map(|(tab, track)| {
+                let id = track.waiting.take_turn(may_run)?;
+                track.occupant = Some(id.clone());
+                Some((*tab, id))
+            })
+            .next()?;
+        let lane = Lane { browser: browser.clone(), tab };
+        let place = self.places.get_mut(&id)?;
+        place.spot = Spot::Occupying(lane.clone());
+        let load = self.loads.entry(place.client.clone()).or_default();
+        load.queued = load.queued.saturating_sub(1);
+        load.lanes += 1;
+        Some((id, lane))
+    }
+
+    /// The browsers in which something waits.
+    #[must_use]
+    pub fn browsers(&self) -> Vec<BrowserId> {
+        self.lanes.keys().cloned().collect()
+    }
+
+    /// Follows a command into the phase that it has reached: a lane is freed when its
+    /// command needs it no longer, one that came back goes to the front of its lane
+    /// (row 7), one that ended while it waited leaves. True: a lane is free now.
+    pub fn follow(&mut self, id: &CorrelationId, to: Phase) -> bool {
+        let Some(place) = self.places.get(id) else { return false };
+        match (&place.spot, to) {
+            (Spot::Occupying(_), Phase::Sent | Phase::Started | Phase::Leaving)
+            | (Spot::Unplaced | Spot::Waiting(_), Phase::Queued) => false,
+            (Spot::Occupying(lane), Phase::Queued) => {
+                let (lane, client) = (lane.clone(), place.client.clone());
+                self.leave(id);
+                self.loads.entry(client.clone()).or_default().queued += 1;
+                self.track(&lane).waiting.push_front(&client, id.clone());
+                self.places.insert(id.clone(), Place { client, spot: Spot::Waiting(lane) });
+                true
+            }
+            (Spot::Occupying(_), Phase::Ended) => {
+                self.leave(id);
+                true
+            }
+            (Spot::Unplaced | Spot::Waiting(_), _) => {
+                self.leave(id);
+                false
+            }
+        }
+    }
+
+    /// Takes a command out of wherever it is.
+    fn leave(&mut self, id: &CorrelationId) {
+        let Some(Place { client, spot }) = self.places.remove(id) else { return };
+        let load = self.loads.entry(client.clone()).or_default();
+        match spot {
+            Spot::Unplaced => {
+                load.queued = load.queued.saturating_sub(1);
+                self.unplaced.remove(&client, id);
+            }
+            Spot::Waiting(lane) => {
+                load.queued = load.queued.saturating_sub(1);
+                self.track(&lane).waiting.remove(&client, id);
+                self.drop_if_idle(&lane);
+            }
+            Spot::Occupying(lane) => {
+                load.lanes = load.lanes.saturating_sub(1);
+                self.track(&lane).occupant = None;
+                self.drop_if_idle(&lane);
+            }
+        }
+        if self.loads.get(&client).is_some_and(|load| load.queued == 0 && load.lanes == 0) {
+            self.loads.remove(&client);
+        }
+    }
+
+    fn track(&mut self, lane: &Lane) -> &mut Track {
+        self.lanes.entry(lane.browser.clone()).or_default().entry(lane.tab).or_default()
+    }
+
+    fn drop_if_idle(&mut self, lane: &Lane) {
+        let Some(tracks) = self.lanes.get_mut(&lane.browser) else { return };
+        if tracks.get(&lane.tab).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
+            tracks.remove(&lane.tab);
+        }
+        if tracks.is_empty() {
+            self.lanes.remove(&lane.browser);
+        }
+    }
+}
+
+impl Line {
+    fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    fn push_back(&mut self, client: &ClientId, id: CorrelationId) {
+        if !self.of.contains_key(client) {
+            self.turns.push_back(client.clone());
+        }
+        self.of.entry(client.clone()).or_default().push_back(id);
+    }
+
+    fn push_front(&mut self, client: &ClientId, id: CorrelationId) {
+        self.turns.retain(|other| other != client);
+        self.turns.push_front(client.clone());
+        self.of.entry(client.clone()).or_default().push_front(id);
+    }
+
+    /// Takes the first command of the first client that may run one; that client's
+    /// next turn comes after everybody else's.
+    fn take_turn(&mut self, may_run: impl Fn(&ClientId) -> bool) -> Option<CorrelationId> {
+        let turn = self.turns.iter().position(may_run)?;
+        let client = self.turns.remove(turn)?;
+        let own = self.of.get_mut(&client)?;
+        let id = own.pop_front();
+        if own.is_empty() {
+            self.of.remove(&client);
+        } else {
+            self.turns.push_back(client);
+        }
+        id
+    }
+
+    fn remove(&mut self, client: &ClientId, id: &CorrelationId) {
+        let Some(own) = self.of.get_mut(client) else { return };
+        own.retain(|other| other != id);
+        if own.is_empty() {
+            self.of.remove(client);
+            self.turns.retain(|other| other != client);
+        }
+    }
+
+    /// Everything in the line, in the order in which it would be taken.
+    fn in_order(&self) -> Vec<CorrelationId> {
+        let longest = self.of.values().map(VecDeque::len).max().unwrap_or(0);
+        let nth = |n: usize| {
+            self.turns.iter().filter_map(move |client| self.of.get(client)?.get(n).cloned())
+        };
+        (0..longest).flat_map(nth).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(browser: &str, tab: i64) -> Lane {
+        Lane { browser: browser.into(), tab: Some(TabId(tab)) }
+    }
+
+    fn join(queue: &mut Queue, client: &str, id: &str, tab: i64) {
+        queue.join(client.into(), id.into(), Some(lane("b", tab)));
+    }
+
+    /// Takes whatever may run in browser `b` now.
+    fn take(queue: &mut Queue) -> Vec<String> {
+        let limits = Limits::default();
+        let browser = BrowserId::from("b");
+        std::iter::from_fn(|| queue.next(&browser, &limits)).map(|(id, _)| id.to_string()).collect()
+    }
+
+    fn end(queue: &mut Queue, id: &str) -> bool {
+        queue.follow(&id.into(), Phase::Ended)
+    }
+
+    #[test]
+    fn a_tab_runs_one_command_at_a_time_in_the_order_of_submission() {
+        let mut queue = Queue::default();
+        for id in ["1", "2", "3"] {
+            join(&mut queue, "ann", id, 7);
+        }
+        for id in ["1", "2", "3"] {
+            assert_eq!(take(&mut queue), [id]);
+            assert!(take(&mut queue).is_empty());
+            assert!(end(&mut queue, id));
+        }
+        assert!(take(&mut queue).is_empty());
+    }
+
+    #[test]
+    fn tabs_run_side_by_side() {
+        let mut queue = Queue::default();
+        join(&mut queue, "ann", "1", 7);
+        join(&mut queue, "ann", "2", 8);
+        assert_eq!(take(&mut queue), ["1", "2"]);
+    }
+
+    #[test]
+    fn clients_take_turns_in_a_tab() {
+        let mut queue = Queue::default();
+        for id in ["a1", "a2", "a3"] {
+            join(&mut queue, "ann", id, 7);
+        }
+        join(&mut queue, "bob", "b1", 7);
+        let mut order = Vec::new();
+        while let [id] = &take(&mut queue)[..] {
+            order.push(id.clone());
+            end(&mut queue, id);
+        }
+        assert_eq!(order, ["a1", "b1", "a2", "a3"]);
+    }
+
+    #[test]
+    fn a_client_runs_in_five_tabs_at_a_time_and_others_are_not_held_up_by_it() {
+        let mut queue = Queue::default();
+        for tab in 1..=6 {
+            join(&mut queue, "ann", &format!("a{tab}"), tab);
+        }
+        join(&mut queue, "bob", "b6", 6);
+        assert_eq!(take(&mut queue), ["a1", "a2", "a3", "a4", "a5", "b6"]);
+        end(&mut queue, "b6");
+        assert!(take(&mut queue).is_empty());
+        end(&mut queue, "a3");
+        assert_eq!(take(&mut queue), ["a6"]);
+    }
+
+    #[test]
+    fn a_command_that_came_back_goes_first() {
+        let mut queue = Queue::default();
+        join(&mut queue, "ann", "1", 7);
+        join(&mut queue, "ann", "2", 7);
+        join(&mut queue, "bob", "3", 7);
+        assert_eq!(take(&mut queue), ["1"]);
+        assert!(queue.follow(&"1".into(), Phase::Queued));
+        assert_eq!(take(&mut queue), ["1"]);
+    }
+
+    #[test]
+    fn a_lane_stays_taken_while_the_page_may_still_be_at_it() {
+        let mut queue = Queue::default();
+        join(&mut queue, "ann", "1", 7);
+        join(&mut queue, "ann", "2", 7);
+        assert_eq!(take(&mut queue), ["1"]);
+        assert!(!queue.follow(&"1".into(), Phase::Leaving));
+        assert!(take(&mut queue).is_empty());
+        assert!(end(&mut queue, "1"));
+        assert_eq!(take(&mut queue), ["2"]);
+    }
+
+    #[test]
+    fn a_command_that_ends_while_it_waits_leaves_and_no_longer_counts() {
+        let mut queue = Queue::default();
+        for id in ["1", "2"] {
+            join(&mut queue, "ann", id, 7);
+        }
+        queue.join("ann".into(), "3".into(), None);
+        assert_eq!(queue.queued(&"ann".into()), 3);
+        assert!(!end(&mut queue, "1"));
+        assert!(!end(&mut queue, "3"));
+        assert_eq!(queue.queued(&"ann".into()), 1);
+        assert_eq!(take(&mut queue), ["2"]);
+        assert!(queue.unplaced().is_empty());
+    }
+
+    #[test]
+    fn the_sixth_queued_command_of_a_client_is_too_many_and_only_for_that_client() {
+        let mut queue = Queue::default();
+        let limits = Limits::default();
+        for id in 0..5 {
+            assert!(!queue.is_full_for(&"ann".into(), &limits));
+            queue.join("ann".into(), format!("{id}").into(), None);
+        }
+        assert!(queue.is_full_for(&"ann".into(), &limits));
+        assert!(!queue.is_full_for(&"bob".into(), &limits));
+    }
+
+    #[test]
+    fn commands_without_a_browser_are_placed_in_the_order_of_their_turns() {
+        let mut queue = Queue::default();
+        queue.join("ann".into(), "a1".into(), None);
+        queue.join("ann".into(), "a2".into(), None);
+        queue.join("bob".into(), "b1".into(), None);
+        let waiting = queue.unplaced();
+        assert_eq!(waiting, ["a1".into(), "b1".into(), "a2".into()]);
+        for id in &waiting {
+            queue.place(id, lane("b", 7));
+        }
+        assert!(queue.unplaced().is_empty());
+        assert_eq!(queue.waiting_for(&"b".into()).len(), 3);
+        assert_eq!(take(&mut queue), ["a1"]);
+    }
+
+    #[test]
+    fn nothing_is_left_behind_when_all_commands_have_ended() {
+        let mut queue = Queue::default();
+        join(&mut queue, "ann", "1", 7);
+        join(&mut queue, "bob", "2", 7);
+        take(&mut queue);
+        end(&mut queue, "2");
+        end(&mut queue, "1");
+        assert!(queue.lanes.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! How often something may happen.
+
+use std::time::Duration;
+
+use crate::protocol::Moment;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A token bucket: `per_minute` at once, refilled evenly over a minute.
+#[derive(Debug)]
+pub struct Rate {
+    per_minute: usize,
+    /// When the bucket will be full again. Each call moves it on by one token's time.
+    full_at: Moment,
+}
+
+impl Rate {
+    /// A full bucket. `per_minute` 0 means no limit.
+    #[must_use]
+    pub const fn new(per_minute: usize, now: Moment) -> Self {
+        Self { per_minute, full_at: now }
+    }
+
+    /// Takes one token.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until there is one again.
+    pub fn take(&mut self, now: Moment) -> Result<(), Duration> {
+        let Ok(n @ 1..) = u32::try_from(self.per_minute) else { return Ok(()) };
+        let each = MINUTE / n;
+        let next = self.full_at.max(now) + each;
+        let debt = next.since(now);
+        if debt > MINUTE {
+            return Err(debt - MINUTE);
+        }
+        self.full_at = next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_a_minutes_worth_passes_and_the_next_call_is_told_when_to_come_back() {
+        let now = Moment::from_unix_micros(1_000_000_000);
+        let mut rate = Rate::new(60, now);
+        for _ in 0..60 {
+            assert_eq!(rate.take(now), Ok(()));
+        }
+        assert_eq!(rate.take(now), Err(Duration::from_secs(1)));
+        assert_eq!(rate.take(now + Duration::from_secs(1)), Ok(()));
+    }
+
+    #[test]
+    fn zero_means_no_limit() {
+        let now = Moment::from_unix_micros(0);
+        let mut rate = Rate::new(0, now);
+        assert!((0..10_000).all(|_| rate.take(now).is_ok()));
+    }
+}

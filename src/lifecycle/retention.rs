@@ -1,0 +1,208 @@
+//! What is kept of commands that are over, and until when: the newest results of each
+//! client, a ring of its failures, and tombstones, so that a late question gets
+//! `expired` rather than `not_found`.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Expiry, Limits};
+use crate::protocol::{ClientId, CorrelationId, FailedCommand, Moment, Owner};
+
+/// What is kept of each client's ended commands. It knows ids only, but for failures.
+#[derive(Debug, Default)]
+pub struct Retention {
+    shelves: HashMap<ClientId, Shelf>,
+    gone: HashMap<CorrelationId, Gone>,
+}
+
+/// What is kept of one client's.
+#[derive(Debug, Default)]
+struct Shelf {
+    ended: VecDeque<Kept>,
+    failures: VecDeque<FailedCommand>,
+    tombstones: VecDeque<CorrelationId>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    id: CorrelationId,
+    read: bool,
+}
+
+/// What is remembered of a command whose record is gone.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// Who may know that it was.
+    pub owner: Owner,
+    /// When its record went.
+    pub at: Moment,
+}
+
+impl Retention {
+    /// Keeps a command that has just ended. Returns the one that has to go for it, if
+    /// the client has too many: the oldest read one, else the oldest.
+    #[must_use]
+    pub fn keep(
+        &mut self,
+        client: &ClientId,
+        id: CorrelationId,
+        limits: &Limits,
+    ) -> Option<CorrelationId> {
+        let ended = &mut self.shelves.entry(client.clone()).or_default().ended;
+        ended.push_back(Kept { id, read: false });
+        if ended.len() <= limits.retained {
+            return None;
+        }
+        let oldest_read = ended.iter().position(|kept| kept.read);
+        ended.remove(oldest_read.unwrap_or(0)).map(|kept| kept.id)
+    }
+
+    /// Notes that an ended command was read.
+    pub fn note_read(&mut self, client: &ClientId, id: &CorrelationId) {
+        let Some(shelf) = self.shelves.get_mut(client) else { return };
+        if let Some(kept) = shelf.ended.iter_mut().find(|kept| kept.id == *id) {
+            kept.read = true;
+        }
+    }
+
+    /// Lists a failure (rows 2, 20 and 21); the oldest leaves when there are too many.
+    pub fn list_failure(&mut self, client: &ClientId, failure: FailedCommand, limits: &Limits) {
+        let failures = &mut self.shelves.entry(client.clone()).or_default().failures;
+        failures.push_back(failure);
+        while failures.len() > limits.failures {
+            failures.pop_front();
+        }
+    }
+
+    /// The client's failures, oldest first.
+    pub fn failures(&self, client: &ClientId) -> impl Iterator<Item = &FailedCommand> {
+        self.shelves.get(client).into_iter().flat_map(|shelf| &shelf.failures)
+    }
+
+    /// The client's ended commands that are kept, oldest first.
+    pub fn kept(&self, client: &ClientId) -> impl Iterator<Item = &CorrelationId> {
+        self.shelves.get(client).into_iter().flat_map(|shelf| shelf.ended.iter().map(|k| &k.id))
+    }
+
+    /// Notes that a command's record goes now (rows 19 and 20). `unread` says why, if it
+    /// had a result that nobody has read: that joins the failures.
+    pub fn bury(
+        &mut self,
+        client: &ClientId,
+        id: &CorrelationId,
+        gone: Gone,
+        unread: Option<&str>,
+        limits: &Limits,
+    ) {
+        if let Some(why) = unread {
+            let failure = FailedCommand {
+                correlation_id: id.clone(),
+                error: "expired".into(),
+                at: gone.at,
+                hint: why.into(),
+            };
+            self.list_failure(client, failure, limits);
+        }
+        let shelf = self.shelves.entry(client.clone()).or_default();
+        shelf.ended.retain(|kept| kept.id != *id);
+        shelf.tombstones.push_back(id.clone());
+        self.gone.insert(id.clone(), gone);
+        while shelf.tombstones.len() > limits.tombstones {
+            if let Some(oldest) = shelf.tombstones.pop_front() {
+                self.gone.remove(&oldest);
+            }
+        }
+    }
+
+    /// What is remembered of a command whose record is gone.
+    #[must_use]
+    pub fn tombstone(&self, id: &CorrelationId) -> Option<&Gone> {
+        self.gone.get(id)
+    }
+
+    /// Forgets everything of one client.
+    pub fn forget_client(&mut self, client: &ClientId) {
+        let Some(shelf) = self.shelves.remove(client) else { return };
+        for id in shelf.tombstones {
+            self.gone.remove(&id);
+        }
+    }
+}
+
+impl Gone {
+    /// Why a late question gets no result.
+    pub const REASON: Expiry = Expiry::ResultExpired;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Moment = Moment::from_unix_micros(1_000_000);
+
+    fn limits() -> Limits {
+        Limits { retained: 3, failures: 2, tombstones: 2, ..Limits::default() }
+    }
+
+    fn bury(retention: &mut Retention, id: &str, unread: Option<&str>) {
+        let gone = Gone { owner: "user".into(), at: NOW };
+        retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
+    }
+
+    fn failure(id: &str) -> FailedCommand {
+        FailedCommand {
+            correlation_id: id.into(),
+            error: "queue_full".into(),
+            at: NOW,
+            hint: "wait".into(),
+        }
+    }
+
+    #[test]
+    fn the_oldest_read_result_goes_first_and_else_the_oldest() {
+        let mut retention = Retention::default();
+        let ann = ClientId::from("ann");
+        for id in ["1", "2", "3"] {
+            assert_eq!(retention.keep(&ann, id.into(), &limits()), None);
+        }
+        retention.note_read(&ann, &"2".into());
+        assert_eq!(retention.keep(&ann, "4".into(), &limits()), Some("2".into()));
+        assert_eq!(retention.keep(&ann, "5".into(), &limits()), Some("1".into()));
+    }
+
+    #[test]
+    fn the_failure_ring_keeps_the_newest() {
+        let mut retention = Retention::default();
+        let ann = ClientId::from("ann");
+        for id in ["1", "2", "3"] {
+            retention.list_failure(&ann, failure(id), &limits());
+        }
+        let listed: Vec<_> = retention.failures(&ann).map(|f| f.correlation_id.as_str()).collect();
+        assert_eq!(listed, ["2", "3"]);
+        assert_eq!(retention.failures(&"bob".into()).count(), 0);
+    }
+
+    #[test]
+    fn an_unread_result_joins_the_failures_when_it_goes_and_a_read_one_does_not() {
+        let mut retention = Retention::default();
+        bury(&mut retention, "read", None);
+        bury(&mut retention, "unread", Some("never retrieved"));
+        let ann = ClientId::from("ann");
+        let listed: Vec<_> = retention.failures(&ann).collect();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].correlation_id.as_str(), "unread");
+        assert_eq!(&*listed[0].hint, "never retrieved");
+    }
+
+    #[test]
+    fn tombstones_are_bounded_and_go_with_their_client() {
+        let mut retention = Retention::default();
+        for id in ["1", "2", "3"] {
+            bury(&mut retention, id, None);
+        }
+        assert!(retention.tombstone(&"1".into()).is_none());
+        assert!(retention.tombstone(&"3".into()).is_some());
+        retention.forget_client(&"ann".into());
+        assert!(retention.tombstone(&"3".into()).is_none());
+        assert!(retention.gone.is_empty());
+    }
+}

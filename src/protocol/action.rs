@@ -1,0 +1,117 @@
+//! What an agent can do in the browser. The doc comments of this file become the
+//! schema that MCP clients read: they speak to the model.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One browser action with its own parameters. Its name is the command's `type`
+/// on the wire and its fields are the `params`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Action {
+    /// Runs JavaScript in the page and returns its value.
+    ExecuteJs {
+        /// JavaScript to run in the page. An expression gives its value; `return` and `await` work too.
+        script: String,
+    },
+    /// Opens a URL in the tab and waits until it has loaded.
+    Navigate {
+        /// Where to go: http, https, file or about:blank.
+        url: String,
+    },
+    /// Describes the page: URL, title, loading state, viewport.
+    PageInfo {},
+    /// Lists the browser's tabs with their ids.
+    TabList {},
+    /// Takes a picture of the page, at most 1,568 px on its longest side.
+    Screenshot {
+        /// The whole page instead of the visible part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        full_page: Option<bool>,
+        /// The picture's format; png unless given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        format: Option<ImageFormat>,
+    },
+}
+
+/// A picture's file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
+pub enum ImageFormat {
+    Png,
+    Jpeg,
+}
+
+impl Action {
+    /// The action's name, as MCP and the wire call it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::ExecuteJs { .. } => "execute_js",
+            Self::Navigate { .. } => "navigate",
+            Self::PageInfo {} => "page_info",
+            Self::TabList {} => "tab_list",
+            Self::Screenshot { .. } => "screenshot",
+        }
+    }
+
+    /// The first part of the correlation id.
+    #[must_use]
+    pub const fn id_kind(&self) -> &'static str {
+        match self {
+            Self::ExecuteJs { .. } => "exec",
+            Self::Navigate { .. } => "nav",
+            Self::PageInfo {} => "info",
+            Self::TabList {} => "tabs",
+            Self::Screenshot { .. } => "shot",
+        }
+    }
+
+    /// Whether running it twice does no harm. Such a command skips the claim.
+    #[must_use]
+    pub const fn is_safe(&self) -> bool {
+        match self {
+            Self::ExecuteJs { .. } | Self::Navigate { .. } => false,
+            Self::PageInfo {} | Self::TabList {} | Self::Screenshot { .. } => true,
+        }
+    }
+
+    /// Whether it concerns the browser as a whole and so needs no tab.
+    #[must_use]
+    pub const fn is_browser_wide(&self) -> bool {
+        match self {
+            Self::TabList {} => true,
+            Self::ExecuteJs { .. }
+            | Self::Navigate { .. }
+            | Self::PageInfo {}
+            | Self::Screenshot { .. } => false,
+        }
+    }
+
+    /// How long it takes as a rule: the estimate until there are runs to go by.
+    #[must_use]
+    pub const fn usual_length(&self) -> Duration {
+        match self {
+            Self::ExecuteJs { .. } | Self::PageInfo {} | Self::TabList {} => {
+                Duration::from_millis(10)
+            }
+            Self::Navigate { .. } => Duration::from_millis(1_000),
+            Self::Screenshot { .. } => Duration::from_millis(150),
+        }
+    }
+
+    /// The action's own parameters as the JSON object that goes over the wire.
+    #[must_use]
+    pub fn params(&self) -> Box<RawValue> {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.shift_remove("action");
+        }
+        serde_json::value::to_raw_value(&value).unwrap_or_default()
+    }
+}

@@ -1,0 +1,90 @@
+//! Ids as newtypes, so that one kind cannot stand where another belongs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The id as it stands on the wire.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<T: Into<Arc<str>>> From<T> for $name {
+            fn from(text: T) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// Names one command from its acceptance to the end of its retention:
+    /// `<kind>_<unix ms>_<32 hex>`, 128 random bits, so that it cannot be guessed.
+    CorrelationId
+}
+text_id! {
+    /// The command's second name, which an extension may use when it reports
+    /// without a correlation id.
+    QueryId
+}
+text_id! {
+    /// Names an installation of the extension: it lasts as long as the browser
+    /// profile does.
+    BrowserId
+}
+text_id! {
+    /// Names one life of the extension's service worker.
+    InstanceId
+}
+text_id! {
+    /// Who a token belongs to. Only the owner of a command can read, wait for or
+    /// cancel it.
+    Owner
+}
+text_id! {
+    /// One bridge process or one HTTP caller: what lists, caps and rates go by.
+    ClientId
+}
+
+/// A tab as the browser numbers it.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct TabId(pub i64);
+
+impl fmt::Display for TabId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which delivery of a command this is, from 1. It fences reports: one that names
+/// an older attempt does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Attempt(pub u32);
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

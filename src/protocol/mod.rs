@@ -1,0 +1,43 @@
+//! What goes over the wire: one vocabulary for every carrier. No runtime, no
+//! sockets, no clock.
+
+mod action;
+mod frame;
+mod ids;
+mod moment;
+mod report;
+
+pub use action::{Action, ImageFormat};
+pub use frame::{
+    CancelReason, CaptureSettings, CommandBody, ExtensionReport, FrameError, FromExtension, Hello,
+    InFlight, InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
+};
+pub use ids::{Attempt, BrowserId, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId};
+pub use moment::Moment;
+pub use report::{
+    CommandReport, FailedCommand, FinishedCommand, PendingCommand, Progress, Status, TraceEntry,
+    TracePhase,
+};
+
+/// The version of the frame protocol that this build speaks, as `hello` and
+/// `welcome` name it.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The port that daemon, bridge and shim use unless they are told otherwise.
+pub const DEFAULT_PORT: u16 = 7890;
+
+/// Where the extension's WebSocket is served.
+pub const WS_PATH: &str = "/ws";
+
+/// The WebSocket subprotocol that both sides must name.
+pub const WS_SUBPROTOCOL: &str = "tabwire.v1";
+
+/// The header in which an HTTP caller says which client it is: a label for
+/// lists and caps, not an identity.
+pub const CLIENT_HEADER: &str = "x-tabwire-client";
+
+/// The shim's id, fixed by `key` in `extension-shim/manifest.json`.
+pub const EXTENSION_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
+
+/// The version of this build, as `welcome`, `/health` and MCP report it.
+pub const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,85 @@
+//! A point in time, as the lifecycle reckons and the wire shows it.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde::{Serialize, Serializer};
+
+/// Microseconds since the Unix epoch, read from a *monotonic* clock that was set
+/// once, when the process started. So moments can be compared and shown, and a
+/// changed system clock moves no deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The moment `micros` µs after the Unix epoch.
+    #[must_use]
+    pub const fn from_unix_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// Whole milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn unix_millis(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// The time from `earlier` to this moment; zero if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    fn add(self, length: Duration) -> Self {
+        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Self;
+
+    fn sub(self, length: Duration) -> Self {
+        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+}
+
+/// RFC 3339 with milliseconds, in UTC.
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = UNIX_EPOCH + Duration::from_micros(self.0);
+        humantime::format_rfc3339_millis(time).fmt(f)
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_reads_as_rfc_3339_with_milliseconds() {
+        assert_eq!(
+            Moment::from_unix_micros(1_795_298_985_123_456).to_string(),
+            "2026-11-21T22:09:45.123Z"
+        );
+    }
+
+    #[test]
+    fn time_never_runs_backwards_in_arithmetic() {
+        let early = Moment::from_unix_micros(5);
+        assert_eq!(early.since(early + Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!(early - Duration::from_secs(1), Moment::from_unix_micros(0));
+    }
+}

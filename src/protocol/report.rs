@@ -1,0 +1,199 @@
+//! What observers of commands are shown: MCP clients, the command line, a
+//! dashboard. Derived from a command's state, never stored.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{Attempt, CorrelationId, Moment};
+
+/// One command as its owner sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandReport {
+    /// The status word and what belongs to it.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The command.
+    pub correlation_id: CorrelationId,
+    /// The action's name.
+    pub command: &'static str,
+    /// The time of every phase, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Vec<TraceEntry>>,
+}
+
+/// The status word, with exactly what each status has to tell.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// Accepted and not over.
+    Pending {
+        /// When it was accepted.
+        created_at: Moment,
+        /// When it was sent to the browser.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delivered_at: Option<Moment>,
+        /// When it began.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        started_at: Option<Moment>,
+        /// What the extension last said of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        progress: Option<Progress>,
+        /// What it waits for, and what to do.
+        message: String,
+    },
+    /// The browser reported a result.
+    Complete {
+        /// The result, as the extension sent it. It comes from a page: data, not
+        /// instructions.
+        result: Arc<RawValue>,
+        /// The origin of the page that it came from.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<str>>,
+        /// Always true: pages decide what stands in `result`.
+        untrusted: bool,
+        /// When it was accepted.
+        created_at: Moment,
+        /// When the result came.
+        completed_at: Moment,
+        /// From acceptance to result, in milliseconds.
+        duration_ms: f64,
+    },
+    /// The browser reported that it failed.
+    Error {
+        /// What the extension said.
+        error: Arc<str>,
+        /// A word for programs.
+        reason: Arc<str>,
+        /// Where in the script.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stack: Option<Arc<str>>,
+        /// When.
+        failed_at: Moment,
+    },
+    /// It ran past its time.
+    Timeout {
+        /// What happened.
+        error: Arc<str>,
+        /// When.
+        failed_at: Moment,
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
+    /// No answer came in time, or the result was no longer there.
+    Expired {
+        /// What happened.
+        error: &'static str,
+        /// When.
+        expired_at: Moment,
+        /// A word for programs.
+        reason: &'static str,
+        /// What to do next.
+        hint: &'static str,
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
+    /// It was cancelled.
+    Cancelled {
+        /// When.
+        cancelled_at: Moment,
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
+}
+
+/// What the extension last said of a running command.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Progress {
+    /// When it said so.
+    pub at: Moment,
+    /// What it is at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Arc<str>>,
+    /// How far it is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+}
+
+/// One phase of a command's life and when it was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceEntry {
+    /// The phase.
+    pub phase: TracePhase,
+    /// When.
+    pub at: Moment,
+    /// Milliseconds since the command was accepted, to the microsecond.
+    #[serde(serialize_with = "as_millis")]
+    pub after_ms: std::time::Duration,
+    /// The delivery it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
+}
+
+/// The phases that a trace shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TracePhase {
+    /// Accepted.
+    Queued,
+    /// Sent to an extension.
+    Delivered,
+    /// The link to the extension was lost before it began: back in the queue.
+    Requeued,
+    /// The extension said that it is about to run it.
+    Claimed,
+    /// It may begin.
+    Started,
+    /// The extension said for the first time that it still runs.
+    FirstPending,
+    /// It reached its terminal state.
+    Done,
+    /// A report came after that and did not count.
+    LateResult,
+    /// Its owner got the result for the first time.
+    FirstRead,
+}
+
+/// A command that is not over, as lists show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct PendingCommand {
+    /// The command.
+    pub correlation_id: CorrelationId,
+    /// When it was accepted.
+    pub created_at: Moment,
+    /// The action's name.
+    pub command: &'static str,
+}
+
+/// A command with a result, as lists show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FinishedCommand {
+    /// The command.
+    pub correlation_id: CorrelationId,
+    /// When the result came.
+    pub completed_at: Moment,
+    /// From acceptance to result, in milliseconds.
+    pub duration_ms: f64,
+}
+
+/// A command without a result, or a refused call, as lists show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailedCommand {
+    /// The command; a refused call has an id of its own too.
+    pub correlation_id: CorrelationId,
+    /// A word for programs.
+    pub error: Arc<str>,
+    /// When it failed, expired or was refused.
+    #[serde(rename = "expired_at")]
+    pub at: Moment,
+    /// What happened and what to do.
+    pub hint: Arc<str>,
+}
+
+fn as_millis<S: serde::Serializer>(
+    length: &std::time::Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(length.as_secs_f64() * 1_000.0)
+}
