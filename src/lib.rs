@@ -7,3 +7,12 @@ pub mod protocol;
 
 /// The command lifecycle, pure: states, deadlines, lanes, retention.
 pub mod lifecycle;
+
+/// Keys and proofs, derived from one secret.
+pub mod proof;
+
+/// The state directory: the secret, the daemon's lock, where it is to be found.
+pub mod home;
+
+/// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
+pub mod hub;

@@ -1,1 +1,3 @@
+//! The program. Everything is in the library.
+
 fn main() {}

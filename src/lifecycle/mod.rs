@@ -17,6 +17,6 @@ pub use command::{
     Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, State, Step,
 };
 pub use limits::Limits;
-pub use queue::{Lane, Queue};
+pub use queue::{Freed, Lane, Queue};
 pub use rate::Rate;
 pub use retention::{Gone, Retention};

@@ -56,6 +56,17 @@ enum Spot {
     Occupying(Lane),
 }
 
+/// Where something may run now that could not before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Freed {
+    /// Nowhere.
+    Nothing,
+    /// In this browser.
+    In(BrowserId),
+    /// In any: the client ran in as many lanes as it may, and now in one less.
+    Everywhere,
+}
+
 /// What one client has in the queue and in the lanes.
 #[derive(Debug, Default)]
 struct Load {
@@ -149,29 +160,33 @@ impl Queue {
 
     /// Follows a command into the phase that it has reached: a lane is freed when its
     /// command needs it no longer, one that came back goes to the front of its lane
-    /// (row 7), one that ended while it waited leaves. True: a lane is free now.
-    pub fn follow(&mut self, id: &CorrelationId, to: Phase) -> bool {
-        let Some(place) = self.places.get(id) else { return false };
-        match (&place.spot, to) {
+    /// (row 7), one that ended while it waited leaves.
+    #[must_use]
+    pub fn follow(&mut self, id: &CorrelationId, to: Phase, limits: &Limits) -> Freed {
+        let Some(Place { client, spot }) = self.places.get(id) else { return Freed::Nothing };
+        match (spot, to) {
             (Spot::Occupying(_), Phase::Sent | Phase::Started | Phase::Leaving)
-            | (Spot::Unplaced | Spot::Waiting(_), Phase::Queued) => false,
-            (Spot::Occupying(lane), Phase::Queued) => {
-                let (lane, client) = (lane.clone(), place.client.clone());
+            | (Spot::Unplaced | Spot::Waiting(_), Phase::Queued) => Freed::Nothing,
+            (Spot::Occupying(lane), Phase::Queued | Phase::Ended) => {
+                let (lane, client) = (lane.clone(), client.clone());
+                let was_held_up = self.loads.get(&client).is_some_and(|l| l.lanes >= limits.lanes);
                 self.leave(id);
-                self.loads.entry(client.clone()).or_default().queued += 1;
-                self.track(&lane).waiting.push_front(&client, id.clone());
-                self.places.insert(id.clone(), Place { client, spot: Spot::Waiting(lane) });
-                true
-            }
-            (Spot::Occupying(_), Phase::Ended) => {
-                self.leave(id);
-                true
+                if to == Phase::Queued {
+                    self.return_to_front(client, id.clone(), lane.clone());
+                }
+                if was_held_up { Freed::Everywhere } else { Freed::In(lane.browser) }
             }
             (Spot::Unplaced | Spot::Waiting(_), _) => {
                 self.leave(id);
-                false
+                Freed::Nothing
             }
         }
+    }
+
+    fn return_to_front(&mut self, client: ClientId, id: CorrelationId, lane: Lane) {
+        self.loads.entry(client.clone()).or_default().queued += 1;
+        self.track(&lane).waiting.push_front(&client, id.clone());
+        self.places.insert(id, Place { client, spot: Spot::Waiting(lane) });
     }
 
     /// Takes a command out of wherever it is.
@@ -285,8 +300,12 @@ mod tests {
         std::iter::from_fn(|| queue.next(&browser, &limits)).map(|(id, _)| id.to_string()).collect()
     }
 
-    fn end(queue: &mut Queue, id: &str) -> bool {
-        queue.follow(&id.into(), Phase::Ended)
+    fn follow(queue: &mut Queue, id: &str, to: Phase) -> Freed {
+        queue.follow(&id.into(), to, &Limits::default())
+    }
+
+    fn end(queue: &mut Queue, id: &str) -> Freed {
+        follow(queue, id, Phase::Ended)
     }
 
     #[test]
@@ -298,7 +317,7 @@ mod tests {
         for id in ["1", "2", "3"] {
             assert_eq!(take(&mut queue), [id]);
             assert!(take(&mut queue).is_empty());
-            assert!(end(&mut queue, id));
+            assert_eq!(end(&mut queue, id), Freed::In("b".into()));
         }
         assert!(take(&mut queue).is_empty());
     }
@@ -321,7 +340,7 @@ mod tests {
         let mut order = Vec::new();
         while let [id] = &take(&mut queue)[..] {
             order.push(id.clone());
-            end(&mut queue, id);
+            let _ = end(&mut queue, id);
         }
         assert_eq!(order, ["a1", "b1", "a2", "a3"]);
     }
@@ -334,9 +353,9 @@ mod tests {
         }
         join(&mut queue, "bob", "b6", 6);
         assert_eq!(take(&mut queue), ["a1", "a2", "a3", "a4", "a5", "b6"]);
-        end(&mut queue, "b6");
+        assert_eq!(end(&mut queue, "b6"), Freed::In("b".into()));
         assert!(take(&mut queue).is_empty());
-        end(&mut queue, "a3");
+        assert_eq!(end(&mut queue, "a3"), Freed::Everywhere);
         assert_eq!(take(&mut queue), ["a6"]);
     }
 
@@ -347,7 +366,7 @@ mod tests {
         join(&mut queue, "ann", "2", 7);
         join(&mut queue, "bob", "3", 7);
         assert_eq!(take(&mut queue), ["1"]);
-        assert!(queue.follow(&"1".into(), Phase::Queued));
+        assert_eq!(follow(&mut queue, "1", Phase::Queued), Freed::In("b".into()));
         assert_eq!(take(&mut queue), ["1"]);
     }
 
@@ -357,9 +376,9 @@ mod tests {
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "ann", "2", 7);
         assert_eq!(take(&mut queue), ["1"]);
-        assert!(!queue.follow(&"1".into(), Phase::Leaving));
+        assert_eq!(follow(&mut queue, "1", Phase::Leaving), Freed::Nothing);
         assert!(take(&mut queue).is_empty());
-        assert!(end(&mut queue, "1"));
+        assert_eq!(end(&mut queue, "1"), Freed::In("b".into()));
         assert_eq!(take(&mut queue), ["2"]);
     }
 
@@ -371,8 +390,8 @@ mod tests {
         }
         queue.join("ann".into(), "3".into(), None);
         assert_eq!(queue.queued(&"ann".into()), 3);
-        assert!(!end(&mut queue, "1"));
-        assert!(!end(&mut queue, "3"));
+        assert_eq!(end(&mut queue, "1"), Freed::Nothing);
+        assert_eq!(end(&mut queue, "3"), Freed::Nothing);
         assert_eq!(queue.queued(&"ann".into()), 1);
         assert_eq!(take(&mut queue), ["2"]);
         assert!(queue.unplaced().is_empty());
@@ -412,8 +431,8 @@ mod tests {
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "bob", "2", 7);
         take(&mut queue);
-        end(&mut queue, "2");
-        end(&mut queue, "1");
+        let _ = end(&mut queue, "2");
+        let _ = end(&mut queue, "1");
         assert!(queue.lanes.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
     }
 }

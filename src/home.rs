@@ -1,0 +1,415 @@
+//! The state directory: the secret, the lock of the one daemon, where that daemon is
+//! to be found, and which further extensions may connect.
+//!
+//! It belongs to one user and is closed to all others; if it is not, nothing runs.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::proof::{self, AuthKey, KEY_LENGTH};
+
+const AUTH_KEY: &str = "auth.key";
+const DAEMON_LOCK: &str = "daemon.lock";
+const START_LOCK: &str = "start.lock";
+const DAEMON_RECORD: &str = "daemon.json";
+const EXTENSIONS: &str = "extensions.json";
+
+/// How often, and how far apart, the daemon's lock is tried for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_RETRY: Duration = Duration::from_millis(10);
+
+/// An opened state directory.
+#[derive(Debug)]
+pub struct Home {
+    dir: PathBuf,
+    auth: AuthKey,
+}
+
+/// Where a running daemon is to be found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonRecord {
+    /// Its process.
+    pub pid: u32,
+    /// Its port on the loopback.
+    pub port: u16,
+    /// Its version.
+    pub version: String,
+}
+
+/// Why a state directory cannot be used. Each message names the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// It cannot be made, read or written.
+    #[error("cannot use the state directory: {path}: {source}. Make it writable, or name another one with TABWIRE_HOME")]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others may read or write it.
+    #[error("{path} is open to others (mode {mode:03o}): it holds the key to your browser. Close it with: chmod {want:o} {path}")]
+    OpenToOthers {
+        /// Which file or folder.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// What they should be.
+        want: u32,
+    },
+    /// It is another user's.
+    #[error("{path} belongs to another user (uid {owner}). Name a directory of your own with TABWIRE_HOME")]
+    NotOurs {
+        /// Which file or folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// The secret is not one.
+    #[error("{path} is damaged: it should hold {KEY_LENGTH} bytes and holds {length}. Move it away; the daemon then makes a new one, and extensions have to be unpacked again")]
+    DamagedKey {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A file of ours does not hold what it should.
+    #[error("{path} is damaged: {source}. Move it away and try again")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+/// Holds the lock of a state directory's one daemon until it is dropped.
+#[derive(Debug)]
+pub struct DaemonLock {
+    _file: File,
+    record: PathBuf,
+}
+
+/// Holds the right to start a daemon until it is dropped.
+#[derive(Debug)]
+pub struct StartLock {
+    _file: File,
+}
+
+impl Home {
+    /// Opens the state directory, and makes it with a new secret if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: it cannot be used, or it is not closed to others.
+    pub fn open(dir: &Path) -> Result<Self, HomeError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(|source| HomeError::Io { path: dir.to_owned(), source })?;
+        check_private(dir, 0o700)?;
+        let auth = read_or_make_key(dir)?;
+        Ok(Self { dir: dir.to_owned(), auth })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The secret.
+    #[must_use]
+    pub const fn auth(&self) -> &AuthKey {
+        &self.auth
+    }
+
+    /// Takes the lock of this directory's one daemon. `None`: one runs already.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn try_lock_daemon(&self) -> Result<Option<DaemonLock>, HomeError> {
+        let path = self.dir.join(DAEMON_LOCK);
+        let file = open_private(&path)?;
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return self.locked(file).map(Some),
+                // `has_daemon` of another process holds it for an instant.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
+                Err(TryLockError::Error(source)) => return Err(HomeError::Io { path, source }),
+            }
+        }
+        Ok(None)
+    }
+
+    fn locked(&self, file: File) -> Result<DaemonLock, HomeError> {
+        let record = self.dir.join(DAEMON_RECORD);
+        // The last daemon may have been killed: its record must not pass for ours.
+        match fs::remove_file(&record) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(HomeError::Io { path: record, source })
+            }
+            Ok(()) | Err(_) => Ok(DaemonLock { _file: file, record }),
+        }
+    }
+
+    /// Whether a daemon runs on this directory.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn has_daemon(&self) -> Result<bool, HomeError> {
+        let path = self.dir.join(DAEMON_LOCK);
+        if !path.exists() {
+            return Ok(false);
+        }
+        let file = open_private(&path)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(source)) => Err(HomeError::Io { path, source }),
+        }
+    }
+
+    /// Waits for the right to start a daemon: of several that want to, one does.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn lock_start(&self) -> Result<StartLock, HomeError> {
+        let path = self.dir.join(START_LOCK);
+        let file = open_private(&path)?;
+        file.lock().map_err(|source| HomeError::Io { path, source })?;
+        Ok(StartLock { _file: file })
+    }
+
+    /// Where the running daemon is to be found; `None` if none has said so.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn daemon_record(&self) -> Result<Option<DaemonRecord>, HomeError> {
+        read_json(&self.dir.join(DAEMON_RECORD))
+    }
+
+    /// Further extensions that may connect.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn allowed_extensions(&self) -> Result<Vec<String>, HomeError> {
+        Ok(read_json(&self.dir.join(EXTENSIONS))?.unwrap_or_default())
+    }
+
+    /// Lets a further extension connect, from its next try on. False: it might
+    /// already.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn allow_extension(&self, id: &str) -> Result<bool, HomeError> {
+        let mut allowed = self.allowed_extensions()?;
+        if allowed.iter().any(|known| known == id) {
+            return Ok(false);
+        }
+        allowed.push(id.to_owned());
+        write_json(&self.dir.join(EXTENSIONS), &allowed)?;
+        Ok(true)
+    }
+
+    /// Where the daemon's log goes when nobody holds its standard error.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.dir.join("daemon.log")
+    }
+}
+
+impl DaemonLock {
+    /// Says where this daemon is to be found.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn announce(&self, record: &DaemonRecord) -> Result<(), HomeError> {
+        write_json(&self.record, record)
+    }
+}
+
+impl Drop for DaemonLock {
+    fn drop(&mut self) {
+        // A record without a lock is harmless: it only says where the last one was.
+        let _ = fs::remove_file(&self.record);
+    }
+}
+
+fn read_or_make_key(dir: &Path) -> Result<AuthKey, HomeError> {
+    let path = dir.join(AUTH_KEY);
+    let io = |source| HomeError::Io { path: path.clone(), source };
+    if !path.exists() {
+        // Written aside and linked into place, so that of two that start together
+        // both end up with the same whole key.
+        let aside = dir.join(format!("{AUTH_KEY}.{}", proof::random_hex::<8>()));
+        write_private(&aside, AuthKey::generate().as_bytes()).map_err(io)?;
+        let linked = fs::hard_link(&aside, &path);
+        fs::remove_file(&aside).map_err(io)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    check_private(&path, 0o600)?;
+    let bytes = fs::read(&path).map_err(io)?;
+    let length = bytes.len();
+    let key = bytes.try_into().map_err(|_| HomeError::DamagedKey { path: path.clone(), length })?;
+    Ok(AuthKey::from_bytes(key))
+}
+
+/// Whether it is ours and closed to all others.
+fn check_private(path: &Path, want: u32) -> Result<(), HomeError> {
+    let path = path.to_owned();
+    let found = match fs::metadata(&path) {
+        Ok(found) => found,
+        Err(source) => return Err(HomeError::Io { path, source }),
+    };
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(HomeError::NotOurs { path, owner: found.uid() });
+    }
+    let mode = found.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(HomeError::OpenToOthers { path, mode, want });
+    }
+    Ok(())
+}
+
+fn open_private(path: &Path) -> Result<File, HomeError> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .read(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| HomeError::Io { path: path.to_owned(), source })
+}
+
+/// Writes a new file that only its owner can read.
+///
+/// # Errors
+///
+/// The system's; among them, that the file exists.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(bytes)
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, HomeError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(HomeError::Io { path: path.to_owned(), source }),
+    };
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|source| HomeError::Damaged { path: path.to_owned(), source })
+}
+
+/// Writes a file whole or not at all.
+fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), HomeError> {
+    let aside = path.with_extension(format!("json.{}", proof::random_hex::<8>()));
+    let text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    write_private(&aside, &text)
+        .and_then(|()| fs::rename(&aside, path))
+        .map_err(|source| HomeError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn temporary() -> tempfile::TempDir {
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
+    }
+
+    #[test]
+    fn the_secret_is_made_once_and_only_its_owner_can_read_it() {
+        let dir = temporary();
+        let path = dir.path().join("state");
+        let first = Home::open(&path).unwrap();
+        let second = Home::open(&path).unwrap();
+        assert_eq!(first.auth().as_bytes(), second.auth().as_bytes());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        assert_eq!(mode(&path.join(AUTH_KEY)), 0o600);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 1, "nothing is left aside");
+    }
+
+    #[test]
+    fn a_directory_or_key_that_is_open_to_others_is_refused() {
+        let dir = temporary();
+        let home = dir.path().join("state");
+        Home::open(&home).unwrap();
+        for (path, open, closed) in [(home.clone(), 0o755, 0o700), (home.join(AUTH_KEY), 0o640, 0o600)]
+        {
+            fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
+            let error = Home::open(&home).unwrap_err();
+            assert!(matches!(error, HomeError::OpenToOthers { .. }), "{error}");
+            assert!(error.to_string().contains(&format!("chmod {closed:o}")), "{error}");
+            fs::set_permissions(&path, Permissions::from_mode(closed)).unwrap();
+        }
+        Home::open(&home).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_refused_and_named() {
+        let dir = temporary();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Home::open(&file.join("state")).unwrap_err().to_string();
+        assert!(error.contains("file/state") && error.contains("TABWIRE_HOME"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_secret_is_refused_and_left_alone() {
+        let dir = temporary();
+        write_private(&dir.path().join(AUTH_KEY), b"short").unwrap();
+        let error = Home::open(dir.path()).unwrap_err();
+        assert!(matches!(error, HomeError::DamagedKey { length: 5, .. }), "{error}");
+        assert_eq!(fs::read(dir.path().join(AUTH_KEY)).unwrap(), b"short");
+    }
+
+    #[test]
+    fn one_daemon_holds_the_lock_and_its_record_goes_with_it() {
+        let dir = temporary();
+        let home = Home::open(dir.path()).unwrap();
+        assert!(!home.has_daemon().unwrap());
+        let lock = home.try_lock_daemon().unwrap().unwrap();
+        assert!(home.has_daemon().unwrap());
+        assert!(home.try_lock_daemon().unwrap().is_none());
+        let record = DaemonRecord { pid: 1, port: 2, version: "3".to_owned() };
+        lock.announce(&record).unwrap();
+        assert_eq!(home.daemon_record().unwrap(), Some(record));
+        drop(lock);
+        assert!(!home.has_daemon().unwrap());
+        assert_eq!(home.daemon_record().unwrap(), None);
+    }
+
+    #[test]
+    fn allowed_extensions_are_kept_once_each() {
+        let dir = temporary();
+        let home = Home::open(dir.path()).unwrap();
+        assert!(home.allow_extension("a").unwrap());
+        assert!(!home.allow_extension("a").unwrap());
+        assert!(home.allow_extension("b").unwrap());
+        assert_eq!(home.allowed_extensions().unwrap(), ["a", "b"]);
+    }
+}

@@ -1,0 +1,446 @@
+//! Everything that the hub changes, behind one lock.
+//!
+//! The lock is held for microseconds and never across an await; whoever needs it calls
+//! [`Hub::with_desk`]. Commands live in the hub's map, each in a watch channel; they
+//! change only here, in [`Desk::apply`], so that lanes, deadlines, lists and links
+//! always agree with them. Before the lock is let go, whatever may be delivered is.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::clients::{Client, Current};
+use super::links::{Browser, Farewell};
+use super::reaper::Deadlines;
+use super::targets::{self, Wish};
+use super::{Hub, Inner};
+use crate::lifecycle::{
+    Command, Event, Facts, Freed, Gone, Lane, Limits, Outcome, Peer, Phase, Queue, Reply,
+    Retention, State, Step, limits,
+};
+use crate::protocol::{
+    Attempt, BrowserId, ClientId, CommandBody, CorrelationId, Moment, NackReason, Tab, ToExtension,
+};
+
+/// How many past runs an estimate goes by.
+const RUNS: usize = 50;
+
+/// How often, at most, clients and browsers that were idle for long are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// What is behind the lock.
+#[derive(Debug)]
+pub(super) struct Books {
+    pub(super) queue: Queue,
+    pub(super) retention: Retention,
+    pub(super) deadlines: Deadlines,
+    pub(super) browsers: HashMap<BrowserId, Browser>,
+    pub(super) clients: HashMap<ClientId, Client>,
+    /// What the commands that wait for a browser asked for.
+    pub(super) wishes: HashMap<CorrelationId, Wish>,
+    /// How long the last runs of each action took.
+    runs: HashMap<&'static str, VecDeque<Duration>>,
+    links: u64,
+    swept: Moment,
+}
+
+/// The books, while the lock is held.
+pub(super) struct Desk<'a> {
+    inner: &'a Inner,
+    books: MutexGuard<'a, Books>,
+    /// Where something may be delivered that could not be before.
+    freed: HashSet<BrowserId>,
+    /// Browsers whose extension does not read what it is sent.
+    overflowing: Vec<BrowserId>,
+}
+
+impl Deref for Desk<'_> {
+    type Target = Books;
+
+    fn deref(&self) -> &Books {
+        &self.books
+    }
+}
+
+impl DerefMut for Desk<'_> {
+    fn deref_mut(&mut self) -> &mut Books {
+        &mut self.books
+    }
+}
+
+impl Books {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            queue: Queue::default(),
+            retention: Retention::default(),
+            deadlines: Deadlines::default(),
+            browsers: HashMap::new(),
+            clients: HashMap::new(),
+            wishes: HashMap::new(),
+            runs: HashMap::new(),
+            links: 0,
+            swept: now,
+        }
+    }
+
+    /// How long an action will take: the median of its last runs, or what it usually
+    /// takes.
+    pub(super) fn estimate(&self, action: &crate::protocol::Action) -> Duration {
+        let Some(runs) = self.runs.get(action.name()) else { return action.usual_length() };
+        let mut runs: Vec<_> = runs.iter().copied().collect();
+        runs.sort_unstable();
+        runs.get(runs.len() / 2).copied().unwrap_or_else(|| action.usual_length())
+    }
+
+    pub(super) fn next_link(&mut self) -> u64 {
+        self.links += 1;
+        self.links
+    }
+}
+
+impl Hub {
+    /// Takes the lock, lets `work` happen, and delivers whatever may be delivered then.
+    pub(super) fn with_desk<R>(&self, work: impl FnOnce(&mut Desk<'_>) -> R) -> R {
+        let inner = &*self.0;
+        // Nothing in here panics; if it did, the books would still be worth more than
+        // a daemon that refuses everything from there on.
+        let books = inner.books.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut desk =
+            Desk { inner, books, freed: HashSet::new(), overflowing: Vec::new() };
+        let result = work(&mut desk);
+        desk.settle();
+        result
+    }
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn now(&self) -> Moment {
+        self.inner.clock.now()
+    }
+
+    pub(super) fn limits(&self) -> &'a Limits {
+        &self.inner.limits
+    }
+
+    pub(super) fn hub_is_closed(&self) -> bool {
+        self.inner.closed.is_cancelled()
+    }
+
+    /// Takes a command in (row 1). Whether a browser is there to run it.
+    pub(super) fn accept(&mut self, facts: Facts, lane: Option<Lane>, wish: Wish) -> bool {
+        let (id, client) = (facts.id.clone(), facts.client.clone());
+        let command = Command::new(facts);
+        self.follow_deadline(&command);
+        self.inner.commands.insert(id.clone(), Arc::new(watch::Sender::new(command)));
+        self.client(&client).active.push(id.clone());
+        self.queue.join(client, id.clone(), lane.clone());
+        let Some(lane) = lane else {
+            self.wishes.insert(id, wish);
+            return false;
+        };
+        self.remember_current(&id, &lane);
+        let reachable = self.browsers.get(&lane.browser).is_some_and(Browser::is_connected);
+        if reachable {
+            self.apply(&id, Event::Reachable);
+            self.may_deliver_to(&lane.browser);
+        }
+        reachable
+    }
+
+    /// Lets an event happen to a command, and everything that follows from it. `None`:
+    /// there is no such command.
+    pub(super) fn apply(&mut self, id: &CorrelationId, event: Event) -> Option<Reply> {
+        let watched = self.inner.commands.get(id)?.clone();
+        let now = self.now();
+        let mut step = Step::Unchanged(Reply::Nothing);
+        let holder = watched.borrow().hold().map(|hold| hold.by.browser.clone());
+        watched.send_if_modified(|command| {
+            step = command.apply(event, now);
+            matches!(step, Step::Changed { .. })
+        });
+        let (from, to, reply, cancel) = match step {
+            Step::Unchanged(reply) => return Some(reply),
+            Step::Changed { from, to, reply, cancel } => (from, to, reply, cancel),
+        };
+        let command = watched.borrow().clone();
+        self.follow_deadline(&command);
+        self.follow_holder(&command, holder);
+        if let (Some(reason), Some(hold)) = (cancel, command.hold()) {
+            let correlation_id = id.clone();
+            self.send(&hold.by.browser.clone(), ToExtension::Cancel { correlation_id, reason });
+        }
+        match self.books.queue.follow(id, to, &self.inner.limits) {
+            Freed::Nothing => {}
+            Freed::In(browser) => self.may_deliver_to(&browser),
+            Freed::Everywhere => self.freed.extend(self.books.queue.browsers()),
+        }
+        if to.is_terminal() && !from.is_terminal() {
+            self.ended(&command);
+        }
+        Some(reply)
+    }
+
+    /// Lets an event of an extension happen, and answers it.
+    pub(super) fn answer(
+        &mut self,
+        peer: &Peer,
+        id: &CorrelationId,
+        attempt: Attempt,
+        event: Event,
+    ) {
+        let reply = self.apply(id, event).unwrap_or(Reply::Nack(NackReason::UnknownCommand));
+        let correlation_id = id.clone();
+        match reply {
+            Reply::Nothing => {}
+            Reply::Ack => {
+                self.send(&peer.browser, ToExtension::ResultAck { correlation_id, attempt });
+            }
+            Reply::Nack(reason) => {
+                let correlation_id = Some(correlation_id);
+                let attempt = Some(attempt);
+                self.send(&peer.browser, ToExtension::Nack { correlation_id, attempt, reason });
+            }
+            // Between Started and `go`: here the start is made to outlast the process,
+            // once there is a journal.
+            Reply::Go => self.release_go(peer, correlation_id, attempt),
+        }
+    }
+
+    /// Sends `go`, if the command still stands where its claim has put it (row 5).
+    fn release_go(&mut self, peer: &Peer, correlation_id: CorrelationId, attempt: Attempt) {
+        let may_go = |watched: &watch::Sender<Command>| watched.borrow().may_go(attempt);
+        if self.inner.commands.get(&correlation_id).is_some_and(|entry| may_go(entry.value())) {
+            self.send(&peer.browser, ToExtension::Go { correlation_id, attempt });
+        }
+    }
+
+    pub(super) fn send(&mut self, browser: &BrowserId, frame: ToExtension) {
+        if self.browsers.get(browser).is_some_and(|known| !known.send(frame)) {
+            self.overflowing.push(browser.clone());
+        }
+    }
+
+    pub(super) fn may_deliver_to(&mut self, browser: &BrowserId) {
+        self.freed.insert(browser.clone());
+    }
+
+    /// The attempt under which a command is held, if it is.
+    pub(super) fn attempt_of(&self, id: &CorrelationId) -> Option<Attempt> {
+        self.inner.commands.get(id)?.borrow().hold().map(|hold| hold.attempt)
+    }
+
+    fn follow_deadline(&mut self, command: &Command) {
+        if self.deadlines.set(&command.facts().id, command.next_deadline()) {
+            self.inner.sooner.notify_one();
+        }
+    }
+
+    /// Keeps each browser's list of what its extension has.
+    fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
+        let id = &command.facts().id;
+        let after = match command.phase() {
+            Phase::Sent | Phase::Started => command.hold().map(|hold| hold.by.browser.clone()),
+            Phase::Queued | Phase::Leaving | Phase::Ended => None,
+        };
+        if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
+            browser.held.remove(id);
+        }
+        if let Some(browser) = after.and_then(|browser| self.browsers.get_mut(&browser)) {
+            browser.held.insert(id.clone());
+        }
+    }
+
+    /// What follows from a command's end: lists, failures, estimates (row 21).
+    fn ended(&mut self, command: &Command) {
+        let facts = command.facts();
+        tracing::debug!(id = %facts.id, outcome = ?command.phase(), "command ended");
+        self.wishes.remove(&facts.id);
+        if let Some(client) = self.clients.get_mut(&facts.client) {
+            client.active.retain(|id| *id != facts.id);
+        }
+        let limits = self.inner.limits;
+        if let Some(failure) = command.as_failed() {
+            self.retention.list_failure(&facts.client, failure, &limits);
+        }
+        if let Some(took) = command.running_time() {
+            let runs = self.runs.entry(facts.action.name()).or_default();
+            runs.push_back(took);
+            if runs.len() > RUNS {
+                runs.pop_front();
+            }
+        }
+        let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);
+        if let Some(id) = one_too_many {
+            self.forget(&id, "Result dropped: too many newer ones were kept (never retrieved)");
+        }
+    }
+
+    /// Drops an ended command's record and leaves a tombstone (rows 19 and 20).
+    pub(super) fn forget(&mut self, id: &CorrelationId, if_unread: &str) {
+        let Some((_, watched)) = self.inner.commands.remove(id) else { return };
+        let command = watched.borrow().clone();
+        let facts = command.facts();
+        self.deadlines.remove(id);
+        // A lane that was still held is not any more.
+        let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
+        let unread_result = matches!(
+            command.state(),
+            State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
+        );
+        if unread_result {
+            tracing::info!(id = %id, "a result expired that nobody had read");
+        }
+        let gone = Gone { owner: facts.owner.clone(), at: self.now() };
+        let unread = unread_result.then_some(if_unread);
+        let limits = self.inner.limits;
+        self.retention.bury(&facts.client, id, gone, unread, &limits);
+    }
+
+    /// Gives the commands that wait for any browser to the one that has connected, and
+    /// tells those that wait for this one that it is here.
+    pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
+        for id in self.queue.unplaced() {
+            let Some(lane) = self.lane_in(browser, &id) else { continue };
+            self.remember_current(&id, &lane);
+            self.queue.place(&id, lane);
+            self.wishes.remove(&id);
+        }
+        for id in self.queue.waiting_for(browser) {
+            self.apply(&id, Event::Reachable);
+        }
+    }
+
+    /// The lane in this browser for a command that was accepted before any browser was
+    /// there. A tab that was named is taken at its word: the extension says so if it
+    /// does not exist.
+    fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
+        let watched = self.inner.commands.get(id)?.clone();
+        let command = watched.borrow();
+        let facts = command.facts();
+        let wish = self.wishes.get(id)?;
+        let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
+        let current = self.clients.get(&facts.client).and_then(|client| client.current.as_ref());
+        let lane = targets::resolve(&self.browsers, current, &here, &facts.action);
+        let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
+        Some(lane.ok().flatten().unwrap_or_else(as_asked))
+    }
+
+    fn remember_current(&mut self, id: &CorrelationId, lane: &Lane) {
+        let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
+        let command = watched.borrow();
+        let facts = command.facts();
+        if facts.action.is_browser_wide() {
+            return;
+        }
+        if let Some(client) = self.clients.get_mut(&facts.client) {
+            client.current = Some(Current { browser: lane.browser.clone(), tab: lane.tab });
+        }
+    }
+
+    /// The client's record, made if it is new.
+    pub(super) fn client(&mut self, id: &ClientId) -> &mut Client {
+        let now = self.now();
+        let limits = self.inner.limits;
+        if !self.clients.contains_key(id) && self.clients.len() >= limits.clients {
+            self.forget_idlest_client();
+        }
+        let client =
+            self.books.clients.entry(id.clone()).or_insert_with(|| Client::new(&limits, now));
+        client.last_seen = now;
+        client
+    }
+
+    fn forget_idlest_client(&mut self) {
+        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
+        let idlest = idle.min_by_key(|(_, client)| client.last_seen).map(|(id, _)| id.clone());
+        if let Some(id) = idlest {
+            self.clients.remove(&id);
+            self.retention.forget_client(&id);
+        }
+    }
+
+    /// Forgets browsers and clients that nobody has heard of for long.
+    pub(super) fn sweep(&mut self) {
+        let now = self.now();
+        if now.since(self.swept) < SWEEP {
+            return;
+        }
+        self.swept = now;
+        self.browsers.retain(|_, browser| {
+            browser.has_link() || now.since(browser.last_seen) < limits::BROWSER_REMEMBERED
+        });
+        let books = &mut *self.books;
+        let retention = &mut books.retention;
+        books.clients.retain(|id, client| {
+            let stays = !client.is_idle()
+                || retention.kept(id).next().is_some()
+                || now.since(client.last_seen) < limits::CLIENT_REMEMBERED;
+            if !stays {
+                retention.forget_client(id);
+            }
+            stays
+        });
+    }
+
+    /// All tabs that are known, of connected browsers.
+    pub(super) fn tabs(&self) -> impl Iterator<Item = (&BrowserId, &Tab)> {
+        let connected = self.browsers.iter().filter(|(_, browser)| browser.is_connected());
+        connected.flat_map(|(id, browser)| browser.tabs.iter().map(move |tab| (id, tab)))
+    }
+
+    /// Ends the links that overflow and delivers what may be delivered, until there is
+    /// nothing left to do.
+    fn settle(&mut self) {
+        loop {
+            if let Some(browser) = self.overflowing.pop() {
+                tracing::warn!(browser = %browser, "the extension does not read: link closed");
+                self.end_link(&browser, Farewell::Overflow);
+            } else if let Some(browser) = self.freed.iter().next().cloned() {
+                self.freed.remove(&browser);
+                while self.deliver_next(&browser) {}
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Row 3. False: nothing may be delivered to this browser now.
+    fn deliver_next(&mut self, browser: &BrowserId) -> bool {
+        let Some(peer) = self.browsers.get(browser).and_then(Browser::with_room) else {
+            return false;
+        };
+        let Some((id, lane)) = self.books.queue.next(browser, &self.inner.limits) else {
+            return false;
+        };
+        self.apply(&id, Event::Deliver(peer));
+        let Some(watched) = self.inner.commands.get(&id).map(|entry| entry.clone()) else {
+            return true;
+        };
+        let frame = command_frame(&watched.borrow(), &lane);
+        if let Some(frame) = frame {
+            tracing::debug!(id = %id, browser = %browser, "command delivered");
+            self.send(browser, frame);
+        }
+        true
+    }
+}
+
+/// The frame that delivers a command, if it was just sent.
+fn command_frame(command: &Command, lane: &Lane) -> Option<ToExtension> {
+    let State::Sent { hold, .. } = command.state() else { return None };
+    let facts = command.facts();
+    let command = CommandBody {
+        id: facts.query_id.clone(),
+        correlation_id: facts.id.clone(),
+        kind: facts.action.name(),
+        params: facts.params.clone(),
+        tab_id: lane.tab,
+        timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
+        safe: facts.action.is_safe(),
+        redelivered: hold.attempt.0 > 1,
+    };
+    Some(ToExtension::Command { attempt: hold.attempt, command })
+}

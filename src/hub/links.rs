@@ -1,0 +1,379 @@
+//! Attached extensions.
+//!
+//! A carrier (the WebSocket edge) attaches with [`Hub::attach`], feeds what it
+//! receives to its [`Link`] and sends what comes out of its [`Outbox`]: a transport is
+//! a pair of channels. Dropping the link detaches it. A new link of a browser takes
+//! over from the old one; the old one's end, whenever it comes, no longer matters.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Hub;
+use super::desk::Desk;
+use crate::lifecycle::{Event, Peer};
+use crate::protocol::{
+    Action, BrowserId, CorrelationId, FromExtension, Moment, NackReason, Ready, Tab, TabId,
+    ToExtension,
+};
+
+/// Frames kept free in an outbox for answers: commands wait rather than fill it.
+const KEPT_FREE: usize = 4;
+
+/// Tells links apart, so that a late end of an old one does not touch the new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LinkId(u64);
+
+/// Why the hub ends a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// A new connection of the same browser took over.
+    Replaced,
+    /// The extension does not read what it is sent.
+    Overflow,
+    /// The daemon ends.
+    Shutdown,
+}
+
+/// A browser with the extension, connected or away for a while.
+#[derive(Debug)]
+pub(super) struct Browser {
+    pub(super) label: String,
+    pub(super) user_agent: String,
+    pub(super) extension_version: String,
+    pub(super) actions: Vec<String>,
+    pub(super) tabs: Vec<Tab>,
+    /// The commands that its extension has: Sent or Started.
+    pub(super) held: HashSet<CorrelationId>,
+    pub(super) last_seen: Moment,
+    link: Option<LinkEnd>,
+}
+
+/// The hub's end of a link.
+#[derive(Debug)]
+struct LinkEnd {
+    id: LinkId,
+    peer: Peer,
+    /// Whether `ready` has come: commands are delivered from there on.
+    ready: bool,
+    outbound: mpsc::Sender<ToExtension>,
+    /// Set when a command had to wait for room; the outbox asks for it once there is.
+    starved: Arc<AtomicBool>,
+    farewell: Option<oneshot::Sender<Farewell>>,
+}
+
+/// One browser as `observe browsers` shows it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct BrowserSummary {
+    /// What to name it by.
+    pub browser: BrowserId,
+    /// What a person would call it.
+    pub label: String,
+    /// Whether commands reach it now.
+    pub connected: bool,
+    /// When it last made itself heard.
+    pub last_seen: Moment,
+    /// The extension's version.
+    pub extension_version: String,
+    /// The browser's user agent.
+    pub user_agent: String,
+    /// The actions that its extension knows.
+    pub actions: Vec<String>,
+    /// How many tabs it has.
+    pub tabs: usize,
+}
+
+/// One tab as `observe tabs` shows it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct TabSummary {
+    /// The browser that it is in.
+    pub browser: BrowserId,
+    /// The tab.
+    #[serde(flatten)]
+    pub tab: Tab,
+    /// Whether this client's commands go to it when they name no tab.
+    pub current: bool,
+}
+
+impl Browser {
+    fn new(extension_version: String, now: Moment) -> Self {
+        Self {
+            label: String::new(),
+            user_agent: String::new(),
+            extension_version,
+            actions: Vec::new(),
+            tabs: Vec::new(),
+            held: HashSet::new(),
+            last_seen: now,
+            link: None,
+        }
+    }
+
+    /// Whether commands reach it now.
+    pub(super) fn is_connected(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.ready)
+    }
+
+    /// Whether it has a connection at all, proven but perhaps not ready.
+    pub(super) const fn has_link(&self) -> bool {
+        self.link.is_some()
+    }
+
+    pub(super) fn knows(&self, action: &Action) -> bool {
+        self.actions.iter().any(|name| name == action.name())
+    }
+
+    pub(super) fn has_tab(&self, tab: TabId) -> bool {
+        self.tabs.iter().any(|known| known.tab_id == tab)
+    }
+
+    /// The active tab of the window that had the focus last.
+    pub(super) fn active_tab(&self) -> Option<TabId> {
+        let active = || self.tabs.iter().filter(|tab| tab.active);
+        active().find(|tab| tab.focused).or_else(|| active().next()).map(|tab| tab.tab_id)
+    }
+
+    /// Whose commands it takes now, if it has room for one more.
+    pub(super) fn with_room(&self) -> Option<Peer> {
+        let link = self.link.as_ref().filter(|link| link.ready)?;
+        if link.outbound.capacity() > KEPT_FREE {
+            return Some(link.peer.clone());
+        }
+        link.starved.store(true, Ordering::Release);
+        // The outbox may have emptied in between and not have seen the mark.
+        (link.outbound.capacity() > KEPT_FREE).then(|| link.peer.clone())
+    }
+
+    /// Sends a frame. False: the extension does not read, and the link has to go.
+    #[must_use]
+    pub(super) fn send(&self, frame: ToExtension) -> bool {
+        let Some(link) = &self.link else { return true };
+        match link.outbound.try_send(frame) {
+            // Its carrier is about to drop the link, which settles everything.
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => true,
+            Err(mpsc::error::TrySendError::Full(_)) => false,
+        }
+    }
+
+    /// Ends its link, if it has one.
+    pub(super) fn say_farewell(&mut self, why: Farewell) -> bool {
+        let Some(mut link) = self.link.take() else { return false };
+        if let Some(farewell) = link.farewell.take() {
+            // The carrier may have gone first; then there is nobody to tell.
+            let _ = farewell.send(why);
+        }
+        true
+    }
+
+    fn is_linked_by(&self, id: LinkId) -> bool {
+        self.link.as_ref().is_some_and(|link| link.id == id)
+    }
+
+    pub(super) fn summary(&self, id: &BrowserId) -> BrowserSummary {
+        BrowserSummary {
+            browser: id.clone(),
+            label: self.label.clone(),
+            connected: self.is_connected(),
+            last_seen: self.last_seen,
+            extension_version: self.extension_version.clone(),
+            user_agent: self.user_agent.clone(),
+            actions: self.actions.clone(),
+            tabs: self.tabs.len(),
+        }
+    }
+}
+
+/// The carrier's end of a link: what the extension says goes in here. Dropping it
+/// detaches the extension.
+#[derive(Debug)]
+pub struct Link {
+    hub: Hub,
+    id: LinkId,
+    peer: Peer,
+}
+
+/// What is to be sent to the extension.
+#[derive(Debug)]
+pub struct Outbox {
+    hub: Hub,
+    browser: BrowserId,
+    frames: mpsc::Receiver<ToExtension>,
+    starved: Arc<AtomicBool>,
+    farewell: oneshot::Receiver<Farewell>,
+}
+
+impl Outbox {
+    /// The next frame to send; `Err` says why the link is over.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The [`Farewell`] to close the connection with.
+    pub async fn next(&mut self) -> Result<ToExtension, Farewell> {
+        tokio::select! {
+            // A link that was taken over must not send what is left.
+            biased;
+            farewell = &mut self.farewell => Err(farewell.unwrap_or(Farewell::Shutdown)),
+            frame = self.frames.recv() => {
+                if self.starved.swap(false, Ordering::AcqRel) {
+                    self.hub.with_desk(|desk| desk.may_deliver_to(&self.browser));
+                }
+                frame.ok_or(Farewell::Shutdown)
+            }
+        }
+    }
+
+    /// Waits until the hub ends the link, whatever is left to send.
+    ///
+    /// Cancel safe.
+    pub async fn ended(&mut self) -> Farewell {
+        (&mut self.farewell).await.unwrap_or(Farewell::Shutdown)
+    }
+}
+
+impl Hub {
+    /// Attaches an extension whose proof was valid. A link that its browser has
+    /// already is replaced.
+    #[must_use]
+    pub fn attach(&self, peer: Peer, extension_version: String) -> (Link, Outbox) {
+        let (outbound, frames) = mpsc::channel(self.0.limits.outbound);
+        let (farewell, ended) = oneshot::channel();
+        let starved = Arc::new(AtomicBool::new(false));
+        let id = self.with_desk(|desk| {
+            desk.end_link(&peer.browser, Farewell::Replaced);
+            let id = LinkId(desk.next_link());
+            let now = desk.now();
+            let browser = desk
+                .browsers
+                .entry(peer.browser.clone())
+                .or_insert_with(|| Browser::new(extension_version.clone(), now));
+            browser.extension_version = extension_version;
+            browser.last_seen = now;
+            browser.link = Some(LinkEnd {
+                id,
+                peer: peer.clone(),
+                ready: false,
+                outbound,
+                starved: starved.clone(),
+                farewell: Some(farewell),
+            });
+            id
+        });
+        let browser = peer.browser.clone();
+        tracing::info!(browser = %browser, instance = %peer.instance, "extension attached");
+        let outbox = Outbox { hub: self.clone(), browser, frames, starved, farewell: ended };
+        (Link { hub: self.clone(), id, peer }, outbox)
+    }
+}
+
+impl Link {
+    /// Takes what the extension sent.
+    pub fn receive(&self, frame: FromExtension) {
+        self.hub.with_desk(|desk| {
+            let is_current = desk.touch(&self.peer.browser, self.id);
+            match frame {
+                FromExtension::Report { correlation_id, attempt, report } => {
+                    let event = Event::Report(self.peer.clone(), attempt, report);
+                    desk.answer(&self.peer, &correlation_id, attempt, event);
+                }
+                // What follows is the current link's to say.
+                _ if !is_current => {}
+                FromExtension::Claim { correlation_id, attempt } => {
+                    let event = Event::Claim(self.peer.clone(), attempt);
+                    desk.answer(&self.peer, &correlation_id, attempt, event);
+                }
+                FromExtension::Ready(ready) => desk.ready(&self.peer, ready),
+                FromExtension::Tabs { tabs } => desk.set_tabs(&self.peer.browser, tabs),
+                // `pong` only shows that it lives; streams are not kept; a second
+                // `hello` says nothing new.
+                FromExtension::Pong { .. }
+                | FromExtension::Events { .. }
+                | FromExtension::Hello(_) => {}
+            }
+        });
+    }
+
+    /// Tells the extension that what it sent is no frame.
+    pub fn refuse(&self, reason: NackReason) {
+        let nack = ToExtension::Nack { correlation_id: None, attempt: None, reason };
+        self.hub.with_desk(|desk| desk.send(&self.peer.browser, nack));
+    }
+
+    /// Asks the extension for a sign of life.
+    pub fn ping(&self) {
+        self.hub.with_desk(|desk| {
+            let ping = ToExtension::Ping { t: desk.now().unix_millis() };
+            desk.send(&self.peer.browser, ping);
+        });
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.hub.with_desk(|desk| {
+            let browser = &self.peer.browser;
+            if desk.browsers.get(browser).is_some_and(|b| b.is_linked_by(self.id)) {
+                tracing::info!(browser = %browser, "extension detached");
+                desk.end_link(browser, Farewell::Shutdown);
+            }
+        });
+    }
+}
+
+/// What links do at the desk.
+impl Desk<'_> {
+    /// Ends a browser's link and settles what it held (rows 7, 7a, 11).
+    pub(super) fn end_link(&mut self, id: &BrowserId, why: Farewell) {
+        let now = self.now();
+        let Some(browser) = self.browsers.get_mut(id) else { return };
+        if !browser.say_farewell(why) {
+            return;
+        }
+        browser.last_seen = now;
+        let held: Vec<_> = browser.held.iter().cloned().collect();
+        for command in held {
+            self.apply(&command, Event::LinkClosed);
+        }
+    }
+
+    /// Notes that the browser made itself heard. Whether by its current link.
+    fn touch(&mut self, browser: &BrowserId, link: LinkId) -> bool {
+        let now = self.now();
+        let Some(browser) = self.browsers.get_mut(browser) else { return false };
+        browser.last_seen = now;
+        browser.is_linked_by(link)
+    }
+
+    /// The extension may have commands from here on: what it had is settled first
+    /// (rows 11a, 12).
+    fn ready(&mut self, peer: &Peer, ready: Ready) {
+        let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
+        browser.label = ready.label;
+        browser.user_agent = ready.user_agent;
+        browser.actions = ready.actions;
+        browser.tabs = ready.tabs;
+        if let Some(link) = &mut browser.link {
+            link.ready = true;
+        }
+        let held: Vec<_> = browser.held.iter().cloned().collect();
+        for id in held {
+            let Some(attempt) = self.attempt_of(&id) else { continue };
+            let of_this = |known: &&crate::protocol::InFlight| {
+                known.correlation_id == id && known.attempt == attempt
+            };
+            let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
+            self.answer(peer, &id, attempt, Event::Back(peer.clone(), says));
+        }
+        self.place_waiting(&peer.browser);
+        self.may_deliver_to(&peer.browser);
+    }
+
+    fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<Tab>) {
+        if let Some(browser) = self.browsers.get_mut(browser) {
+            browser.tabs = tabs;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The one task that sleeps until the next deadline. A deadline that has come is a
+//! hint: the command's own state decides what happens.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tokio_util::sync::CancellationToken;
+
+use super::Hub;
+use crate::protocol::{CorrelationId, Moment};
+
+/// The next deadline of every command.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    in_order: BTreeSet<(Moment, CorrelationId)>,
+    of: HashMap<CorrelationId, Moment>,
+}
+
+impl Deadlines {
+    /// Sets a command's next deadline. True: it is now the first of all, so the reaper
+    /// has to be told.
+    #[must_use]
+    pub(super) fn set(&mut self, id: &CorrelationId, at: Moment) -> bool {
+        if let Some(before) = self.of.insert(id.clone(), at) {
+            if before == at {
+                return false;
+            }
+            self.in_order.remove(&(before, id.clone()));
+        }
+        let is_first = self.in_order.first().is_none_or(|(first, _)| at < *first);
+        self.in_order.insert((at, id.clone()));
+        is_first
+    }
+
+    /// Forgets a command.
+    pub(super) fn remove(&mut self, id: &CorrelationId) {
+        if let Some(at) = self.of.remove(id) {
+            self.in_order.remove(&(at, id.clone()));
+        }
+    }
+
+    /// The first deadline of all.
+    pub(super) fn first(&self) -> Option<Moment> {
+        self.in_order.first().map(|(at, _)| *at)
+    }
+
+    /// A command whose deadline has come.
+    pub(super) fn due(&self, now: Moment) -> Option<CorrelationId> {
+        self.in_order.first().filter(|(at, _)| *at <= now).map(|(_, id)| id.clone())
+    }
+}
+
+/// Sleeps and reaps until `closed`.
+pub(super) async fn run(hub: Hub, closed: CancellationToken) {
+    loop {
+        let next = hub.with_desk(|desk| desk.deadlines.first());
+        let sleep = async {
+            match next {
+                Some(at) => tokio::time::sleep_until(hub.0.clock.instant_of(at)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = closed.cancelled() => return,
+            () = hub.0.sooner.notified() => {}
+            () = sleep => hub.reap(),
+        }
+    }
+}

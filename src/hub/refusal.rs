@@ -1,0 +1,156 @@
+//! Why a call is not taken. A refused call has lost nothing: it can be made again.
+
+use std::time::Duration;
+
+use crate::protocol::{BrowserId, CorrelationId, Tab, TabId};
+
+/// A call that was not taken, under an id of its own.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Under this id it is listed among the failures.
+    pub id: CorrelationId,
+    /// Why.
+    pub why: Refusal,
+}
+
+/// Why a call is not taken.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// The client has as many queued commands as it may (row 2).
+    QueueFull {
+        /// How many are queued.
+        queued: usize,
+        /// When it is worth trying again.
+        retry_after: Duration,
+    },
+    /// The client made as many calls as it may for now.
+    RateLimited {
+        /// When the next one is taken.
+        retry_after: Duration,
+    },
+    /// The client has as many calls waiting as it may.
+    TooManyWaiters {
+        /// How many wait.
+        waiters: usize,
+    },
+    /// Several browsers are connected and none was named.
+    AmbiguousBrowser {
+        /// What there is.
+        browsers: Vec<BrowserChoice>,
+    },
+    /// The browser that was named, or was the client's current one, is not there.
+    BrowserGone {
+        /// The browser that was asked for.
+        wanted: String,
+        /// What is there instead.
+        browsers: Vec<BrowserChoice>,
+    },
+    /// The tab that was named, or was the client's current one, is not there.
+    TabGone {
+        /// The tab that was asked for.
+        wanted: TabId,
+        /// What is there instead.
+        tabs: Vec<Tab>,
+    },
+    /// The browser's extension does not know the action.
+    UnsupportedAction {
+        /// The action's name.
+        action: &'static str,
+        /// The extension's version.
+        extension_version: String,
+    },
+    /// The daemon is about to end.
+    ShuttingDown,
+}
+
+/// A browser to choose.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct BrowserChoice {
+    /// What to name it by.
+    pub browser: BrowserId,
+    /// What a person would call it; can be named too.
+    pub label: String,
+}
+
+impl Refusal {
+    /// A word for programs.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::QueueFull { .. } => "queue_full",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::TooManyWaiters { .. } => "too_many_waiters",
+            Self::AmbiguousBrowser { .. } => "ambiguous_browser",
+            Self::BrowserGone { .. } => "browser_gone",
+            Self::TabGone { .. } => "tab_gone",
+            Self::UnsupportedAction { .. } => "unsupported_action",
+            Self::ShuttingDown => "shutting_down",
+        }
+    }
+
+    /// What is the matter, in a sentence.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::QueueFull { queued, .. } => {
+                format!("{queued} commands of this client are queued already; this one was not taken")
+            }
+            Self::RateLimited { .. } => {
+                "This client has made more calls than a minute allows".to_owned()
+            }
+            Self::TooManyWaiters { waiters } => {
+                format!("{waiters} calls of this client wait already")
+            }
+            Self::AmbiguousBrowser { browsers } => {
+                format!("{} browsers are connected and none was named", browsers.len())
+            }
+            Self::BrowserGone { wanted, .. } => format!("There is no browser `{wanted}`"),
+            Self::TabGone { wanted, .. } => format!("There is no tab {wanted} in this browser"),
+            Self::UnsupportedAction { action, extension_version } => format!(
+                "The extension in this browser (version {extension_version}) does not know `{action}`"
+            ),
+            Self::ShuttingDown => "The daemon is shutting down".to_owned(),
+        }
+    }
+
+    /// What to do next, in a sentence.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::QueueFull { .. } => {
+                "Wait for results with observe({what:\"command_result\", wait_ms}), or cancel \
+                 what is not needed; then call again."
+            }
+            Self::RateLimited { .. } => {
+                "Use wait_ms instead of polling; call again after retry_after_ms."
+            }
+            Self::TooManyWaiters { .. } => "Wait for one of them to return, or call without wait_ms.",
+            Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
+            Self::BrowserGone { .. } => {
+                "Name one of `browsers` in the parameter `browser`; if there is none, open the \
+                 browser and check that the Tabwire extension is enabled."
+            }
+            Self::TabGone { .. } => "Name one of `tabs` in the parameter `tab_id`.",
+            Self::UnsupportedAction { .. } => {
+                "Unpack this version's extension with `tabwire extension unpack` and reload it."
+            }
+            Self::ShuttingDown => "Call again in a moment.",
+        }
+    }
+
+    /// When it is worth trying again, if time is all it takes.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::QueueFull { retry_after, .. } | Self::RateLimited { retry_after } => {
+                Some(*retry_after)
+            }
+            Self::TooManyWaiters { .. }
+            | Self::AmbiguousBrowser { .. }
+            | Self::BrowserGone { .. }
+            | Self::TabGone { .. }
+            | Self::UnsupportedAction { .. }
+            | Self::ShuttingDown => None,
+        }
+    }
+}

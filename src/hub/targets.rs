@@ -1,0 +1,106 @@
+//! Which browser and which tab a command is for. Decided once, when it is submitted,
+//! or, if no browser is connected then, when one connects.
+
+use std::collections::HashMap;
+
+use super::clients::Current;
+use super::links::Browser;
+use super::refusal::{BrowserChoice, Refusal};
+use crate::lifecycle::Lane;
+use crate::protocol::{Action, BrowserId, TabId};
+
+/// What a call says of its target.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// A browser, by id or by label.
+    pub browser: Option<String>,
+    /// A tab.
+    pub tab: Option<TabId>,
+}
+
+/// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
+/// one.
+pub(super) fn resolve(
+    browsers: &HashMap<BrowserId, Browser>,
+    current: Option<&Current>,
+    wish: &Wish,
+    action: &Action,
+) -> Result<Option<Lane>, Refusal> {
+    let Some((id, browser)) = choose_browser(browsers, current, wish)? else { return Ok(None) };
+    if browser.is_connected() && !browser.knows(action) {
+        let extension_version = browser.extension_version.clone();
+        return Err(Refusal::UnsupportedAction { action: action.name(), extension_version });
+    }
+    if action.is_browser_wide() {
+        return Ok(Some(Lane { browser: id.clone(), tab: None }));
+    }
+    let of_this_browser = current.filter(|current| current.browser == *id);
+    let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
+    let tab = match wanted {
+        Some(wanted) if browser.is_connected() && !browser.has_tab(wanted) => {
+            return Err(Refusal::TabGone { wanted, tabs: browser.tabs.clone() });
+        }
+        Some(wanted) => Some(wanted),
+        None => browser.active_tab(),
+    };
+    Ok(Some(Lane { browser: id.clone(), tab }))
+}
+
+type Known<'a> = (&'a BrowserId, &'a Browser);
+
+fn choose_browser<'a>(
+    browsers: &'a HashMap<BrowserId, Browser>,
+    current: Option<&Current>,
+    wish: &Wish,
+) -> Result<Option<Known<'a>>, Refusal> {
+    if let Some(wanted) = &wish.browser {
+        return named(browsers, wanted).map(Some);
+    }
+    if let Some(current) = current {
+        return match browsers.get_key_value(&current.browser) {
+            Some(known) => Ok(Some(known)),
+            None => Err(gone(browsers, current.browser.as_str())),
+        };
+    }
+    let connected: Vec<_> = browsers.iter().filter(|(_, b)| b.is_connected()).collect();
+    match (connected.as_slice(), wish.tab) {
+        ([], _) => Ok(None),
+        ([only], _) => Ok(Some(*only)),
+        (several, Some(tab)) => {
+            let with_tab: Vec<_> = several.iter().filter(|(_, b)| b.has_tab(tab)).collect();
+            match with_tab.as_slice() {
+                [only] => Ok(Some(**only)),
+                _ => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
+            }
+        }
+        (_, None) => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
+    }
+}
+
+fn named<'a>(
+    browsers: &'a HashMap<BrowserId, Browser>,
+    wanted: &str,
+) -> Result<Known<'a>, Refusal> {
+    if let Some(known) = browsers.iter().find(|(id, _)| id.as_str() == wanted) {
+        return Ok(known);
+    }
+    let labelled: Vec<_> = browsers.iter().filter(|(_, b)| b.label == wanted).collect();
+    match labelled.as_slice() {
+        [only] => Ok(*only),
+        [] => Err(gone(browsers, wanted)),
+        _ => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
+    }
+}
+
+fn gone(browsers: &HashMap<BrowserId, Browser>, wanted: &str) -> Refusal {
+    Refusal::BrowserGone { wanted: wanted.to_owned(), browsers: choices(browsers) }
+}
+
+fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
+    let connected = browsers.iter().filter(|(_, browser)| browser.is_connected());
+    let mut choices: Vec<_> = connected
+        .map(|(id, browser)| BrowserChoice { browser: id.clone(), label: browser.label.clone() })
+        .collect();
+    choices.sort_by(|a, b| (&a.label, &a.browser).cmp(&(&b.label, &b.browser)));
+    choices
+}

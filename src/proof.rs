@@ -1,0 +1,239 @@
+//! Keys and proofs: everything that is derived from the one secret, `auth.key`. No IO.
+//!
+//! The bytes are part of the protocol (`docs/protocol.md`), so that another
+//! implementation can speak it; `tests/fixtures/auth.json` has vectors that were
+//! computed independently. Everything on the wire is base64url without padding.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hkdf::Hkdf;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use crate::protocol::{InstanceId, Owner};
+
+/// The length of keys and nonces, in bytes.
+pub const KEY_LENGTH: usize = 32;
+
+/// The daemon's secret, from which all others are derived.
+pub struct AuthKey([u8; KEY_LENGTH]);
+
+/// What daemon and extension share.
+pub struct ExtensionKey([u8; KEY_LENGTH]);
+
+/// The owner that a token without a name belongs to.
+pub const DEFAULT_OWNER: &str = "user";
+
+impl AuthKey {
+    /// A new secret.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(random())
+    }
+
+    /// The secret with these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; KEY_LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The secret's bytes, for the file that keeps it.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; KEY_LENGTH] {
+        &self.0
+    }
+
+    /// What the daemon shares with the extension of this id.
+    #[must_use]
+    pub fn extension_key(&self, extension_id: &str) -> ExtensionKey {
+        ExtensionKey(self.derive(&format!("tabwire ext {extension_id}")))
+    }
+
+    /// The bearer token of an owner. The default owner's is a bare key; another's
+    /// carries its name before a dot, so that the daemon knows whose to expect.
+    #[must_use]
+    pub fn token(&self, owner: &Owner) -> String {
+        let name = owner.as_str();
+        if name == DEFAULT_OWNER {
+            return encode(&self.derive("tabwire mcp"));
+        }
+        format!("{name}.{}", encode(&self.derive(&format!("tabwire mcp {name}"))))
+    }
+
+    /// Whose token this is, if it is one. Takes the same time for any wrong one of
+    /// the same form.
+    #[must_use]
+    pub fn owner_of(&self, token: &str) -> Option<Owner> {
+        let name = token.split_once('.').map_or(DEFAULT_OWNER, |(name, _)| name);
+        let owner = valid_owner(name)?;
+        same(&self.token(&owner), token).then_some(owner)
+    }
+
+    fn derive(&self, info: &str) -> [u8; KEY_LENGTH] {
+        let mut key = [0; KEY_LENGTH];
+        Hkdf::<Sha256>::new(None, &self.0)
+            .expand(info.as_bytes(), &mut key)
+            .expect("32 bytes are a valid length for HKDF-SHA256");
+        key
+    }
+}
+
+/// An owner's name: 1 to 64 letters, digits, `-` or `_`.
+#[must_use]
+pub fn valid_owner(name: &str) -> Option<Owner> {
+    let fits = (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    fits.then(|| name.into())
+}
+
+impl ExtensionKey {
+    /// The key as `config.json` carries it.
+    #[must_use]
+    pub fn encoded(&self) -> String {
+        encode(&self.0)
+    }
+
+    /// What proves in `hello` that the extension holds the key.
+    #[must_use]
+    pub fn hello_mac(&self, challenge: &str, hello: &str, instance: &InstanceId) -> String {
+        self.mac(&["ext", challenge, hello, instance.as_str()])
+    }
+
+    /// What proves in `welcome` that the daemon does.
+    #[must_use]
+    pub fn welcome_mac(&self, hello: &str, challenge: &str, epoch: &str) -> String {
+        self.mac(&["daemon", hello, challenge, epoch])
+    }
+
+    /// Whether a `hello` proves it, compared in constant time.
+    #[must_use]
+    pub fn proves_hello(
+        &self,
+        challenge: &str,
+        hello: &str,
+        instance: &InstanceId,
+        mac: &str,
+    ) -> bool {
+        same(&self.hello_mac(challenge, hello, instance), mac)
+    }
+
+    fn mac(&self, lines: &[&str]) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key length");
+        mac.update(lines.join("\n").as_bytes());
+        encode(&mac.finalize().into_bytes())
+    }
+}
+
+/// A nonce as it stands on the wire.
+#[must_use]
+pub fn nonce() -> String {
+    encode(&random::<KEY_LENGTH>())
+}
+
+/// Random bytes in hexadecimal: `N` bytes give 2 × `N` digits.
+#[must_use]
+pub fn random_hex<const N: usize>() -> String {
+    random::<N>().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system has randomness; without it nothing is safe");
+    bytes
+}
+
+fn encode(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.as_bytes().ct_eq(b.as_bytes()).into()
+}
+
+impl fmt::Debug for AuthKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuthKey(…)")
+    }
+}
+
+impl fmt::Debug for ExtensionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ExtensionKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vectors() -> Vec<serde_json::Value> {
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/fixtures/auth.json")).unwrap();
+        file["vectors"].as_array().unwrap().clone()
+    }
+
+    fn auth_key(vector: &serde_json::Value) -> AuthKey {
+        let bytes = URL_SAFE_NO_PAD.decode(vector["auth_key"].as_str().unwrap()).unwrap();
+        AuthKey::from_bytes(bytes.try_into().unwrap())
+    }
+
+    #[test]
+    fn keys_tokens_and_proofs_equal_the_independent_vectors() {
+        for vector in vectors() {
+            let text = |field: &str| vector[field].as_str().unwrap().to_owned();
+            let auth = auth_key(&vector);
+            let key = auth.extension_key(&text("extension_id"));
+            let instance = InstanceId::from(text("instance_id"));
+            let (challenge, hello) = (text("challenge_nonce"), text("hello_nonce"));
+            assert_eq!(key.encoded(), text("ext_key"));
+            assert_eq!(auth.token(&DEFAULT_OWNER.into()), text("token"));
+            assert_eq!(
+                auth.token(&text("owner").into()),
+                format!("{}.{}", text("owner"), text("owner_token"))
+            );
+            assert_eq!(key.hello_mac(&challenge, &hello, &instance), text("hello_mac"));
+            assert_eq!(key.welcome_mac(&hello, &challenge, &text("epoch")), text("welcome_mac"));
+            assert!(key.proves_hello(&challenge, &hello, &instance, &text("hello_mac")));
+        }
+    }
+
+    #[test]
+    fn a_proof_for_another_nonce_instance_or_key_is_none() {
+        let vector = &vectors()[0];
+        let text = |field: &str| vector[field].as_str().unwrap().to_owned();
+        let (challenge, hello, mac) =
+            (text("challenge_nonce"), text("hello_nonce"), text("hello_mac"));
+        let instance = InstanceId::from(text("instance_id"));
+        let key = auth_key(vector).extension_key(&text("extension_id"));
+        assert!(!key.proves_hello(&hello, &hello, &instance, &mac));
+        assert!(!key.proves_hello(&challenge, &challenge, &instance, &mac));
+        assert!(!key.proves_hello(&challenge, &hello, &"other".into(), &mac));
+        assert!(!key.proves_hello(&challenge, &hello, &instance, ""));
+        let other = auth_key(vector).extension_key("aaaabbbbccccddddaaaabbbbccccdddd");
+        assert!(!other.proves_hello(&challenge, &hello, &instance, &mac));
+    }
+
+    #[test]
+    fn a_token_tells_its_owner_and_nobody_elses_passes() {
+        let auth = AuthKey::generate();
+        let (user, ci) = (Owner::from(DEFAULT_OWNER), Owner::from("ci"));
+        assert_eq!(auth.owner_of(&auth.token(&user)), Some(user.clone()));
+        assert_eq!(auth.owner_of(&auth.token(&ci)), Some(ci.clone()));
+        let forged = auth.token(&ci).replacen("ci", "cd", 1);
+        assert_eq!(auth.owner_of(&forged), None);
+        assert_eq!(auth.owner_of(&format!("ci.{}", auth.token(&user))), None);
+        assert_eq!(AuthKey::generate().owner_of(&auth.token(&user)), None);
+        assert_eq!(auth.owner_of(""), None);
+        assert_eq!(auth.owner_of(".x"), None);
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let auth = AuthKey::generate();
+        assert_eq!(format!("{auth:?}"), "AuthKey(…)");
+        assert_eq!(format!("{:?}", auth.extension_key("x")), "ExtensionKey(…)");
+    }
+}
