@@ -14,5 +14,32 @@ pub mod proof;
 /// The state directory: the secret, the daemon's lock, where it is to be found.
 pub mod home;
 
+/// The browser extension that this build carries.
+pub mod extension;
+
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
+
+/// The MCP tools: their names, schemas and what they do. No HTTP, no JSON-RPC.
+pub mod tools;
+
+/// The Model Context Protocol over the tools: JSON-RPC and both eras of versions.
+pub mod mcp;
+
+/// Inbound adapters: the guard, HTTP for MCP clients, the WebSocket of extensions.
+pub mod edge;
+
+/// The daemon: one for each state directory, on one port of the loopback.
+pub mod daemon;
+
+/// `tabwire mcp`: MCP over stdio, forwarded to the daemon.
+pub mod bridge;
+
+/// What can be set from outside: flags, environment, defaults.
+pub mod config;
+
+/// A throw-away daemon and browser, driven as an MCP client would.
+pub mod demo;
+
+/// The command line.
+pub mod cli;

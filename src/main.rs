@@ -1,3 +1,7 @@
 //! The program. Everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tabwire::cli::run()
+}

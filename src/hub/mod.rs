@@ -327,6 +327,18 @@ impl Hub {
         self.0.tasks.wait().await;
     }
 
+    /// For how long no client has called and no command was pending, counted from
+    /// `since` at the earliest.
+    #[must_use]
+    pub fn idle_for(&self, since: Moment) -> Duration {
+        self.with_desk(|desk| {
+            let busy = desk.clients.values().any(|client| !client.is_idle());
+            let heard = desk.clients.values().map(|client| client.last_seen).max();
+            let last = if busy { desk.now() } else { heard.unwrap_or(since).max(since) };
+            desk.now().since(last)
+        })
+    }
+
     /// The time, as the lifecycle reckons it.
     #[must_use]
     pub fn now(&self) -> Moment {

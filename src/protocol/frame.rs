@@ -4,6 +4,9 @@
 //! unknown `type` is told apart from a malformed frame, so that an older peer
 //! keeps working. Golden examples stand in `tests/fixtures/wire/`.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

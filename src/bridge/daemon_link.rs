@@ -1,0 +1,280 @@
+//! The bridge's way to the daemon: finds it, starts it if there is none, and sends it
+//! requests.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
+use tokio::sync::Mutex;
+
+use crate::home::{Home, HomeError};
+use crate::proof::DEFAULT_OWNER;
+use crate::protocol::CLIENT_HEADER;
+
+/// How long a daemon may take to start.
+const START: Duration = Duration::from_secs(10);
+
+/// How much of the log's end is looked through for the reason of a failed start.
+const LOG_TAIL: usize = 4096;
+
+/// Which daemon the bridge is for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its state directory.
+    pub home: PathBuf,
+    /// The port that it is started on; 0 for any that is free.
+    pub port: u16,
+    /// What the bridge calls itself.
+    pub client: String,
+    /// The program to start it with.
+    pub program: PathBuf,
+}
+
+/// The headers of a forwarded request.
+pub(super) struct Headers {
+    pub(super) version: &'static str,
+    pub(super) method: Option<String>,
+    pub(super) name: Option<String>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unanswered {
+    /// There is no daemon, and none could be started.
+    #[error("the Tabwire daemon cannot be started: {0}")]
+    NoDaemon(String),
+    /// The daemon went away in the middle.
+    #[error("the Tabwire daemon went away before it answered ({detail})")]
+    Lost {
+        /// What broke.
+        detail: String,
+        /// Whether the request may have been taken.
+        may_be_taken: bool,
+    },
+    /// The daemon took too long.
+    #[error("the Tabwire daemon did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The daemon refused the request before it looked at what it says.
+    #[error("the Tabwire daemon refused the request")]
+    Refused {
+        /// What it said.
+        body: Value,
+    },
+}
+
+impl Unanswered {
+    pub(super) const fn code(&self) -> &'static str {
+        match self {
+            Self::NoDaemon(_) => "no_daemon",
+            Self::Lost { .. } => "daemon_lost",
+            Self::TimedOut(_) => "daemon_timeout",
+            Self::Refused { .. } => "refused",
+        }
+    }
+
+    pub(super) const fn hint(&self) -> &'static str {
+        match self {
+            Self::NoDaemon(_) => "Run `tabwire serve` in a terminal: it says what is wrong.",
+            Self::Lost { may_be_taken: true, .. } | Self::TimedOut(_) => {
+                "The command may have been taken: look at observe({what:\"pending_commands\"}) and \
+                 at the page before you call again."
+            }
+            Self::Lost { .. } | Self::Refused { .. } => "Call again.",
+        }
+    }
+}
+
+/// The way to the daemon. It knows where the daemon is once it was found.
+pub(super) struct DaemonLink {
+    target: Target,
+    client: Client<HttpConnector, Full<Bytes>>,
+    found: Mutex<Option<Found>>,
+}
+
+#[derive(Clone)]
+struct Found {
+    url: String,
+    authorization: String,
+}
+
+/// An answer whose status and headers have come.
+pub(super) struct Reply(Response<Incoming>);
+
+impl Reply {
+    /// The JSON-RPC message, byte for byte.
+    pub(super) async fn text(self) -> Result<String, Unanswered> {
+        let status = self.0.status();
+        let lost = |detail: String| Unanswered::Lost { detail, may_be_taken: true };
+        let body = self.0.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
+        let text = String::from_utf8(body.to_bytes().into())
+            .map_err(|_| lost("its answer is not UTF-8".to_owned()))?;
+        if status == StatusCode::OK {
+            return Ok(text);
+        }
+        match serde_json::from_str::<Value>(&text) {
+            Ok(message) if message.get("jsonrpc").is_some() => Ok(text),
+            Ok(body) if body.is_object() => Err(Unanswered::Refused { body }),
+            Ok(_) | Err(_) => {
+                let body = json!({"error": "refused", "message": format!("HTTP status {status}")});
+                Err(Unanswered::Refused { body })
+            }
+        }
+    }
+}
+
+impl DaemonLink {
+    pub(super) fn new(target: Target) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Self { target, client, found: Mutex::new(None) }
+    }
+
+    /// Sends a request; returns when its status and headers have come, which for a
+    /// submission means that it is accepted.
+    ///
+    /// A daemon that is gone is looked for, or started, once more. A submission that
+    /// may have been taken is not sent again.
+    pub(super) async fn send(
+        &self,
+        line: Vec<u8>,
+        headers: Headers,
+        is_submit: bool,
+    ) -> Result<Reply, Unanswered> {
+        let line = Bytes::from(line);
+        let mut first = true;
+        loop {
+            let found = self.find().await?;
+            let request = request(&found, &self.target.client, line.clone(), &headers)
+                .map_err(|error| Unanswered::NoDaemon(error.to_string()))?;
+            let error = match self.client.request(request).await {
+                Ok(response) => return Ok(Reply(response)),
+                Err(error) => error,
+            };
+            *self.found.lock().await = None;
+            let was_sent = !error.is_connect();
+            if !first || (was_sent && is_submit) {
+                let detail = error.to_string();
+                return Err(Unanswered::Lost { detail, may_be_taken: was_sent && is_submit });
+            }
+            first = false;
+        }
+    }
+
+    /// Where the daemon is; starts one if none runs. Of several bridges one starts it.
+    async fn find(&self) -> Result<Found, Unanswered> {
+        let mut known = self.found.lock().await;
+        if let Some(found) = &*known {
+            return Ok(found.clone());
+        }
+        let failed = |error: HomeError| Unanswered::NoDaemon(error.to_string());
+        let home = Home::open(&self.target.home).map_err(failed)?;
+        let port = match running(&home).map_err(failed)? {
+            Some(port) => port,
+            None => self.start(&home).await?,
+        };
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let found = Found {
+            url: format!("http://127.0.0.1:{port}/mcp"),
+            authorization: format!("Bearer {token}"),
+        };
+        *known = Some(found.clone());
+        Ok(found)
+    }
+
+    async fn start(&self, home: &Home) -> Result<u16, Unanswered> {
+        let dir = home.dir().to_owned();
+        let no_daemon = |error: String| Unanswered::NoDaemon(error);
+        let lock = tokio::task::spawn_blocking(move || Home::open(&dir)?.lock_start()).await;
+        let _lock = lock
+            .map_err(|error| no_daemon(error.to_string()))?
+            .map_err(|error| no_daemon(error.to_string()))?;
+        if let Some(port) = running(home).map_err(|error| no_daemon(error.to_string()))? {
+            return Ok(port);
+        }
+        let started = tokio::time::timeout(START, self.spawn(home)).await;
+        match started {
+            Ok(Ok(port)) => Ok(port),
+            Ok(Err(error)) => Err(no_daemon(error.to_string())),
+            Err(_elapsed) => {
+                Err(no_daemon(format!("it was not ready within {} s", START.as_secs())))
+            }
+        }
+    }
+
+    /// Starts a daemon of its own session, which says on its standard output where it
+    /// listens.
+    async fn spawn(&self, home: &Home) -> io::Result<u16> {
+        let log = open_log(home)?;
+        let mut daemon = Command::new(&self.target.program)
+            .args(["serve", "--detach", "--json", "--port", &self.target.port.to_string()])
+            .env("TABWIRE_HOME", &self.target.home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()?;
+        let mut said = String::new();
+        if let Some(stdout) = daemon.stdout.take() {
+            BufReader::new(stdout).read_line(&mut said).await?;
+        }
+        let port = serde_json::from_str::<Value>(&said)
+            .ok()
+            .and_then(|said| u16::try_from(said["port"].as_u64()?).ok());
+        port.ok_or_else(|| io::Error::other(last_words(home)))
+    }
+}
+
+/// The port of the daemon that runs on this state directory. Its lock shows that the
+/// record is its own: nobody else gets to see the token.
+fn running(home: &Home) -> Result<Option<u16>, HomeError> {
+    if !home.has_daemon()? {
+        return Ok(None);
+    }
+    Ok(home.daemon_record()?.map(|record| record.port))
+}
+
+fn open_log(home: &Home) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_path())
+}
+
+/// The last line of the daemon's log.
+fn last_words(home: &Home) -> String {
+    let log = std::fs::read(home.log_path()).unwrap_or_default();
+    let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned();
+    let last = tail.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(|| "it ended without a word".to_owned(), |line| line.trim().to_owned())
+}
+
+fn request(
+    found: &Found,
+    client: &str,
+    line: Bytes,
+    headers: &Headers,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    let mut request = Request::post(&found.url)
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header(AUTHORIZATION, &found.authorization)
+        .header(CLIENT_HEADER, client)
+        .header("mcp-protocol-version", headers.version);
+    if let Some(method) = &headers.method {
+        request = request.header("mcp-method", method);
+    }
+    if let Some(name) = &headers.name {
+        request = request.header("mcp-name", name);
+    }
+    request.body(Full::new(line))
+}

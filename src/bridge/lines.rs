@@ -1,0 +1,73 @@
+//! Lines of bounded length from a stream.
+
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
+
+/// The longest line that is taken, in bytes. The daemon refuses what is larger than 1
+/// MiB, with a reason; this only bounds memory.
+pub(super) const LONGEST: usize = 16 * 1024 * 1024;
+
+/// What comes next from the stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A line, without its end.
+    Text(Vec<u8>),
+    /// A line that was too long; it was skipped.
+    TooLong,
+    /// The end.
+    End,
+}
+
+/// Reads the next line. A last line without an end counts too.
+pub(super) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Line> {
+    let mut line = Vec::new();
+    let mut too_long = false;
+    loop {
+        let available = input.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(match (too_long, line.is_empty()) {
+                (true, _) => Line::TooLong,
+                (false, true) => Line::End,
+                (false, false) => Line::Text(line),
+            });
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let part = end.unwrap_or(available.len());
+        if line.len() + part > LONGEST {
+            too_long = true;
+            line = Vec::new();
+        } else if !too_long {
+            line.extend_from_slice(&available[..part]);
+        }
+        input.consume(end.map_or(part, |end| end + 1));
+        if end.is_some() {
+            return Ok(if too_long { Line::TooLong } else { Line::Text(line) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::BufReader;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_whole_and_a_last_one_without_an_end_counts() {
+        let mut input = BufReader::with_capacity(3, &b"first\n\nlast"[..]);
+        for expected in ["first", "", "last"] {
+            assert_eq!(next_line(&mut input).await.unwrap(), Line::Text(expected.into()));
+        }
+        assert_eq!(next_line(&mut input).await.unwrap(), Line::End);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
+        let mut text = vec![b'x'; LONGEST + 1];
+        text.extend_from_slice(b"\nnext\n");
+        let mut input = BufReader::new(&text[..]);
+        assert_eq!(next_line(&mut input).await.unwrap(), Line::TooLong);
+        assert_eq!(next_line(&mut input).await.unwrap(), Line::Text(b"next".to_vec()));
+    }
+}

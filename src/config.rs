@@ -1,0 +1,103 @@
+//! What can be set from outside: flags, environment, defaults.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use etcetera::AppStrategy as _;
+
+use crate::daemon;
+use crate::lifecycle::{Limits, limits};
+use crate::protocol::DEFAULT_PORT;
+
+/// Which daemon a command is about.
+#[derive(Args, Clone, Debug)]
+pub struct Place {
+    /// State directory [default: the platform's]
+    #[arg(long, env = "TABWIRE_HOME", value_name = "DIR", global = true)]
+    pub home: Option<PathBuf>,
+    /// Port on the loopback; 0 for any that is free
+    #[arg(long, env = "TABWIRE_PORT", default_value_t = DEFAULT_PORT, global = true)]
+    pub port: u16,
+}
+
+impl Place {
+    /// The state directory: as given, else the platform's.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory to put it in.
+    pub fn home(&self) -> Result<PathBuf, etcetera::HomeDirError> {
+        if let Some(home) = &self.home {
+            return Ok(home.clone());
+        }
+        let app = etcetera::AppStrategyArgs {
+            top_level_domain: "dev".to_owned(),
+            author: "tabwire".to_owned(),
+            app_name: "tabwire".to_owned(),
+        };
+        let dirs = etcetera::choose_app_strategy(app)?;
+        Ok(dirs.state_dir().unwrap_or_else(|| dirs.data_dir()))
+    }
+}
+
+/// How a daemon is to run.
+#[derive(Args, Clone, Debug)]
+pub struct Serving {
+    /// Set a capacity (repeatable), for example --limit queued=10
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    pub limits: Vec<(String, usize)>,
+    /// How long `interact` blocks for its result unless the call says otherwise, in ms
+    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=55_000))]
+    pub wait_ms: u64,
+    /// End after this many seconds without a call and without a command; 0: never
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub idle_exit: u64,
+    /// Run on when the terminal is closed, and end after 30 minutes without work
+    #[arg(long, hide = true)]
+    pub detach: bool,
+}
+
+/// How long a daemon that a bridge has started stays without work.
+const DETACHED_IDLE: Duration = Duration::from_secs(30 * 60);
+
+impl Serving {
+    /// What the daemon runs with.
+    ///
+    /// # Errors
+    ///
+    /// See [`Place::home`].
+    pub fn settings(&self, place: &Place) -> Result<daemon::Settings, etcetera::HomeDirError> {
+        let mut capacities = Limits::default();
+        for (name, value) in &self.limits {
+            // They were checked one by one when they were read.
+            let _ = capacities.set(name, *value);
+        }
+        let idle_exit = match self.idle_exit {
+            0 => self.detach.then_some(DETACHED_IDLE),
+            seconds => Some(Duration::from_secs(seconds)),
+        };
+        Ok(daemon::Settings {
+            home: place.home()?,
+            port: place.port,
+            limits: capacities,
+            default_wait: Duration::from_millis(self.wait_ms).min(limits::WAIT_MAX),
+            idle_exit,
+        })
+    }
+}
+
+fn parse_limit(text: &str) -> Result<(String, usize), String> {
+    let (name, value) = text.split_once('=').ok_or("say it as NAME=VALUE")?;
+    let value: usize = value.parse().map_err(|_| format!("`{value}` is not a whole number"))?;
+    if Limits::default().set(name, value) {
+        return Ok((name.to_owned(), value));
+    }
+    if Limits::NAMES.contains(&name) {
+        return Err(format!("{value} is too small for `{name}`"));
+    }
+    let near = |known: &&str| strsim::jaro_winkler(name, known);
+    let nearest = Limits::NAMES.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    let all = Limits::NAMES.join(", ");
+    Err(format!("no limit `{name}`; did you mean `{}`? There are: {all}", nearest.unwrap_or_default()))
+}

@@ -1,0 +1,185 @@
+//! The daemon: one for each state directory, on one port of the loopback.
+
+mod port_holder;
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::edge;
+use crate::home::{DaemonLock, DaemonRecord, Home, HomeError};
+use crate::hub::Hub;
+use crate::lifecycle::Limits;
+use crate::protocol::SERVER_VERSION;
+use crate::tools::Tools;
+pub use port_holder::PortHolder;
+
+/// How often two listeners on one free port are tried for, when any port will do.
+const PORT_TRIES: u32 = 20;
+
+/// How often a daemon that ends when it is idle looks whether it is.
+const IDLE_LOOK: Duration = Duration::from_secs(30);
+
+/// What a daemon runs with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The state directory.
+    pub home: PathBuf,
+    /// The port; 0 for any that is free.
+    pub port: u16,
+    /// The capacities.
+    pub limits: Limits,
+    /// How long `interact` blocks for a result unless the call says otherwise.
+    pub default_wait: Duration,
+    /// End after this long without a call and without a command; `None`: never.
+    pub idle_exit: Option<Duration>,
+}
+
+/// A daemon that listens. Nothing is answered before [`Daemon::run`].
+#[derive(Debug)]
+pub struct Daemon {
+    settings: Settings,
+    home: Home,
+    lock: DaemonLock,
+    port: u16,
+    listeners: Vec<TcpListener>,
+}
+
+/// Why a daemon cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// One runs on this state directory already.
+    #[error("a Tabwire daemon runs already{}", at(.0.as_ref()))]
+    Running(Option<DaemonRecord>),
+    /// The port is in use.
+    #[error("port {port} is in use by {holder}. End that, or choose another port with --port or TABWIRE_PORT (the extension then has to be unpacked again)")]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// Who has it, as far as can be told.
+        holder: PortHolder,
+    },
+    /// The system would not let it listen.
+    #[error("cannot listen on port {port}: {source}")]
+    Listen {
+        /// The port.
+        port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn at(record: Option<&DaemonRecord>) -> String {
+    record.map_or_else(String::new, |record| {
+        format!(" (version {}, process {}, port {})", record.version, record.pid, record.port)
+    })
+}
+
+impl Daemon {
+    /// Opens the state directory, takes its lock and listens.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`].
+    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+        let home = Home::open(&settings.home)?;
+        let Some(lock) = home.try_lock_daemon()? else {
+            return Err(StartError::Running(home.daemon_record()?));
+        };
+        let (port, listeners) = listen(settings.port).await?;
+        let record = DaemonRecord {
+            pid: std::process::id(),
+            port,
+            version: SERVER_VERSION.to_owned(),
+        };
+        lock.announce(&record)?;
+        Ok(Self { settings, home, lock, port, listeners })
+    }
+
+    /// The port that it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Serves until `shutdown`, or until it has been idle for as long as it was told.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
+        let Self { settings, home, lock, port, listeners } = self;
+        let hub = Hub::start(settings.limits);
+        let tools = Tools::new(hub.clone(), settings.default_wait);
+        let stop = shutdown.child_token();
+        tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
+        let serving = edge::serve(listeners, home, tools, stop.clone());
+        tokio::pin!(serving);
+        let served = tokio::select! {
+            served = &mut serving => served,
+            () = idle(&hub, settings.idle_exit) => {
+                tracing::info!("nothing to do for a while: ending");
+                stop.cancel();
+                serving.await
+            }
+        };
+        drop(lock);
+        served
+    }
+}
+
+/// Returns once the hub has had nothing to do for `length`.
+async fn idle(hub: &Hub, length: Option<Duration>) {
+    let Some(length) = length else { return std::future::pending().await };
+    let began = hub.now();
+    loop {
+        tokio::time::sleep(length.min(IDLE_LOOK)).await;
+        if hub.idle_for(began) >= length {
+            return;
+        }
+    }
+}
+
+/// Listens on the loopback, IPv4 and, where there is one, IPv6, on the same port.
+async fn listen(wanted: u16) -> Result<(u16, Vec<TcpListener>), StartError> {
+    let mut tries = 0;
+    loop {
+        let v4 = bind((Ipv4Addr::LOCALHOST, wanted).into()).await;
+        let v4 = match v4 {
+            Ok(listener) => listener,
+            Err(source) => return Err(not_bound(wanted, source).await),
+        };
+        let local = v4.local_addr();
+        let port = local.map_err(|source| StartError::Listen { port: wanted, source })?.port();
+        match bind((Ipv6Addr::LOCALHOST, port).into()).await {
+            Ok(v6) => return Ok((port, vec![v4, v6])),
+            // Somebody else there would get what is meant for us under `localhost`.
+            Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
+                tries += 1;
+                if wanted != 0 || tries == PORT_TRIES {
+                    return Err(not_bound(port, source).await);
+                }
+            }
+            Err(_no_ipv6) => return Ok((port, vec![v4])),
+        }
+    }
+}
+
+async fn bind(address: std::net::SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+async fn not_bound(port: u16, source: io::Error) -> StartError {
+    if source.kind() == io::ErrorKind::AddrInUse {
+        StartError::PortTaken { port, holder: PortHolder::find(port).await }
+    } else {
+        StartError::Listen { port, source }
+    }
+}

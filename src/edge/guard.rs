@@ -1,0 +1,268 @@
+//! Who may call what: one table, and one function through which every request goes.
+//!
+//! Denied unless declared. The order of the checks is the contract's: size, `Host`,
+//! `Sec-Fetch-Site`, `Origin`, `Content-Type`, token, route. Headers keep web pages out;
+//! the token, and on the socket the proof, keep out whatever can forge headers.
+
+use std::sync::Mutex;
+
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, Method};
+
+use super::problem::Problem;
+use crate::home::Home;
+use crate::hub::{Caller, Hub};
+use crate::lifecycle::Rate;
+use crate::proof::DEFAULT_OWNER;
+use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, WS_PATH};
+
+/// The largest body that `/mcp` takes, in bytes.
+pub(super) const MCP_BODY: usize = 1024 * 1024;
+
+/// How many wrong tokens are looked at in a minute.
+const WRONG_TOKENS: usize = 20;
+
+/// The client of a caller that does not name one.
+const UNNAMED_CLIENT: &str = "http";
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    /// Any program of this computer, but no web page: a public constant.
+    Program,
+    /// An extension that was allowed. Its proof follows on the socket.
+    Extension,
+    /// The holder of a token.
+    Owner,
+}
+
+/// One route and who may call it.
+struct Rule {
+    method: Method,
+    path: &'static str,
+    who: Who,
+    /// The largest body, in bytes.
+    body: usize,
+}
+
+/// Every route. What does not stand here does not exist for anybody.
+static TABLE: [Rule; 5] = [
+    Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
+    Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
+    Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
+    Rule { method: Method::GET, path: "/mcp", who: Who::Owner, body: 0 },
+    Rule { method: Method::DELETE, path: "/mcp", who: Who::Owner, body: 0 },
+];
+
+/// Who was let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Admitted {
+    /// Somebody, for a public constant.
+    Anyone,
+    /// The extension of this id; not proven yet.
+    Extension(String),
+    /// The holder of a token.
+    Caller(Caller),
+}
+
+/// What the guard knows.
+#[derive(Debug)]
+pub(super) struct Guard {
+    home: Home,
+    port: u16,
+    hub: Hub,
+    /// The default owner's token, derived once: it is the one that nearly all send.
+    token: String,
+    wrong_tokens: Mutex<Rate>,
+}
+
+impl Guard {
+    pub(super) fn new(home: Home, port: u16, hub: Hub) -> Self {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let wrong_tokens = Mutex::new(Rate::new(WRONG_TOKENS, hub.now()));
+        Self { home, port, hub, token, wrong_tokens }
+    }
+
+    pub(super) const fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
+    pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Admitted, Problem> {
+        let rule =
+            TABLE.iter().find(|r| r.method == request.method && r.path == request.uri.path());
+        check_size(&request.headers, rule)?;
+        self.check_host(request)?;
+        check_fetch_site(&request.headers)?;
+        let extension = self.check_origin(&request.headers, rule)?;
+        check_content_type(request)?;
+        match (rule.map(|rule| rule.who), extension) {
+            (Some(Who::Program), _) => Ok(Admitted::Anyone),
+            (Some(Who::Extension), Some(id)) => Ok(Admitted::Extension(id)),
+            (Some(Who::Extension), None) => Err(Problem::ForeignOrigin),
+            (Some(Who::Owner), _) => {
+                let owner = self.check_token(&request.headers)?;
+                Ok(Admitted::Caller(caller(owner, &request.headers)?))
+            }
+            (None, _) => {
+                self.check_token(&request.headers)?;
+                Err(undeclared(request.uri.path(), routed))
+            }
+        }
+    }
+
+    /// Exactly one `Host`, and it is this daemon: a page that was rebound to the
+    /// loopback still names its own. No proxy in between.
+    fn check_host(&self, request: &Parts) -> Result<(), Problem> {
+        let headers = &request.headers;
+        let host = single(headers, &HOST).ok().flatten().ok_or(Problem::BadHost)?;
+        let authority = request.uri.authority().map(axum::http::uri::Authority::as_str);
+        if ![Some(host), authority].into_iter().flatten().all(|name| self.is_own(name)) {
+            return Err(Problem::ForeignHost);
+        }
+        let is_forwarded = |name: &HeaderName| {
+            name.as_str() == "forwarded" || name.as_str().starts_with("x-forwarded-")
+        };
+        if headers.keys().any(is_forwarded) { Err(Problem::Forwarded) } else { Ok(()) }
+    }
+
+    /// Whether this is one of our own names with our own port.
+    fn is_own(&self, host: &str) -> bool {
+        let Some((name, port)) = host.rsplit_once(':') else { return false };
+        port.parse() == Ok(self.port) && ["127.0.0.1", "localhost", "[::1]"].contains(&name)
+    }
+
+    /// No `Origin`, our own, or, where extensions may call, one that was allowed: its
+    /// id.
+    fn check_origin(
+        &self,
+        headers: &HeaderMap,
+        rule: Option<&Rule>,
+    ) -> Result<Option<String>, Problem> {
+        let Some(origin) = single(headers, &ORIGIN).map_err(|_| Problem::ForeignOrigin)? else {
+            return Ok(None);
+        };
+        match rule.map(|rule| rule.who) {
+            Some(Who::Owner) | None => {
+                let own = origin.strip_prefix("http://").is_some_and(|host| self.is_own(host));
+                if own { Ok(None) } else { Err(Problem::ForeignOrigin) }
+            }
+            Some(Who::Program) => Err(Problem::ForeignOrigin),
+            Some(Who::Extension) => {
+                let id = origin.strip_prefix("chrome-extension://");
+                let id = id.filter(|id| is_extension_id(id)).ok_or(Problem::ForeignOrigin)?;
+                if self.may_connect(id) {
+                    Ok(Some(id.to_owned()))
+                } else {
+                    Err(Problem::UnknownExtension)
+                }
+            }
+        }
+    }
+
+    /// Our own extension, or one that the user has allowed. Read anew each time, so that
+    /// an approval counts at once.
+    fn may_connect(&self, id: &str) -> bool {
+        id == EXTENSION_ID
+            || self.home.allowed_extensions().unwrap_or_else(|error| {
+                tracing::warn!(%error, "no further extension is allowed");
+                Vec::new()
+            })
+            .iter()
+            .any(|allowed| allowed == id)
+    }
+
+    /// A right token always passes; of wrong ones, only so many are looked at.
+    fn check_token(&self, headers: &HeaderMap) -> Result<Owner, Problem> {
+        let given = single(headers, &AUTHORIZATION).ok().flatten();
+        let bearer = given.and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let Some(token) = bearer else { return Err(Problem::NoToken) };
+        if subtle::ConstantTimeEq::ct_eq(token.as_bytes(), self.token.as_bytes()).into() {
+            return Ok(DEFAULT_OWNER.into());
+        }
+        if let Some(owner) = self.home.auth().owner_of(token) {
+            return Ok(owner);
+        }
+        let mut wrong = self.wrong_tokens.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match wrong.take(self.hub.now()) {
+            Ok(()) => Err(Problem::NoToken),
+            Err(wait) => {
+                let retry_after_secs = wait.as_secs() + 1;
+                Err(Problem::TooManyWrongTokens { retry_after_secs })
+            }
+        }
+    }
+}
+
+/// What is said, to the holder of a token, of a request that the table does not have.
+fn undeclared(path: &str, routed: bool) -> Problem {
+    if TABLE.iter().any(|rule| rule.path == path) {
+        let allow = if path == "/mcp" { "POST" } else { "GET" };
+        return Problem::NoMethod { allow };
+    }
+    if routed { Problem::Undeclared } else { Problem::NoRoute }
+}
+
+fn check_size(headers: &HeaderMap, rule: Option<&Rule>) -> Result<(), Problem> {
+    let limit = rule.map_or(MCP_BODY, |rule| rule.body);
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.unwrap_or(0) > limit { Err(Problem::TooLarge { limit }) } else { Ok(()) }
+}
+
+/// A browser says here who asks. Absent: no browser, or an extension's socket.
+fn check_fetch_site(headers: &HeaderMap) -> Result<(), Problem> {
+    static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+    match single(headers, &SEC_FETCH_SITE) {
+        Ok(None | Some("none" | "same-origin")) => Ok(()),
+        Ok(Some(_)) | Err(()) => Err(Problem::ForeignOrigin),
+    }
+}
+
+/// A page can send forms and plain text anywhere, but JSON only after a preflight, which
+/// is never granted.
+fn check_content_type(request: &Parts) -> Result<(), Problem> {
+    if request.method != Method::POST {
+        return Ok(());
+    }
+    let given = single(&request.headers, &CONTENT_TYPE).ok().flatten().unwrap_or_default();
+    let media_type = given.split(';').next().unwrap_or_default().trim();
+    if media_type.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(Problem::NotJson)
+    }
+}
+
+/// The caller: the owner from the token, the client from its header. A client of another
+/// owner than the default one is told apart by its owner's name.
+fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let name = single(headers, &HeaderName::from_static(CLIENT_HEADER));
+    let name = name.map_err(|()| Problem::BadClient)?.unwrap_or(UNNAMED_CLIENT);
+    if !(1..=128).contains(&name.len()) || !name.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        return Err(Problem::BadClient);
+    }
+    let client = match owner.as_str() {
+        DEFAULT_OWNER => ClientId::from(name),
+        other => ClientId::from(format!("{other}/{name}")),
+    };
+    Ok(Caller { owner, client })
+}
+
+/// 32 letters from a to p, as Chromium makes them.
+fn is_extension_id(id: &str) -> bool {
+    id.len() == 32 && id.bytes().all(|byte| (b'a'..=b'p').contains(&byte))
+}
+
+/// The one value of a header. `Err`: there are several, or it is no text.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        (Some(_), Some(_)) => Err(()),
+    }
+}

@@ -1,0 +1,216 @@
+//! `POST /mcp`: MCP over HTTP.
+//!
+//! Answers are plain JSON. A call that waits for its result gets its status and headers
+//! as soon as the command is accepted, so that whoever sends several calls knows when
+//! the next one may follow; the body comes with the result.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+
+use super::Edge;
+use super::guard::{Admitted, MCP_BODY};
+use super::problem::{Problem, json_response};
+use crate::hub::{Caller, Hub};
+use crate::mcp::{self, Answer, Done, Era, Fault, Headers, Incoming, RpcError};
+
+/// How long a body may take.
+const BODY: Duration = Duration::from_secs(15);
+
+/// How long an answer is waited for before its headers go out alone: most results are
+/// there by then, and travel in one piece.
+const ONE_PIECE: Duration = Duration::from_millis(2);
+
+/// How much of a body that is too large is read and dropped, so that the client gets to
+/// read why it was refused rather than a broken connection.
+const DRAIN: usize = 32 * 1024 * 1024;
+
+pub(super) async fn post(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    // The table lets only callers in here.
+    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let body = match read_body(body).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    let request = match Incoming::parse(&body) {
+        Ok(Incoming::Request(request)) => request,
+        Ok(Incoming::Notification { .. } | Incoming::Response) => {
+            return StatusCode::ACCEPTED.into_response();
+        }
+        Err((error, id)) => {
+            let text = error.to_json(id.as_ref());
+            return json_response(StatusCode::BAD_REQUEST, text);
+        }
+    };
+    let era = match Era::of(&request, Some(&mcp_headers(&headers))) {
+        Ok(era) => era,
+        Err(error) => {
+            return json_response(StatusCode::BAD_REQUEST, error.to_json(Some(&request.id)));
+        }
+    };
+    let answer = mcp::handle(&edge.tools, &caller, request, era);
+    let receipt = Receipt { hub: edge.tools.hub().clone(), caller };
+    match answer {
+        Answer::Done(done) => receipt.respond(done, era),
+        Answer::Later(mut later) => match tokio::time::timeout(ONE_PIECE, &mut later).await {
+            Ok(done) => receipt.respond(done, era),
+            Err(_not_yet) => json_response(StatusCode::OK, receipt.body(Text::Coming(later))),
+        },
+    }
+}
+
+/// Reads a whole body, within its limits.
+async fn read_body(mut body: Body) -> Result<Bytes, Problem> {
+    let mut whole = BytesMut::new();
+    let reading = async {
+        while let Some(frame) = body.frame().await {
+            // A client that went away in the middle is not there to be told more.
+            let frame = frame.map_err(|_broken| Problem::SlowBody)?;
+            whole.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+            if whole.len() > MCP_BODY {
+                return Err(Problem::TooLarge { limit: MCP_BODY });
+            }
+        }
+        Ok(())
+    };
+    let read = tokio::time::timeout(BODY, reading).await.unwrap_or(Err(Problem::SlowBody));
+    match read {
+        Ok(()) => Ok(whole.freeze()),
+        Err(problem) => {
+            if matches!(problem, Problem::TooLarge { .. }) {
+                drain(body).await;
+            }
+            Err(problem)
+        }
+    }
+}
+
+/// Reads and drops what is left of a body that is too large.
+pub(super) async fn drain(mut body: Body) {
+    let mut left = DRAIN;
+    let drained = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // Whether it was read to its end makes no difference to the answer.
+    let _ = tokio::time::timeout(BODY, drained).await;
+}
+
+fn mcp_headers(headers: &HeaderMap) -> Headers {
+    let joined = |name: &str| {
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values.map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
+        (!values.is_empty()).then(|| values.join(","))
+    };
+    Headers {
+        version: joined("mcp-protocol-version"),
+        method: joined("mcp-method"),
+        name: joined("mcp-name"),
+    }
+}
+
+/// The HTTP status of an answer. Clients of the legacy era throw the body of any but
+/// 200 away, so there an error that has one is a 200.
+fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
+    match (error.map(|error| error.fault), era) {
+        (None, _) | (Some(Fault::Params), _) | (Some(_), Era::Legacy) => StatusCode::OK,
+        (Some(Fault::Method), Era::Modern) => StatusCode::NOT_FOUND,
+        (
+            Some(
+                Fault::Parse
+                | Fault::Shape
+                | Fault::Envelope
+                | Fault::HeaderMismatch
+                | Fault::Version,
+            ),
+            Era::Modern,
+        ) => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// Notes that an outcome was read once it is handed to the caller's socket.
+struct Receipt {
+    hub: Hub,
+    caller: Caller,
+}
+
+impl Receipt {
+    fn respond(self, done: Done, era: Era) -> Response {
+        let status = status(done.error.as_ref(), era);
+        json_response(status, self.body(Text::Ready(done)))
+    }
+
+    fn body(self, text: Text) -> Body {
+        Body::new(AnswerBody { text, receipt: self })
+    }
+}
+
+/// An answer on its way to the socket.
+struct AnswerBody {
+    text: Text,
+    receipt: Receipt,
+}
+
+enum Text {
+    Ready(Done),
+    Coming(BoxFuture<'static, Done>),
+    Sent,
+}
+
+impl http_body::Body for AnswerBody {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let Done { text, hands_over, .. } = match std::mem::replace(&mut self.text, Text::Sent) {
+            Text::Sent => return Poll::Ready(None),
+            Text::Ready(done) => done,
+            Text::Coming(mut later) => match later.poll_unpin(context) {
+                Poll::Ready(done) => done,
+                Poll::Pending => {
+                    self.text = Text::Coming(later);
+                    return Poll::Pending;
+                }
+            },
+        };
+        if let Some(id) = hands_over {
+            self.receipt.hub.note_read(&self.receipt.caller, &id);
+        }
+        Poll::Ready(Some(Ok(Frame::data(text.into()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.text, Text::Sent)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.text {
+            Text::Ready(done) => SizeHint::with_exact(done.text.len() as u64),
+            Text::Coming(_) => SizeHint::default(),
+            Text::Sent => SizeHint::with_exact(0),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Inbound adapters: what comes in over sockets is checked by the guard, translated and
+//! handed to the hub. Adapters do not know each other.
+//!
+//! Every connection is a task of one tracker; on shutdown each is asked to finish, and
+//! what has not by then is dropped.
+
+mod guard;
+mod mcp;
+mod problem;
+mod ws;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::{Service as _, ServiceExt as _};
+
+use crate::home::Home;
+use crate::protocol::{SERVER_VERSION, WS_PATH};
+use crate::tools::Tools;
+use guard::Guard;
+use problem::{Problem, json_response};
+
+/// How long a new connection may take to send its first head.
+const FIRST_HEAD: Duration = Duration::from_secs(5);
+
+/// How long a connection may be idle between requests.
+const IDLE: Duration = Duration::from_secs(120);
+
+/// How long connections may take to finish when the daemon ends.
+const FINISH: Duration = Duration::from_millis(1_500);
+
+/// What all adapters work with.
+#[derive(Debug)]
+struct Edge {
+    guard: Guard,
+    tools: Tools,
+    tasks: TaskTracker,
+}
+
+/// Serves until `shutdown`, then ends all connections: sockets are closed with 1001,
+/// requests get their answer, all in under 2 s.
+///
+/// All listeners must have the same port: it is the one that `Host` has to name.
+///
+/// # Errors
+///
+/// The system's, if a listener has no address.
+pub async fn serve(
+    listeners: Vec<TcpListener>,
+    home: Home,
+    tools: Tools,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let port = match listeners.first() {
+        Some(listener) => listener.local_addr()?.port(),
+        None => return Ok(()),
+    };
+    let hub = tools.hub().clone();
+    let tasks = TaskTracker::new();
+    let guard = Guard::new(home, port, hub.clone());
+    let edge = Arc::new(Edge { guard, tools, tasks: tasks.clone() });
+    let router = router(edge);
+    for listener in listeners {
+        tasks.spawn(accept(listener, router.clone(), tasks.clone(), shutdown.clone()));
+    }
+    shutdown.cancelled().await;
+    hub.shut_down().await;
+    tasks.close();
+    if tokio::time::timeout(FINISH, tasks.wait()).await.is_err() {
+        tracing::warn!(connections = tasks.len(), "connections dropped that did not finish");
+    }
+    Ok(())
+}
+
+fn router(edge: Arc<Edge>) -> Router {
+    Router::new()
+        .route("/health", get(health))
+        .route(WS_PATH, get(ws::upgrade))
+        .route("/mcp", post(mcp::post))
+        .fallback(|| async { Problem::NoRoute })
+        .method_not_allowed_fallback(|| async { Problem::NoMethod { allow: "POST" } })
+        .layer(middleware::from_fn_with_state(edge.clone(), admit))
+        .with_state(edge)
+}
+
+/// Every request passes here first; handlers find out by the extension who was let in.
+async fn admit(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let routed = parts.extensions.get::<MatchedPath>().is_some();
+    match edge.guard.check(&parts, routed) {
+        Ok(admitted) => {
+            parts.extensions.insert(admitted);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(problem @ Problem::TooLarge { .. }) => {
+            mcp::drain(body).await;
+            problem.into_response()
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// A public constant, in the form that polling extensions expect.
+async fn health() -> Response {
+    let body = json!({
+        "status": "ok",
+        "name": "tabwire",
+        "version": SERVER_VERSION,
+        "logs": {"entries": 0, "maxEntries": 0, "logFile": "", "logFileSize": 0},
+    });
+    json_response(StatusCode::OK, body.to_string())
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                tasks.spawn(connection(stream, peer, router.clone(), shutdown.clone()));
+            }
+            Err(error) => {
+                // Out of file descriptors, as a rule: closing connections will help.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    shutdown: CancellationToken,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "connection lost before its first byte");
+        return;
+    }
+    let heard = Arc::new(AtomicBool::new(false));
+    let was_heard = heard.clone();
+    let service = tower::service_fn(move |request| {
+        was_heard.store(true, Ordering::Relaxed);
+        let mut router = router.clone();
+        async move { router.as_service::<hyper::body::Incoming>().ready().await?.call(request).await }
+    });
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    let serving = http
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .with_upgrades();
+    tokio::pin!(serving);
+    let first_head = tokio::time::sleep(FIRST_HEAD);
+    tokio::pin!(first_head);
+    let mut ending = false;
+    let mut watching = true;
+    loop {
+        tokio::select! {
+            served = &mut serving => {
+                if let Err(error) = served {
+                    tracing::debug!(%peer, %error, "connection ended");
+                }
+                return;
+            }
+            () = shutdown.cancelled(), if !ending => {
+                ending = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = &mut first_head, if watching => {
+                watching = false;
+                if !heard.load(Ordering::Relaxed) {
+                    tracing::debug!(%peer, "connection closed: no request within 5 s");
+                    return;
+                }
+            }
+        }
+    }
+}

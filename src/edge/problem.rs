@@ -1,0 +1,159 @@
+//! What a request is told that is not taken: each problem's status and body.
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::protocol::WS_SUBPROTOCOL;
+
+/// Why a request is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// There is not exactly one `Host`.
+    BadHost,
+    /// `Host` is not this daemon: a rebinding page, or a tunnel.
+    ForeignHost,
+    /// It came through a proxy.
+    Forwarded,
+    /// A web page, or an extension that may not, is asking.
+    ForeignOrigin,
+    /// An extension that nobody has allowed.
+    UnknownExtension,
+    /// The body is not JSON.
+    NotJson,
+    /// The body is too large.
+    TooLarge {
+        /// How many bytes are taken.
+        limit: usize,
+    },
+    /// The body did not come in time.
+    SlowBody,
+    /// No token, or a wrong one.
+    NoToken,
+    /// Too many wrong tokens.
+    TooManyWrongTokens {
+        /// When the next one is looked at.
+        retry_after_secs: u64,
+    },
+    /// The client's name is none.
+    BadClient,
+    /// There is nothing here.
+    NoRoute,
+    /// It is here, but not with this method.
+    NoMethod {
+        /// The methods that it has.
+        allow: &'static str,
+    },
+    /// A route that does not say who may call it.
+    Undeclared,
+    /// Not the WebSocket handshake that it should be.
+    BadHandshake,
+}
+
+impl Problem {
+    const fn status(self) -> StatusCode {
+        match self {
+            Self::BadHost | Self::BadClient | Self::BadHandshake => StatusCode::BAD_REQUEST,
+            Self::ForeignHost
+            | Self::Forwarded
+            | Self::ForeignOrigin
+            | Self::UnknownExtension
+            | Self::Undeclared => StatusCode::FORBIDDEN,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::TooManyWrongTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::NoRoute => StatusCode::NOT_FOUND,
+            Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::BadHost => "bad_host",
+            Self::ForeignHost => "foreign_host",
+            Self::Forwarded => "forwarded",
+            Self::ForeignOrigin => "foreign_origin",
+            Self::UnknownExtension => "unknown_extension",
+            Self::NotJson => "not_json",
+            Self::TooLarge { .. } => "too_large",
+            Self::SlowBody => "slow_body",
+            Self::NoToken => "unauthorized",
+            Self::TooManyWrongTokens { .. } => "too_many_wrong_tokens",
+            Self::BadClient => "bad_client",
+            Self::NoRoute => "not_found",
+            Self::NoMethod { .. } => "method_not_allowed",
+            Self::Undeclared => "forbidden",
+            Self::BadHandshake => "bad_handshake",
+        }
+    }
+
+    fn message(self) -> String {
+        match self {
+            Self::BadHost => "There must be exactly one Host header".to_owned(),
+            Self::ForeignHost => "This daemon answers to 127.0.0.1, localhost and [::1] with its own port only".to_owned(),
+            Self::Forwarded => "This daemon is not to be reached through a proxy or a tunnel".to_owned(),
+            Self::ForeignOrigin => "Web pages and other extensions may not call this".to_owned(),
+            Self::UnknownExtension => "This extension may not connect. Allow it with `tabwire extension allow ID`".to_owned(),
+            Self::NotJson => "The body must be application/json".to_owned(),
+            Self::TooLarge { limit } => {
+                format!("The body is larger than {limit} bytes; nothing of it was taken")
+            }
+            Self::SlowBody => "The body did not come within 15 s".to_owned(),
+            Self::NoToken => "A bearer token is needed: `tabwire mcp-config` prints a ready line, `tabwire token` the token".to_owned(),
+            Self::TooManyWrongTokens { .. } => "Too many wrong tokens".to_owned(),
+            Self::BadClient => "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned(),
+            Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
+            Self::NoMethod { allow } => format!("Use {allow}"),
+            Self::Undeclared => "Nobody may call this".to_owned(),
+            Self::BadHandshake => {
+                format!("This is a WebSocket of version 13 with the subprotocol {WS_SUBPROTOCOL}")
+            }
+        }
+    }
+
+    fn header(self) -> Option<(HeaderName, HeaderValue)> {
+        match self {
+            Self::NoToken => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            Self::TooManyWrongTokens { retry_after_secs } => {
+                Some((RETRY_AFTER, retry_after_secs.into()))
+            }
+            Self::NoMethod { allow } => Some((ALLOW, HeaderValue::from_static(allow))),
+            Self::BadHost
+            | Self::ForeignHost
+            | Self::Forwarded
+            | Self::ForeignOrigin
+            | Self::UnknownExtension
+            | Self::NotJson
+            | Self::TooLarge { .. }
+            | Self::SlowBody
+            | Self::BadClient
+            | Self::NoRoute
+            | Self::Undeclared
+            | Self::BadHandshake => None,
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        tracing::debug!(problem = self.code(), "request refused");
+        let body = json!({"error": self.code(), "message": self.message()});
+        let mut response = json_response(self.status(), body.to_string());
+        if let Some((name, value)) = self.header() {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+/// A response with a JSON body.
+pub(super) fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

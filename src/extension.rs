@@ -1,0 +1,169 @@
+//! The browser extension that this build carries, and how it gets onto the disk with its
+//! key.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, DirEntry, include_dir};
+use serde_json::{Value, json};
+
+use crate::home::write_private;
+use crate::proof::ExtensionKey;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/extension-shim");
+
+/// What the extension itself does not need.
+const LEFT_OUT: [&str; 3] = ["test", "protocol.d.ts", "config.json"];
+
+const MANIFEST: &str = "manifest.json";
+const CONFIG: &str = "config.json";
+
+/// Why the extension cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum UnpackError {
+    /// There is something else in the folder.
+    #[error("{0} is not empty and holds no Tabwire extension. Name another folder")]
+    Occupied(PathBuf),
+    /// The folder cannot be written.
+    #[error("cannot write {path}: {source}. Name another folder")]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Writes the extension to `dir`, with what it needs to find and to trust the daemon. An
+/// extension of ours that is there already is replaced.
+///
+/// # Errors
+///
+/// [`UnpackError`].
+pub fn unpack(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        |source| UnpackError::Io { path, source }
+    };
+    make_room(dir)?;
+    write_all(&FILES, dir)?;
+    let config = dir.join(CONFIG);
+    let text = json!({"port": port, "ext_key": key.encoded()}).to_string();
+    write_private(&config, text.as_bytes()).map_err(io(&config))
+}
+
+/// Makes the folder, and empties it if it holds an extension of ours.
+fn make_room(dir: &Path) -> Result<(), UnpackError> {
+    let io = |source| UnpackError::Io { path: dir.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
+    let mut entries = fs::read_dir(dir).map_err(io)?.peekable();
+    if entries.peek().is_none() {
+        return Ok(());
+    }
+    if !is_ours(dir) {
+        return Err(UnpackError::Occupied(dir.to_owned()));
+    }
+    for entry in entries {
+        let path = entry.map_err(io)?.path();
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }
+            .map_err(io)?;
+    }
+    Ok(())
+}
+
+/// Whether the folder holds an extension with our key, of whatever version.
+fn is_ours(dir: &Path) -> bool {
+    let key = |text: &str| serde_json::from_str::<Value>(text).ok()?.get("key").cloned();
+    let own = FILES.get_file(MANIFEST).and_then(|file| file.contents_utf8()).and_then(key);
+    let theirs = fs::read_to_string(dir.join(MANIFEST)).ok().as_deref().and_then(key);
+    own.is_some() && own == theirs
+}
+
+fn write_all(from: &Dir<'_>, to: &Path) -> Result<(), UnpackError> {
+    for entry in from.entries() {
+        let name = entry.path().file_name().unwrap_or_default();
+        if LEFT_OUT.iter().any(|left_out| *left_out == name) {
+            continue;
+        }
+        let path = to.join(name);
+        match entry {
+            DirEntry::Dir(dir) => {
+                fs::create_dir(&path)
+                    .map_err(|source| UnpackError::Io { path: path.clone(), source })?;
+                write_all(dir, &path)?;
+            }
+            DirEntry::File(file) => fs::write(&path, file.contents())
+                .map_err(|source| UnpackError::Io { path: path.clone(), source })?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::proof::AuthKey;
+    use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+
+    fn key() -> ExtensionKey {
+        AuthKey::generate().extension_key(EXTENSION_ID)
+    }
+
+    fn manifest() -> Value {
+        serde_json::from_slice(FILES.get_file(MANIFEST).unwrap().contents()).unwrap()
+    }
+
+    #[test]
+    fn the_extension_has_this_builds_version_and_the_id_that_the_daemon_expects() {
+        use base64::Engine as _;
+        use sha2::Digest as _;
+
+        assert_eq!(manifest()["version"], SERVER_VERSION);
+        let key = manifest()["key"].as_str().unwrap().to_owned();
+        let key = base64::engine::general_purpose::STANDARD.decode(key).unwrap();
+        let digest = sha2::Sha256::digest(key);
+        let digits = digest.iter().take(16).flat_map(|byte| [byte >> 4, byte & 15]);
+        let id: String = digits.map(|digit| char::from(b'a' + digit)).collect();
+        assert_eq!(id, EXTENSION_ID);
+    }
+
+    #[test]
+    fn an_unpacked_extension_is_whole_and_its_key_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("extension");
+        unpack(&dir, 1234, &key()).unwrap();
+        let worker = manifest()["background"]["service_worker"].as_str().unwrap().to_owned();
+        assert!(dir.join(worker).is_file());
+        assert!(dir.join("actions/index.js").is_file());
+        assert!(!dir.join("test").exists());
+        let mode = fs::metadata(dir.join(CONFIG)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        let config: Value =
+            serde_json::from_slice(&fs::read(dir.join(CONFIG)).unwrap()).unwrap();
+        assert_eq!(config["port"], 1234);
+    }
+
+    #[test]
+    fn unpacking_again_replaces_it_and_leaves_nothing_of_the_old_one() {
+        let dir = tempfile::tempdir().unwrap();
+        unpack(dir.path(), 1, &key()).unwrap();
+        fs::write(dir.path().join("old.js"), "").unwrap();
+        unpack(dir.path(), 2, &key()).unwrap();
+        assert!(!dir.path().join("old.js").exists());
+        let config = fs::read_to_string(dir.path().join(CONFIG)).unwrap();
+        assert!(config.contains("\"port\":2"));
+    }
+
+    #[test]
+    fn a_folder_with_something_else_in_it_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
+        let error = unpack(dir.path(), 1, &key()).unwrap_err();
+        assert!(matches!(error, UnpackError::Occupied(_)), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

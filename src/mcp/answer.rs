@@ -1,0 +1,123 @@
+//! Answers as they go out.
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::era::Era;
+use super::message::{Id, Request, RpcError};
+use super::methods::server_info;
+use crate::protocol::CorrelationId;
+use crate::tools::{Picture, ToolResult};
+
+/// The answer to a request.
+pub enum Answer {
+    /// It is done.
+    Done(Done),
+    /// The call was accepted, and its answer takes a while. Dropping it ends the wait,
+    /// not the command.
+    Later(BoxFuture<'static, Done>),
+}
+
+/// An answer that is done.
+#[derive(Debug)]
+pub struct Done {
+    /// The whole JSON-RPC message.
+    pub text: String,
+    /// What went wrong with the request, for carriers that have a status.
+    pub error: Option<RpcError>,
+    /// The command whose outcome this hands over: read, once it is on the caller's
+    /// socket.
+    pub hands_over: Option<CorrelationId>,
+}
+
+impl Answer {
+    pub(super) const fn text(text: String) -> Self {
+        Self::Done(Done { text, error: None, hands_over: None })
+    }
+
+    pub(super) fn error(error: RpcError, id: &Id) -> Self {
+        let text = error.to_json(Some(id));
+        Self::Done(Done { text, error: Some(error), hands_over: None })
+    }
+}
+
+impl Done {
+    /// A tool's result: the same JSON as text and as data, and a picture if there is
+    /// one.
+    pub(super) fn of(result: ToolResult, id: &Id, era: Era) -> Self {
+        let ToolResult { body, is_error, picture, hands_over } = result;
+        let mut content = vec![Content::Text { text: body.get() }];
+        if let Some(Picture { data, mime_type }) = &picture {
+            content.push(Content::Image { data, mime_type });
+        }
+        let (result_type, meta) = modern_parts(era);
+        let result = CallResult { result_type, content, structured: &body, is_error, meta };
+        let text = serde_json::to_string(&Envelope { jsonrpc: "2.0", id, result });
+        Self { text: text.unwrap_or_default(), error: None, hands_over }
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, R> {
+    jsonrpc: &'static str,
+    id: &'a Id,
+    result: R,
+}
+
+#[derive(Serialize)]
+struct CallResult<'a> {
+    #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    content: Vec<Content<'a>>,
+    #[serde(rename = "structuredContent")]
+    structured: &'a RawValue,
+    #[serde(rename = "isError")]
+    is_error: bool,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    Text {
+        text: &'a str,
+    },
+    Image {
+        data: &'a str,
+        #[serde(rename = "mimeType")]
+        mime_type: &'a str,
+    },
+}
+
+/// A failed tool call as the whole message that goes out: for whoever stands between the
+/// client and the tools.
+#[must_use]
+pub fn tool_failure(body: &Value, id: &Id, era: Era) -> String {
+    let body = serde_json::value::to_raw_value(body).unwrap_or_default();
+    let result = ToolResult { body, is_error: true, picture: None, hands_over: None };
+    Done::of(result, id, era).text
+}
+
+/// A result as the whole message that goes out.
+pub(super) fn result(request: &Request, era: Era, mut body: Value) -> String {
+    if let (Some(result_type), Some(meta)) = modern_parts(era) {
+        body["resultType"] = result_type.into();
+        body["_meta"] = meta;
+    }
+    let message = Envelope { jsonrpc: "2.0", id: &request.id, result: body };
+    serde_json::to_string(&message).unwrap_or_default()
+}
+
+/// What every result of the modern era carries besides.
+fn modern_parts(era: Era) -> (Option<&'static str>, Option<Value>) {
+    match era {
+        Era::Legacy => (None, None),
+        Era::Modern => (
+            Some("complete"),
+            Some(json!({"io.modelcontextprotocol/serverInfo": server_info()})),
+        ),
+    }
+}

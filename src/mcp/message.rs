@@ -1,0 +1,146 @@
+//! JSON-RPC 2.0 messages.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// A request's id: a string or a whole number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Id {
+    /// A number. Zero is one that clients use.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// What a client sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    /// Wants an answer.
+    Request(Request),
+    /// Wants none.
+    Notification {
+        /// What it tells.
+        method: String,
+    },
+    /// The answer to a request of ours. We make none.
+    Response,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What the answer is told by.
+    pub id: Id,
+    /// What is asked for.
+    pub method: String,
+    /// With what.
+    pub params: Map<String, Value>,
+}
+
+/// An answer that is no result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcError {
+    /// What kind.
+    pub fault: Fault,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// What programs may want to know.
+    pub data: Option<Value>,
+}
+
+/// The kinds of errors. Where they come with an HTTP status, the edge says which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Not JSON.
+    Parse,
+    /// Not a JSON-RPC message.
+    Shape,
+    /// The request does not say which version it is of, or what its client can do.
+    Envelope,
+    /// A header does not say what the body says.
+    HeaderMismatch,
+    /// A protocol version that is not spoken here.
+    Version,
+    /// No such method.
+    Method,
+    /// Parameters that the method cannot work with.
+    Params,
+}
+
+impl Fault {
+    /// The JSON-RPC error code.
+    #[must_use]
+    pub const fn code(self) -> i32 {
+        match self {
+            Self::Parse => -32_700,
+            Self::Shape => -32_600,
+            Self::Method => -32_601,
+            Self::Envelope | Self::Params => -32_602,
+            Self::HeaderMismatch => -32_020,
+            Self::Version => -32_022,
+        }
+    }
+}
+
+impl RpcError {
+    /// An error without data.
+    #[must_use]
+    pub fn new(fault: Fault, message: impl Into<String>) -> Self {
+        Self { fault, message: message.into(), data: None }
+    }
+
+    /// The whole message, as it goes out. `None` for the id of a request that could not
+    /// be read.
+    #[must_use]
+    pub fn to_json(&self, id: Option<&Id>) -> String {
+        let mut error = json!({"code": self.fault.code(), "message": self.message});
+        if let Some(data) = &self.data {
+            error["data"] = data.clone();
+        }
+        json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+    }
+}
+
+impl Incoming {
+    /// Reads one message.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Parse`] or [`Fault::Shape`], and the request's id if it could be read.
+    pub fn parse(bytes: &[u8]) -> Result<Self, (RpcError, Option<Id>)> {
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+            (RpcError::new(Fault::Parse, format!("not valid JSON: {error}")), None)
+        })?;
+        let Value::Object(mut message) = value else {
+            let what = if value.is_array() { "batches are not supported" } else { "not an object" };
+            return Err((RpcError::new(Fault::Shape, format!("not a JSON-RPC message: {what}")), None));
+        };
+        let id = message.get("id").cloned();
+        let known: Option<Id> = id.clone().and_then(|id| serde_json::from_value(id).ok());
+        let wrong = |what: &str| {
+            let error = RpcError::new(Fault::Shape, format!("not a JSON-RPC 2.0 message: {what}"));
+            Err((error, known.clone()))
+        };
+        if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return wrong("`jsonrpc` must be \"2.0\"");
+        }
+        let method = match message.shift_remove("method") {
+            Some(Value::String(method)) => method,
+            Some(_) => return wrong("`method` must be a string"),
+            None if message.contains_key("result") || message.contains_key("error") => {
+                return Ok(Self::Response);
+            }
+            None => return wrong("`method` is missing"),
+        };
+        match (id, known.clone()) {
+            (None, _) => Ok(Self::Notification { method }),
+            (Some(_), None) => wrong("`id` must be a string or a whole number"),
+            (Some(_), Some(id)) => match message.shift_remove("params") {
+                None => Ok(Self::Request(Request { id, method, params: Map::new() })),
+                Some(Value::Object(params)) => Ok(Self::Request(Request { id, method, params })),
+                Some(_) => wrong("`params` must be an object"),
+            },
+        }
+    }
+}

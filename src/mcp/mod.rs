@@ -1,0 +1,15 @@
+//! The Model Context Protocol over the tools: JSON-RPC, both eras of versions, and what
+//! each method answers. No HTTP and no stdio: the daemon and the bridge both speak
+//! through it, so that both say the same.
+
+mod answer;
+mod era;
+mod message;
+mod methods;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Done, tool_failure};
+pub use era::{Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name};
+pub use message::{Fault, Id, Incoming, Request, RpcError};
+pub use methods::{answer_alone, handle};

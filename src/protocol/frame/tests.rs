@@ -1,0 +1,498 @@
+//! The golden frames of `tests/fixtures/wire/`, which the shim's tests read too, and
+//! what is not a frame.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::protocol::{Action, ImageFormat};
+
+const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
+
+// ── Golden frames ───────────────────────────────────────────────────────────────────
+
+/// The golden frames of one direction, by the name of their file.
+fn golden(direction: &str) -> BTreeMap<String, String> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wire").join(direction);
+    let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let frame = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        let name = name.strip_suffix(".json").unwrap_or_else(|| panic!("{name} is no .json"));
+        (name.to_owned(), std::fs::read_to_string(path).expect("readable").trim_end().to_owned())
+    };
+    entries.map(|entry| frame(&entry.expect("an entry").path())).collect()
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn on_the_wire(frame: &impl Serialize) -> Value {
+    value(&serde_json::to_string(frame).expect("JSON"))
+}
+
+fn parse(text: &str) -> FromExtension {
+    FromExtension::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+#[track_caller]
+fn assert_malformed(text: &str) {
+    let parsed = FromExtension::parse(text);
+    assert!(matches!(parsed, Err(FrameError::Malformed(_))), "{text:.300}: {parsed:?}");
+}
+
+/// A command with the ids of the golden frames.
+fn command(attempt: u32, action: &Action) -> ToExtension {
+    let correlation_id = EXEC.replace("exec", action.id_kind());
+    let command = CommandBody {
+        id: "q_0123456789abcdef".into(),
+        correlation_id: correlation_id.into(),
+        kind: action.name(),
+        params: action.params().into(),
+        tab_id: (!action.is_browser_wide()).then_some(TabId(7)),
+        timeout_ms: 10_000,
+        safe: action.is_safe(),
+        redelivered: attempt > 1,
+    };
+    ToExtension::Command { attempt: Attempt(attempt), command }
+}
+
+/// The golden frames to an extension, built by hand.
+fn frames_to_extension() -> BTreeMap<String, ToExtension> {
+    let capture = CaptureSettings {};
+    let attempt = Attempt(1);
+    let correlation_id = CorrelationId::from(EXEC);
+    let script = Action::ExecuteJs { script: "document.title".into() };
+    let frames = [
+        (
+            "cancel",
+            ToExtension::Cancel {
+                correlation_id: correlation_id.clone(),
+                reason: CancelReason::Cancelled,
+            },
+        ),
+        ("capture", ToExtension::Capture { capture }),
+        (
+            "challenge",
+            ToExtension::Challenge { nonce: "bSLlDG_spL1orNW87mRBS_QDNZAtfkT-LFrN8qg6zGE".into() },
+        ),
+        ("command.execute_js", command(1, &script)),
+        ("command.execute_js.redelivered", command(2, &script)),
+        (
+            "command.navigate",
+            command(1, &Action::Navigate { url: "http://127.0.0.1:8000/".into() }),
+        ),
+        ("command.page_info", command(1, &Action::PageInfo {})),
+        (
+            "command.screenshot",
+            command(1, &Action::Screenshot { full_page: Some(true), format: None }),
+        ),
+        ("command.tab_list", command(1, &Action::TabList {})),
+        ("go", ToExtension::Go { correlation_id: correlation_id.clone(), attempt }),
+        (
+            "nack",
+            ToExtension::Nack {
+                correlation_id: Some(correlation_id.clone()),
+                attempt: Some(attempt),
+                reason: NackReason::StaleAttempt,
+            },
+        ),
+        (
+            "nack.unknown_type",
+            ToExtension::Nack {
+                correlation_id: None,
+                attempt: None,
+                reason: NackReason::UnknownType,
+            },
+        ),
+        ("ping", ToExtension::Ping { t: 1_795_298_985_123 }),
+        ("result_ack", ToExtension::ResultAck { correlation_id, attempt }),
+        (
+            "welcome",
+            ToExtension::Welcome {
+                protocol: crate::protocol::PROTOCOL_VERSION,
+                epoch: "1795298985123000".into(),
+                server_version: "0.1.0",
+                heartbeat_ms: 20_000,
+                capture,
+                mac: "LuB_vs5bSbmNlF2JNYEYIxLVnJiP-ddX3Cfu1gpCLPc".into(),
+            },
+        ),
+    ];
+    frames.into_iter().map(|(name, frame)| (name.to_owned(), frame)).collect()
+}
+
+#[test]
+fn every_golden_frame_from_an_extension_is_read_and_written_back_the_same() {
+    for (name, text) in golden("from_extension") {
+        assert_eq!(on_the_wire(&parse(&text)), value(&text), "{name}");
+    }
+}
+
+#[test]
+fn every_golden_frame_to_an_extension_is_what_we_write() {
+    let golden = golden("to_extension");
+    let frames = frames_to_extension();
+    let names: Vec<_> = golden.keys().collect();
+    assert_eq!(names, frames.keys().collect::<Vec<_>>(), "files and frames, one each");
+    for (name, text) in &golden {
+        assert_eq!(on_the_wire(&frames[name]), value(text), "{name}");
+    }
+}
+
+#[test]
+fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
+    let mut read = BTreeSet::new();
+    for (name, text) in golden("from_extension") {
+        let kind = kind_of(&parse(&text));
+        assert_eq!(kind, name.split('.').next().expect("a part"), "{name}");
+        assert_eq!(kind, value(&text)["type"], "{name}");
+        read.insert(kind);
+    }
+    let kinds = [
+        "cancelled",
+        "claim",
+        "complete",
+        "error",
+        "events",
+        "hello",
+        "pending",
+        "pong",
+        "ready",
+        "tabs",
+        "timeout",
+    ];
+    assert_eq!(read, BTreeSet::from(kinds));
+}
+
+/// Exhaustive, so that a new kind is missed by nobody: it needs its golden frame too.
+fn kind_of(frame: &FromExtension) -> &'static str {
+    match frame {
+        FromExtension::Hello(_) => "hello",
+        FromExtension::Ready(_) => "ready",
+        FromExtension::Claim { .. } => "claim",
+        FromExtension::Events { .. } => "events",
+        FromExtension::Tabs { .. } => "tabs",
+        FromExtension::Pong { .. } => "pong",
+        FromExtension::Report { report, .. } => match report {
+            ExtensionReport::Pending { .. } => "pending",
+            ExtensionReport::Complete { .. } => "complete",
+            ExtensionReport::Error { .. } => "error",
+            ExtensionReport::Timeout { .. } => "timeout",
+            ExtensionReport::Cancelled { .. } => "cancelled",
+        },
+    }
+}
+
+#[test]
+fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
+    let golden = golden("to_extension");
+    for name in names_of_actions() {
+        let text = golden.get(&format!("command.{name}"));
+        let text = text.unwrap_or_else(|| panic!("no golden frame command.{name}.json"));
+        let command = value(text)["command"].clone();
+        let mut params = command["params"].clone();
+        params["action"] = json!(name);
+        let action: Action = serde_json::from_value(params).expect("an action");
+        assert_eq!(action.name(), name);
+        assert_eq!(command["type"], name);
+        assert_eq!(value(action.params().get()), command["params"], "{name}");
+        assert_eq!(command["safe"], action.is_safe(), "{name}");
+        assert_eq!(command.get("tab_id").is_none(), action.is_browser_wide(), "{name}");
+        let id = command["correlation_id"].as_str().expect("an id");
+        assert_eq!(id.split('_').next(), Some(action.id_kind()), "{name}");
+    }
+}
+
+/// The names of all actions, as MCP clients see them.
+fn names_of_actions() -> Vec<String> {
+    let schema = schemars::schema_for!(Action);
+    let variants = schema.get("oneOf").and_then(Value::as_array).expect("variants");
+    let name = |v: &Value| v["properties"]["action"]["const"].as_str().expect("a name").to_owned();
+    let names: Vec<_> = variants.iter().map(name).collect();
+    assert!(names.contains(&"execute_js".to_owned()), "{names:?}");
+    names
+}
+
+#[test]
+fn options_of_an_action_that_were_not_given_do_not_go_over_the_wire() {
+    let bare = Action::Screenshot { full_page: None, format: None };
+    assert_eq!(bare.params().get(), "{}");
+    let jpeg = Action::Screenshot { full_page: Some(false), format: Some(ImageFormat::Jpeg) };
+    assert_eq!(value(jpeg.params().get()), json!({ "full_page": false, "format": "jpeg" }));
+}
+
+#[test]
+fn reasons_have_their_words() {
+    use CancelReason::{Cancelled, CommandExpired, ExecutionTimeout};
+    use NackReason::{AlreadyTerminal, Malformed, StaleAttempt, UnknownCommand, UnknownType};
+    let cancels = [Cancelled, ExecutionTimeout, CommandExpired];
+    assert_eq!(on_the_wire(&cancels), json!(["cancelled", "execution_timeout", "command_expired"]));
+    let nacks = [StaleAttempt, AlreadyTerminal, UnknownCommand, UnknownType, Malformed];
+    assert_eq!(
+        on_the_wire(&nacks),
+        json!([
+            "stale_attempt",
+            "already_terminal",
+            "unknown_command",
+            "unknown_type",
+            "malformed"
+        ])
+    );
+}
+
+// ── Peers of another age ────────────────────────────────────────────────────────────
+
+#[test]
+fn an_unknown_type_is_told_from_a_malformed_frame() {
+    for text in [
+        r#"{"type":"annotations","items":[]}"#,
+        r#"{"type":"Claim","correlation_id":"exec_1","attempt":1}"#,
+        r#"{"type":"go","correlation_id":"exec_1","attempt":1}"#,
+        r#"{"type":""}"#,
+        r#"{"attempt":"nonsense","type":"from_the_future"}"#,
+    ] {
+        let kind = value(text)["type"].as_str().expect("a type").to_owned();
+        match FromExtension::parse(text) {
+            Err(FrameError::UnknownType(unknown)) => assert_eq!(unknown, kind),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_are_ignored_wherever_they_stand() {
+    for (name, text) in golden("from_extension") {
+        let known = value(&text);
+        let mut wider = known.clone();
+        add_unknown_fields(&mut wider);
+        assert_ne!(wider, known);
+        let read = on_the_wire(&parse(&wider.to_string()));
+        // What is kept as it was sent keeps its unknown fields too.
+        let kept = ["result", "entries"].iter().find(|field| known.get(**field).is_some());
+        let mut expected = known;
+        if let Some(kept) = kept {
+            expected[*kept] = wider[*kept].clone();
+        }
+        assert_eq!(read, expected, "{name}");
+    }
+}
+
+fn add_unknown_fields(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(add_unknown_fields);
+            fields.shift_insert(0, "from_the_future".into(), json!({ "type": [1, null] }));
+        }
+        Value::Array(items) => items.iter_mut().for_each(add_unknown_fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn the_type_may_stand_anywhere_and_be_escaped() {
+    let text = r#" {"attempt":1,"correlation_id":"exec_1","t\u0079pe":"cl\u0061im"} "#;
+    assert_eq!(kind_of(&parse(text)), "claim");
+}
+
+#[test]
+fn a_tab_needs_its_ids_only() {
+    let FromExtension::Tabs { tabs } =
+        parse(r#"{"type":"tabs","tabs":[{"tab_id":7,"window_id":1}]}"#)
+    else {
+        panic!("not tabs");
+    };
+    let bare = Tab {
+        tab_id: TabId(7),
+        window_id: 1,
+        url: String::new(),
+        title: String::new(),
+        active: false,
+        focused: false,
+    };
+    assert_eq!(tabs, [bare]);
+    assert_malformed(r#"{"type":"tabs","tabs":[{"tab_id":7}]}"#);
+}
+
+// ── Results ─────────────────────────────────────────────────────────────────────────
+
+fn complete_with(result: &str) -> String {
+    format!(r#"{{"type":"complete","correlation_id":"exec_1","attempt":1,"result":{result}}}"#)
+}
+
+fn result_of(text: &str) -> Arc<RawValue> {
+    let FromExtension::Report { report: ExtensionReport::Complete { result, .. }, .. } =
+        parse(text)
+    else {
+        panic!("{text}: no result");
+    };
+    result
+}
+
+#[test]
+fn a_result_is_kept_byte_for_byte() {
+    for result in [
+        "null",
+        "\"\"",
+        "12345678901234567890.5",
+        "1e400",
+        "-0",
+        "1.0",
+        r#"{ "b" : 1,"a":[ 1 , 2 ],
+            "b":2 }"#,
+        r#"{"\u0061":1,"a":2}"#,
+        r#""\u00e9 é e\u0301 \ud83d\ude00 \/ \u0000""#,
+        "\"\\ud800\"",
+    ] {
+        let kept = result_of(&complete_with(result));
+        assert_eq!(kept.get(), result);
+        let report = ExtensionReport::Complete { result: kept, origin: None };
+        let written = serde_json::to_string(&report).expect("JSON");
+        assert!(written.contains(result), "{written}");
+    }
+}
+
+#[test]
+fn a_result_as_deep_as_a_page_likes_is_kept_and_not_walked_into() {
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    assert_eq!(result_of(&complete_with(&deep)).get(), deep);
+}
+
+// ── What is no frame ────────────────────────────────────────────────────────────────
+
+#[test]
+fn what_is_not_an_object_with_a_type_is_malformed() {
+    for text in [
+        "",
+        " ",
+        "null",
+        "true",
+        "1",
+        "\"claim\"",
+        "[]",
+        r#"["claim","exec_1",1]"#,
+        r#"[{"type":"pong","t":1}]"#,
+        "{}",
+        r#"{"t":1}"#,
+        r#"{"Type":"pong","t":1}"#,
+        r#"{"type":null}"#,
+        r#"{"type":1}"#,
+        r#"{"type":["pong"]}"#,
+        r#"{"type":{"pong":{}}}"#,
+        r#"{"type":"pong","type":"pong","t":1}"#,
+        r#"{"type":"pong","t":1}{"type":"pong","t":1}"#,
+        r#"{"type":"pong","t":1},"#,
+        r#"{"type":"pong","t":1,}"#,
+        r#"{'type':'pong','t':1}"#,
+        "{type:\"pong\",t:1}",
+        "\u{feff}{\"type\":\"pong\",\"t\":1}",
+        "{\"type\":\"po\u{0}ng\"}",
+        r#"{"type":"from_the_future","x":nonsense}"#,
+    ] {
+        assert_malformed(text);
+    }
+}
+
+#[test]
+fn every_part_of_a_frame_that_was_cut_off_is_malformed() {
+    for text in golden("from_extension").values() {
+        let ends = text.char_indices().map(|(at, _)| at);
+        ends.for_each(|end| assert_malformed(&text[..end]));
+    }
+}
+
+#[test]
+fn a_frame_without_one_of_its_fields_is_malformed() {
+    for (name, text) in golden("from_extension") {
+        let frame = value(&text);
+        for field in frame.as_object().expect("an object").keys() {
+            let mut less = frame.clone();
+            less.as_object_mut().expect("an object").shift_remove(field);
+            let less = less.to_string();
+            match field.as_str() {
+                "message" | "progress" | "origin" => drop(parse(&less)),
+                _ => assert_malformed(&less),
+            }
+            println!("{name} without {field}");
+        }
+    }
+}
+
+#[test]
+fn a_field_of_another_type_is_malformed() {
+    let others =
+        [json!(null), json!(true), json!(-1), json!(1.5), json!("text"), json!([1]), json!({})];
+    for text in golden("from_extension").values() {
+        let frame = value(text);
+        for (field, own) in frame.as_object().expect("an object") {
+            let is_other =
+                |other: &&Value| std::mem::discriminant(*other) != std::mem::discriminant(own);
+            let optional = ["message", "progress", "origin"].contains(&field.as_str());
+            for other in others.iter().filter(is_other) {
+                let mut wrong = frame.clone();
+                wrong[field] = other.clone();
+                let wrong = wrong.to_string();
+                match (field.as_str(), other) {
+                    ("result", _) => drop(parse(&wrong)),
+                    (_, Value::Null) if optional => drop(parse(&wrong)),
+                    _ => assert_malformed(&wrong),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_malformed() {
+    for attempt in ["-1", "1.5", "4294967296", "1e400", "\"1\""] {
+        let frame = json!({ "type": "claim", "correlation_id": "exec_1", "attempt": "here" });
+        assert_malformed(&frame.to_string().replace("\"here\"", attempt));
+    }
+    assert_malformed(r#"{"type":"pong","t":-1}"#);
+    assert_malformed(r#"{"type":"pong","t":18446744073709551616}"#);
+    assert_malformed(r#"{"type":"pending","correlation_id":"x","attempt":1,"progress":1e400}"#);
+}
+
+#[test]
+fn words_that_a_field_does_not_have_are_malformed() {
+    let ready = golden("from_extension").remove("ready").expect("a file");
+    assert_malformed(&ready.replace("\"claimed\"", "\"lost\""));
+}
+
+#[test]
+fn deep_nesting_never_overflows_the_stack() {
+    let open = "[".repeat(200_000);
+    let objects = "{\"a\":".repeat(200_000);
+    for deep in [&open, &objects] {
+        assert_malformed(deep);
+        assert_malformed(&format!("{{\"type\":{deep}"));
+        assert_malformed(&format!("{{\"type\":\"tabs\",\"tabs\":{deep}"));
+        assert_malformed(&complete_with(deep));
+    }
+    let closed = format!("{open}{}", "]".repeat(200_000));
+    assert_malformed(&format!("{{\"type\":{closed}}}"));
+    assert_malformed(&format!("{{\"type\":\"tabs\",\"tabs\":{closed}}}"));
+    assert_malformed(&complete_with("1").replace("\"exec_1\"", &closed));
+    // Nobody looks into a field that nobody knows.
+    assert_eq!(kind_of(&parse(&format!("{{\"type\":\"pong\",\"t\":1,\"x\":{closed}}}"))), "pong");
+}
+
+#[test]
+fn a_frame_with_any_one_byte_changed_is_read_or_refused() {
+    let bytes = b"\0\"\\{],0-n\xc3";
+    for text in golden("from_extension").values() {
+        for at in 0..text.len() {
+            for &byte in bytes {
+                let mut damaged = text.clone().into_bytes();
+                damaged[at] = byte;
+                let Ok(damaged) = String::from_utf8(damaged) else { continue };
+                if let Ok(frame) = FromExtension::parse(&damaged) {
+                    let again = on_the_wire(&frame).to_string();
+                    assert_eq!(on_the_wire(&parse(&again)).to_string(), again);
+                }
+            }
+        }
+    }
+}

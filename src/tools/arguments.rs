@@ -1,0 +1,306 @@
+//! Arguments: one flat schema for each tool, made from the Rust types, and the check
+//! against it. Wrong arguments get an answer that names the parameter and the next
+//! step.
+//!
+//! A tool's own parameters are an enum, told apart by a selector (`action`, `what`).
+//! Model APIs refuse or drop schemas with `oneOf` at their root, so the variants are
+//! merged into one flat object; which parameter belongs to which variant is checked
+//! here.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// What a tool takes.
+#[derive(Debug)]
+pub(super) struct Arguments {
+    /// The parameter that selects the variant.
+    selector: &'static str,
+    /// What the selector selects, in the order of the Rust enum.
+    variants: Vec<Variant>,
+    /// Parameters that every variant takes.
+    common: Map<String, Value>,
+}
+
+#[derive(Debug)]
+struct Variant {
+    name: String,
+    description: String,
+    properties: Map<String, Value>,
+    required: Vec<String>,
+}
+
+/// What is wrong with the arguments.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct WrongArgument {
+    error: &'static str,
+    message: String,
+    param: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<Value>,
+    hint: String,
+}
+
+impl Arguments {
+    /// The arguments of a tool whose own parameters are `T`, an enum tagged with
+    /// `selector`, and which takes those of `C` with any of its variants.
+    pub(super) fn of<T: JsonSchema, C: JsonSchema>(selector: &'static str) -> Self {
+        let own = plain_schema::<T>();
+        let variants = own["oneOf"].as_array().into_iter().flatten();
+        Self {
+            selector,
+            variants: variants.map(|variant| Variant::read(variant, selector)).collect(),
+            common: properties(&plain_schema::<C>()),
+        }
+    }
+
+    /// The flat JSON Schema (2020-12).
+    pub(super) fn schema(&self) -> Value {
+        let mut merged = Map::new();
+        merged.insert(self.selector.to_owned(), self.selector_schema());
+        for variant in &self.variants {
+            for (name, schema) in &variant.properties {
+                merged.entry(name).or_insert_with(|| self.describe(name, schema));
+            }
+        }
+        merged.extend(self.common.clone());
+        json!({
+            "type": "object",
+            "properties": merged,
+            "required": [self.selector],
+            "additionalProperties": false,
+        })
+    }
+
+    fn selector_schema(&self) -> Value {
+        let names: Vec<_> = self.variants.iter().map(|variant| &variant.name).collect();
+        let lines = self.variants.iter().map(|v| format!("{}: {}", v.name, v.description));
+        json!({"type": "string", "enum": names, "description": lines.collect::<Vec<_>>().join("\n")})
+    }
+
+    /// A variant's parameter, saying which variants it is for.
+    fn describe(&self, name: &str, schema: &Value) -> Value {
+        let takers: Vec<_> = self.takers(name).collect();
+        let mut schema = schema.clone();
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            *text = format!("({}) {text}", takers.join(", "));
+        }
+        schema
+    }
+
+    fn takers<'a>(&'a self, param: &'a str) -> impl Iterator<Item = &'a str> {
+        let takers = self.variants.iter().filter(move |v| v.properties.contains_key(param));
+        takers.map(|variant| variant.name.as_str())
+    }
+
+    /// Checks arguments. Whole numbers that came as `5.0` come out as `5`.
+    pub(super) fn check(
+        &self,
+        mut given: Map<String, Value>,
+    ) -> Result<Map<String, Value>, WrongArgument> {
+        let variant = self.select(&given)?;
+        for (name, value) in &mut given {
+            if name == self.selector {
+                continue;
+            }
+            let schema = variant.properties.get(name).or_else(|| self.common.get(name));
+            let schema = schema.ok_or_else(|| self.unknown(variant, name))?;
+            make_whole(value);
+            check_value(name, schema, value)?;
+        }
+        match variant.required.iter().find(|name| !given.contains_key(*name)) {
+            Some(missing) => Err(self.missing(variant, missing)),
+            None => Ok(given),
+        }
+    }
+
+    fn select(&self, given: &Map<String, Value>) -> Result<&Variant, WrongArgument> {
+        let names = || self.variants.iter().map(|variant| variant.name.as_str());
+        let wrong = |error, message: String, hint: String| WrongArgument {
+            error,
+            message,
+            param: self.selector.to_owned(),
+            expected: Some(names().collect()),
+            hint,
+        };
+        let Some(value) = given.get(self.selector) else {
+            let message = format!("`{}` is missing", self.selector);
+            return Err(wrong("missing_argument", message, self.list_of_choices()));
+        };
+        let Value::String(name) = value else {
+            let message = format!("`{}` must be a string, not {}", self.selector, kind(value));
+            return Err(wrong("invalid_argument", message, self.list_of_choices()));
+        };
+        self.variants.iter().find(|variant| variant.name == *name).ok_or_else(|| {
+            let hint = closest(name, names())
+                .map_or_else(|| self.list_of_choices(), |near| format!("Did you mean `{near}`?"));
+            wrong("invalid_argument", format!("`{}` knows no `{name}`", self.selector), hint)
+        })
+    }
+
+    fn list_of_choices(&self) -> String {
+        let names: Vec<_> = self.variants.iter().map(|variant| variant.name.as_str()).collect();
+        format!("Give `{}` one of: {}.", self.selector, names.join(", "))
+    }
+
+    fn unknown(&self, variant: &Variant, name: &str) -> WrongArgument {
+        let takers: Vec<_> = self.takers(name).collect();
+        let known = || variant.properties.keys().chain(self.common.keys()).map(String::as_str);
+        let hint = if takers.is_empty() {
+            let all = known().collect::<Vec<_>>().join(", ");
+            closest(name, known().chain([self.selector])).map_or_else(
+                || format!("{} takes: {all}.", variant.name),
+                |near| format!("Did you mean `{near}`?"),
+            )
+        } else {
+            format!("`{name}` is for {}; leave it out.", takers.join(", "))
+        };
+        WrongArgument {
+            error: "unknown_argument",
+            message: format!("{} takes no `{name}`", variant.name),
+            param: name.to_owned(),
+            expected: Some(known().collect()),
+            hint,
+        }
+    }
+
+    fn missing(&self, variant: &Variant, name: &str) -> WrongArgument {
+        let about = variant.properties.get(name).and_then(|schema| schema["description"].as_str());
+        WrongArgument {
+            error: "missing_argument",
+            message: format!("{} needs `{name}`", variant.name),
+            param: name.to_owned(),
+            expected: variant.properties.get(name).map(|schema| schema["type"].clone()),
+            hint: format!("Add `{name}`: {}", about.unwrap_or("see the tool's inputSchema.")),
+        }
+    }
+}
+
+impl Variant {
+    fn read(schema: &Value, selector: &str) -> Self {
+        let mut properties = properties(schema);
+        let name = properties
+            .shift_remove(selector)
+            .and_then(|tag| tag["const"].as_str().map(str::to_owned))
+            .unwrap_or_default();
+        let required = schema["required"].as_array().into_iter().flatten();
+        let required = required.filter_map(Value::as_str).filter(|name| *name != selector);
+        Self {
+            name,
+            description: schema["description"].as_str().unwrap_or_default().to_owned(),
+            required: required.map(str::to_owned).collect(),
+            properties,
+        }
+    }
+}
+
+/// The schema of a type without references, and without what clients stumble over.
+fn plain_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
+    simplify(&mut schema);
+    schema
+}
+
+/// Drops formats that only Rust knows, and says "may be absent" by absence alone.
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for noise in ["format", "default", "title", "$schema"] {
+                if object.get(noise).is_some_and(|value| !value.is_object()) {
+                    object.shift_remove(noise);
+                }
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
+            object.values_mut().for_each(simplify);
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn properties(schema: &Value) -> Map<String, Value> {
+    schema["properties"].as_object().cloned().unwrap_or_default()
+}
+
+/// A whole number is one however it is written.
+fn make_whole(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(number) = value.as_f64().filter(|_| value.is_f64())
+        && number.fract() == 0.0
+        && number.abs() < EXACT
+    {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+        let whole = number as i64;
+        *value = whole.into();
+    }
+}
+
+fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArgument> {
+    let wrong = |message: String, expected: Value, hint: String| WrongArgument {
+        error: "invalid_argument",
+        message,
+        param: name.to_owned(),
+        expected: Some(expected),
+        hint,
+    };
+    let wanted = schema["type"].as_str().unwrap_or_default();
+    if kind(value) != wanted {
+        let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));
+        let hint = format!("Give `{name}` a value of type {wanted}, or leave it out.");
+        return Err(wrong(message, wanted.into(), hint));
+    }
+    if let Some(choices) = schema["enum"].as_array()
+        && !choices.contains(value)
+    {
+        let near = closest(value.as_str().unwrap_or_default(), choices.iter().filter_map(Value::as_str));
+        let hint = near.map_or_else(
+            || "Take one of `expected`.".to_owned(),
+            |near| format!("Did you mean `{near}`?"),
+        );
+        return Err(wrong(format!("`{name}` knows no {value}"), choices.clone().into(), hint));
+    }
+    let (least, most) = (schema["minimum"].as_i64(), schema["maximum"].as_i64());
+    let number = value.as_i64().or(value.is_u64().then_some(i64::MAX));
+    match (number, least.unwrap_or(i64::MIN), most.unwrap_or(i64::MAX)) {
+        (Some(number), least, most) if !(least..=most).contains(&number) => {
+            let range = format!("{least} to {most}");
+            let hint = format!("Give `{name}` a number from {range}.");
+            Err(wrong(format!("`{name}` is out of range: {value}"), range.into(), hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A value's type, as JSON Schema calls it.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The known name that is most like this one, if any is.
+fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |known: &&str| strsim::jaro_winkler(name, known);
+    known
+        .map(|known| (likeness(&known), known))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, known)| known)
+}

@@ -1,0 +1,141 @@
+//! The MCP tools over the hub: their names, their schemas and what they do. No HTTP, no
+//! JSON-RPC.
+
+mod arguments;
+mod configure;
+mod interact;
+mod observe;
+mod result;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::hub::{Caller, Hub};
+use arguments::Arguments;
+pub use result::{Picture, ToolResult};
+
+/// The tools, and what they work on. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    hub: Hub,
+    default_wait: Duration,
+}
+
+/// One tool as `tools/list` shows it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool {
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    input_schema: Value,
+    annotations: Value,
+    /// Whether it can return before its work is done (seed 002). SDK clients drop
+    /// fields that they do not know, so it stands in `_meta` as well.
+    #[serde(rename = "async", skip_serializing_if = "std::ops::Not::not")]
+    is_async: bool,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Value>,
+}
+
+/// A tool call that was taken.
+pub enum Call {
+    /// It is done.
+    Now(ToolResult),
+    /// It was accepted, and its result takes a while. Dropping it ends the wait, not
+    /// the command.
+    Later(BoxFuture<'static, ToolResult>),
+}
+
+static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
+    [
+        Tool {
+            name: interact::NAME,
+            title: "Act in the browser",
+            description: interact::DESCRIPTION,
+            input_schema: interact::ARGUMENTS.schema(),
+            annotations: json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}),
+            is_async: true,
+            meta: Some(json!({"tabwire/async": true})),
+        },
+        Tool {
+            name: observe::NAME,
+            title: "Read results and state",
+            description: observe::DESCRIPTION,
+            input_schema: observe::ARGUMENTS.schema(),
+            annotations: json!({"readOnlyHint": true, "openWorldHint": true}),
+            is_async: false,
+            meta: None,
+        },
+        Tool {
+            name: configure::NAME,
+            title: "Manage commands and the daemon",
+            description: configure::DESCRIPTION,
+            input_schema: configure::ARGUMENTS.schema(),
+            annotations: json!({"readOnlyHint": false, "destructiveHint": false, "openWorldHint": false}),
+            is_async: false,
+            meta: None,
+        },
+    ]
+});
+
+/// All tools, in their fixed order, as `tools/list` shows them.
+#[must_use]
+pub fn list() -> &'static Value {
+    static LIST: LazyLock<Value> =
+        LazyLock::new(|| serde_json::to_value(&*TOOLS).unwrap_or_default());
+    &LIST
+}
+
+impl Tools {
+    /// Tools that work on this hub. `default_wait` is how long `interact` blocks for
+    /// the result unless the call says otherwise.
+    #[must_use]
+    pub const fn new(hub: Hub, default_wait: Duration) -> Self {
+        Self { hub, default_wait }
+    }
+
+    /// The hub that they work on.
+    #[must_use]
+    pub const fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Calls a tool. `None`: there is none of that name.
+    ///
+    /// When this returns, a command that was submitted is accepted and on its way.
+    #[must_use]
+    pub fn call(&self, caller: &Caller, name: &str, given: Map<String, Value>) -> Option<Call> {
+        type Handler = fn(&Tools, &Caller, Map<String, Value>) -> Call;
+        let (arguments, handler): (&Arguments, Handler) = match name {
+            interact::NAME => (&interact::ARGUMENTS, interact::call),
+            observe::NAME => (&observe::ARGUMENTS, observe::call),
+            configure::NAME => (&configure::ARGUMENTS, configure::call),
+            _ => return None,
+        };
+        if let Err(refused) = self.hub.admit(caller) {
+            return Some(Call::Now(ToolResult::refused(&refused)));
+        }
+        Some(match arguments.check(given) {
+            Ok(checked) => handler(self, caller, checked),
+            Err(wrong) => Call::Now(ToolResult::failed(&wrong)),
+        })
+    }
+}
+
+/// Reads arguments that were checked against the same types' schema.
+fn read<T: serde::de::DeserializeOwned>(given: Map<String, Value>) -> Result<T, ToolResult> {
+    serde_json::from_value(Value::Object(given)).map_err(|error| {
+        ToolResult::failed(&json!({
+            "error": "invalid_argument",
+            "message": error.to_string(),
+            "hint": "See the tool's inputSchema.",
+        }))
+    })
+}

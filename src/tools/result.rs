@@ -1,0 +1,202 @@
+//! What a tool call answers: the same JSON as data and as text, and pictures as
+//! pictures.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use crate::hub::{Refusal, Refused, Seen};
+use crate::lifecycle::Gone;
+use crate::protocol::{CommandReport, CorrelationId, Status};
+
+/// The longest result, in bytes of JSON, that one answer carries: more would flood the
+/// model's context.
+const LONGEST: usize = 64 * 1024;
+
+/// What a tool call answers.
+#[derive(Debug)]
+pub struct ToolResult {
+    /// The answer as JSON.
+    pub body: Box<RawValue>,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// A picture that goes with it.
+    pub picture: Option<Picture>,
+    /// The command whose outcome this hands over: read, once it is on the caller's
+    /// socket.
+    pub hands_over: Option<CorrelationId>,
+}
+
+/// A picture, as MCP shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Picture {
+    /// Its bytes in base64.
+    pub data: String,
+    /// Its format.
+    pub mime_type: String,
+}
+
+/// Which part of a large result is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    offset: usize,
+    limit: usize,
+}
+
+impl Part {
+    /// The part that a call asks for, if it asks for one.
+    pub(super) fn asked_for(offset: Option<usize>, limit: Option<usize>) -> Option<Self> {
+        (offset.is_some() || limit.is_some()).then(|| Self {
+            offset: offset.unwrap_or(0),
+            limit: limit.unwrap_or(LONGEST).min(LONGEST),
+        })
+    }
+}
+
+/// A report whose result was cut.
+#[derive(Serialize)]
+struct Cut {
+    #[serde(flatten)]
+    report: CommandReport,
+    truncated: bool,
+    offset: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+    total_bytes: usize,
+    result_ref: CorrelationId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl ToolResult {
+    /// A call that worked.
+    pub(super) fn of<T: Serialize>(body: &T) -> Self {
+        let body = to_raw_value(body).unwrap_or_default();
+        Self { body, is_error: false, picture: None, hands_over: None }
+    }
+
+    /// A call that failed.
+    pub(super) fn failed<T: Serialize>(body: &T) -> Self {
+        Self { is_error: true, ..Self::of(body) }
+    }
+
+    /// A call that was not taken.
+    pub(super) fn refused(refused: &Refused) -> Self {
+        let Refused { id, why } = refused;
+        let mut body = json!({
+            "error": why.code(),
+            "message": why.message(),
+            "hint": why.hint(),
+            "correlation_id": id,
+        });
+        if let Some(wait) = why.retry_after() {
+            body["retry_after_ms"] = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).into();
+        }
+        match why {
+            Refusal::QueueFull { queued, .. } => body["queued"] = (*queued).into(),
+            Refusal::AmbiguousBrowser { browsers } | Refusal::BrowserGone { browsers, .. } => {
+                body["browsers"] = json!(browsers);
+            }
+            Refusal::TabGone { tabs, .. } => body["tabs"] = json!(tabs),
+            Refusal::RateLimited { .. }
+            | Refusal::TooManyWaiters { .. }
+            | Refusal::UnsupportedAction { .. }
+            | Refusal::ShuttingDown => {}
+        }
+        Self::failed(&body)
+    }
+
+    /// The answer to a call that submitted a command and waited for it: if the command
+    /// failed, so did the call.
+    pub(super) fn of_own_command(seen: Seen) -> Self {
+        let failed = match &seen {
+            Seen::Command(report) => match report.status {
+                Status::Error { .. } | Status::Timeout { .. } | Status::Expired { .. } => true,
+                Status::Pending { .. } | Status::Complete { .. } | Status::Cancelled { .. } => {
+                    false
+                }
+            },
+            Seen::Gone(_) | Seen::NotFound => true,
+        };
+        let result = Self::of_command(seen, None);
+        Self { is_error: failed, ..result }
+    }
+
+    /// What is known of a command.
+    pub(super) fn of_command(seen: Seen, part: Option<Part>) -> Self {
+        match seen {
+            Seen::Command(report) => Self::of_report(*report, part),
+            Seen::Gone(gone) => Self::of(&json!({
+                "status": "expired",
+                "error": Gone::REASON.message(),
+                "expired_at": gone.at,
+                "reason": Gone::REASON.code(),
+                "hint": Gone::REASON.hint(),
+            })),
+            Seen::NotFound => Self::failed(&json!({
+                "status": "not_found",
+                "error": "not_found",
+                "message": "There is no command of that id",
+                "hint": "Take the correlation_id from interact's answer; \
+                         observe({what:\"pending_commands\"}) lists yours.",
+            })),
+        }
+    }
+
+    fn of_report(mut report: CommandReport, part: Option<Part>) -> Self {
+        let id = report.correlation_id.clone();
+        let is_over = !matches!(report.status, Status::Pending { .. });
+        let picture = take_picture(&mut report);
+        let result = match cut(report, part) {
+            Ok(cut) => Self::of(&cut),
+            Err(whole) => Self::of(&*whole),
+        };
+        Self { picture, hands_over: is_over.then_some(id), ..result }
+    }
+}
+
+/// Cuts a result that is too long, or out of which a part was asked for. `Err`: it
+/// stays whole.
+fn cut(mut report: CommandReport, part: Option<Part>) -> Result<Cut, Box<CommandReport>> {
+    let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
+    let text = result.clone();
+    let text = text.get();
+    if part.is_none() && text.len() <= LONGEST {
+        return Err(report.into());
+    }
+    let Part { offset, limit } = part.unwrap_or(Part { offset: 0, limit: LONGEST });
+    let from = text.floor_char_boundary(offset);
+    let mut to = text.floor_char_boundary(from.saturating_add(limit));
+    if to == from && from < text.len() {
+        // At least one character, or reading on would never end.
+        to = text.ceil_char_boundary(from + 1);
+    }
+    *result = to_raw_value(&text[from..to]).map(Arc::from).unwrap_or_else(|_| result.clone());
+    let next_offset = (to < text.len()).then_some(to);
+    let id = report.correlation_id.clone();
+    let hint = next_offset.map(|next| {
+        format!(
+            "`result` is a part of the JSON text. Read on with observe({{what:\"command_result\", \
+             correlation_id:\"{id}\", offset:{next}}})."
+        )
+    });
+    let total_bytes = text.len();
+    let truncated = next_offset.is_some() || from > 0;
+    Ok(Cut { report, truncated, offset: from, next_offset, total_bytes, result_ref: id, hint })
+}
+
+/// Takes the picture out of a screenshot's result; its description stays.
+fn take_picture(report: &mut CommandReport) -> Option<Picture> {
+    if report.command != "screenshot" {
+        return None;
+    }
+    let Status::Complete { result, .. } = &mut report.status else { return None };
+    let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
+    let value = whole.get_mut("value")?;
+    let picture: Picture = serde_json::from_value(value.clone()).ok()?;
+    value["data"] = "(shown as image content)".into();
+    *result = to_raw_value(&whole).ok()?.into();
+    Some(picture)
+}
