@@ -43,7 +43,9 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Run the daemon in this terminal
-    #[command(after_help = "Examples:\n  tabwire serve\n  tabwire serve --port 7891\n  tabwire serve --limit queued=10 --limit calls_per_minute=0")]
+    #[command(
+        after_help = "Examples:\n  tabwire serve\n  tabwire serve --port 7891\n  tabwire serve --limit queued=10 --limit calls_per_minute=0"
+    )]
     Serve {
         #[command(flatten)]
         serving: Serving,
@@ -148,7 +150,11 @@ fn log_to_stderr(default: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
     // Fails if a log was set up already, which then is as good.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .try_init();
 }
 
 async fn serve(place: &Place, serving: &Serving, json: bool) -> anyhow::Result<ExitCode> {
@@ -179,7 +185,9 @@ async fn serve(place: &Place, serving: &Serving, json: bool) -> anyhow::Result<E
     if json {
         say(json!({"port": port, "version": SERVER_VERSION}))?;
     } else {
-        say(format!("tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"))?;
+        say(format!(
+            "tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"
+        ))?;
     }
     daemon.run(shutdown).await?;
     Ok(ExitCode::SUCCESS)
@@ -254,7 +262,9 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<Exi
     let running = if home.has_daemon()? { home.daemon_record()? } else { None };
     let port = running.map_or(place.port, |record| record.port);
     if port == 0 {
-        bail!("the extension has to know the port: start the daemon first, or name a port with --port");
+        bail!(
+            "the extension has to know the port: start the daemon first, or name a port with --port"
+        );
     }
     let dir = dir.unwrap_or_else(|| home.dir().join("extension"));
     let dir = std::path::absolute(dir)?;
@@ -275,7 +285,9 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<Exi
 
 fn allow(place: &Place, id: &str) -> anyhow::Result<ExitCode> {
     if id.len() != 32 || !id.bytes().all(|byte| (b'a'..=b'p').contains(&byte)) {
-        bail!("`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)");
+        bail!(
+            "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
+        );
     }
     let is_new = Home::open(&place.home()?)?.allow_extension(id)?;
     say(if is_new { "allowed, from its next try on" } else { "it was allowed already" })?;

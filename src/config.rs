@@ -99,5 +99,8 @@ fn parse_limit(text: &str) -> Result<(String, usize), String> {
     let near = |known: &&str| strsim::jaro_winkler(name, known);
     let nearest = Limits::NAMES.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)));
     let all = Limits::NAMES.join(", ");
-    Err(format!("no limit `{name}`; did you mean `{}`? There are: {all}", nearest.unwrap_or_default()))
+    Err(format!(
+        "no limit `{name}`; did you mean `{}`? There are: {all}",
+        nearest.unwrap_or_default()
+    ))
 }

@@ -142,8 +142,7 @@ mod tests {
         assert!(!dir.join("test").exists());
         let mode = fs::metadata(dir.join(CONFIG)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
-        let config: Value =
-            serde_json::from_slice(&fs::read(dir.join(CONFIG)).unwrap()).unwrap();
+        let config: Value = serde_json::from_slice(&fs::read(dir.join(CONFIG)).unwrap()).unwrap();
         assert_eq!(config["port"], 1234);
     }
 

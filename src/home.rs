@@ -47,7 +47,9 @@ pub struct DaemonRecord {
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
     /// It cannot be made, read or written.
-    #[error("cannot use the state directory: {path}: {source}. Make it writable, or name another one with TABWIRE_HOME")]
+    #[error(
+        "cannot use the state directory: {path}: {source}. Make it writable, or name another one with TABWIRE_HOME"
+    )]
     Io {
         /// Which file or folder.
         path: PathBuf,
@@ -55,7 +57,9 @@ pub enum HomeError {
         source: io::Error,
     },
     /// Others may read or write it.
-    #[error("{path} is open to others (mode {mode:03o}): it holds the key to your browser. Close it with: chmod {want:o} {path}")]
+    #[error(
+        "{path} is open to others (mode {mode:03o}): it holds the key to your browser. Close it with: chmod {want:o} {path}"
+    )]
     OpenToOthers {
         /// Which file or folder.
         path: PathBuf,
@@ -65,7 +69,9 @@ pub enum HomeError {
         want: u32,
     },
     /// It is another user's.
-    #[error("{path} belongs to another user (uid {owner}). Name a directory of your own with TABWIRE_HOME")]
+    #[error(
+        "{path} belongs to another user (uid {owner}). Name a directory of your own with TABWIRE_HOME"
+    )]
     NotOurs {
         /// Which file or folder.
         path: PathBuf,
@@ -73,7 +79,9 @@ pub enum HomeError {
         owner: u32,
     },
     /// The secret is not one.
-    #[error("{path} is damaged: it should hold {KEY_LENGTH} bytes and holds {length}. Move it away; the daemon then makes a new one, and extensions have to be unpacked again")]
+    #[error(
+        "{path} is damaged: it should hold {KEY_LENGTH} bytes and holds {length}. Move it away; the daemon then makes a new one, and extensions have to be unpacked again"
+    )]
     DamagedKey {
         /// The file.
         path: PathBuf,
@@ -358,7 +366,8 @@ mod tests {
         let dir = temporary();
         let home = dir.path().join("state");
         Home::open(&home).unwrap();
-        for (path, open, closed) in [(home.clone(), 0o755, 0o700), (home.join(AUTH_KEY), 0o640, 0o600)]
+        for (path, open, closed) in
+            [(home.clone(), 0o755, 0o700), (home.join(AUTH_KEY), 0o640, 0o600)]
         {
             fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
             let error = Home::open(&home).unwrap_err();

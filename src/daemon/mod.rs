@@ -59,7 +59,9 @@ pub enum StartError {
     #[error("a Tabwire daemon runs already{}", at(.0.as_ref()))]
     Running(Option<DaemonRecord>),
     /// The port is in use.
-    #[error("port {port} is in use by {holder}. End that, or choose another port with --port or TABWIRE_PORT (the extension then has to be unpacked again)")]
+    #[error(
+        "port {port} is in use by {holder}. End that, or choose another port with --port or TABWIRE_PORT (the extension then has to be unpacked again)"
+    )]
     PortTaken {
         /// The port.
         port: u16,
@@ -94,11 +96,8 @@ impl Daemon {
             return Err(StartError::Running(home.daemon_record()?));
         };
         let (port, listeners) = listen(settings.port).await?;
-        let record = DaemonRecord {
-            pid: std::process::id(),
-            port,
-            version: SERVER_VERSION.to_owned(),
-        };
+        let record =
+            DaemonRecord { pid: std::process::id(), port, version: SERVER_VERSION.to_owned() };
         lock.announce(&record)?;
         Ok(Self { settings, home, lock, port, listeners })
     }

@@ -22,7 +22,8 @@ pub struct PortHolder {
 
 impl fmt::Display for PortHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_own_tabwire { "another Tabwire daemon of yours" } else { "another program" };
+        let what =
+            if self.is_own_tabwire { "another Tabwire daemon of yours" } else { "another program" };
         match &self.process {
             Some((pid, name)) if self.is_own_tabwire => write!(f, "{what} ({name}, process {pid})"),
             Some((pid, name)) => write!(f, "{name} (process {pid})"),
@@ -51,7 +52,8 @@ struct ListeningSocket {
 /// The sockets that listen on a port, from the kernel's tables (Linux; none elsewhere).
 fn listening_sockets(port: u16) -> Vec<ListeningSocket> {
     const LISTEN: &str = "0A";
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .map(|path| fs::read_to_string(path).unwrap_or_default());
     let read = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
@@ -74,7 +76,8 @@ fn process_with(inode: u64) -> Option<(u32, String)> {
             fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str())
         });
         let name = || fs::read_to_string(format!("/proc/{pid}/comm")).ok();
-        has_it.then(|| (pid, name().map_or_else(|| "a program".to_owned(), |n| n.trim().to_owned())))
+        has_it
+            .then(|| (pid, name().map_or_else(|| "a program".to_owned(), |n| n.trim().to_owned())))
     })
 }
 

@@ -1,4 +1,228 @@
-//! `tabwire demo`
-use std::process::ExitCode;
-/// x
-pub async fn run() -> anyhow::Result<ExitCode> { Ok(ExitCode::SUCCESS) }
+//! `tabwire demo`: a throw-away daemon and browser, driven through `tabwire mcp` as an
+//! MCP client would. Everything it starts it ends, and everything it writes goes with
+//! its temporary folder.
+
+mod browser;
+mod client;
+mod page;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::extension;
+use crate::home::Home;
+use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+pub use browser::{Browser, find_browser};
+use client::Client;
+pub use page::PageServer;
+
+/// How long the browser may take to start and to connect, at most.
+const CONNECT_MS: u64 = 30_000;
+
+/// How long the daemon may take to end.
+const END: Duration = Duration::from_secs(5);
+
+/// One command of the demonstration.
+struct Act {
+    title: &'static str,
+    arguments: Value,
+    /// The status that it must end in.
+    ends: &'static str,
+    /// What is worth showing of its answer.
+    show: fn(&Value) -> String,
+}
+
+/// Runs the demonstration.
+///
+/// # Errors
+///
+/// There is no browser, something could not be started, or a command did not end as it
+/// should.
+pub async fn run() -> anyhow::Result<ExitCode> {
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::select! {
+        shown = show() => shown.map(|()| ExitCode::SUCCESS),
+        _ = interrupted => bail!("interrupted; everything that was started is ended"),
+    }
+}
+
+async fn show() -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let chromium = find_browser()?;
+    let folder = tempfile::Builder::new().prefix("tabwire-demo-").tempdir()?;
+    let state = folder.path().join("state");
+    say(format!(
+        "tabwire {SERVER_VERSION}: a throw-away daemon and browser, driven through `tabwire mcp`\n"
+    ))?;
+
+    let (daemon, port) = start_daemon(&program, &state).await?;
+    say(format!("  daemon    on port {port}"))?;
+    let unpacked = folder.path().join("extension");
+    extension::unpack(&unpacked, port, &Home::open(&state)?.auth().extension_key(EXTENSION_ID))?;
+    let pages = PageServer::start().await?;
+    let first_page = pages.url("/");
+    let browser =
+        Browser::launch(&chromium, &folder.path().join("profile"), &unpacked, &first_page)?;
+    say(format!("  browser   {} (process {})", chromium.display(), browser.id()))?;
+    let mut client = Client::start(&program, &state).await?;
+    say("  client    `tabwire mcp`, MCP over stdio\n")?;
+
+    for (number, act) in acts(&pages).into_iter().enumerate() {
+        perform(&mut client, number + 1, &act).await?;
+    }
+    poll(&mut client).await?;
+
+    client.end().await?;
+    browser.end().await?;
+    end_daemon(daemon).await?;
+    say("\nAll of it was real, and none of it is left.")
+}
+
+fn acts(pages: &PageServer) -> Vec<Act> {
+    vec![
+        Act {
+            title: "a command waits for the browser to connect",
+            arguments: json!({"action": "tab_list", "wait_ms": CONNECT_MS}),
+            ends: "complete",
+            show: |answer| {
+                let tabs = answer["result"]["value"].as_array().map_or(0, Vec::len);
+                format!("{tabs} tab(s)")
+            },
+        },
+        Act {
+            title: "the title of the page",
+            arguments: json!({"action": "execute_js", "script": "document.title", "wait_ms": 10_000}),
+            ends: "complete",
+            show: |answer| answer["result"]["value"].to_string(),
+        },
+        Act {
+            title: "a script that takes its time: it says `pending` after 2 s",
+            arguments: json!({
+                "action": "execute_js",
+                "script": "await new Promise(done => setTimeout(done, 2500)); return 'awake'",
+                "wait_ms": 10_000,
+            }),
+            ends: "complete",
+            show: |answer| answer["result"]["value"].to_string(),
+        },
+        Act {
+            title: "a script that throws",
+            arguments: json!({
+                "action": "execute_js",
+                "script": "throw new RangeError('too much')",
+                "wait_ms": 10_000,
+            }),
+            ends: "error",
+            show: |answer| format!("{}: {}", answer["reason"], answer["error"]),
+        },
+        Act {
+            title: "a script that never ends, with 1 s to run",
+            arguments: json!({
+                "action": "execute_js",
+                "script": "while (true) {}",
+                "timeout_ms": 1_000,
+                "wait_ms": 10_000,
+            }),
+            ends: "timeout",
+            show: |answer| answer["error"].to_string(),
+        },
+        Act {
+            title: "a navigation",
+            arguments: json!({"action": "navigate", "url": pages.url("/second"), "wait_ms": 15_000}),
+            ends: "complete",
+            show: |answer| answer["result"]["value"]["title"].to_string(),
+        },
+        Act {
+            title: "a screenshot",
+            arguments: json!({"action": "screenshot", "wait_ms": 15_000}),
+            ends: "complete",
+            show: |answer| {
+                let picture = &answer["result"]["value"];
+                format!("{} × {} {}", picture["width"], picture["height"], picture["mime_type"])
+            },
+        },
+    ]
+}
+
+/// Calls, checks how it ended, and shows its timeline.
+async fn perform(client: &mut Client, number: usize, act: &Act) -> anyhow::Result<()> {
+    let mut arguments = act.arguments.clone();
+    arguments["trace"] = true.into();
+    let action = arguments["action"].as_str().unwrap_or_default().to_owned();
+    let answer = client.call("interact", arguments).await?;
+    ensure!(
+        answer["status"] == act.ends,
+        "{action} should have ended as {} and answered: {answer}",
+        act.ends
+    );
+    say(format!("  {number}. {action}: {}", act.title))?;
+    say(format!("     {}  {}", act.ends, (act.show)(&answer)))?;
+    say(format!("     {}", timeline(&answer["trace"])))
+}
+
+/// The same without blocking: submit, get an id at once, read the result by it.
+async fn poll(client: &mut Client) -> anyhow::Result<()> {
+    let arguments = json!({"action": "execute_js", "script": "location.pathname"});
+    let queued = client.call("interact", arguments).await?;
+    let id = queued["correlation_id"].as_str().context("no correlation id")?.to_owned();
+    say(format!(
+        "  8. execute_js: submitted, and read later\n     {}  {id}",
+        text(&queued["status"])
+    ))?;
+    let arguments = json!({
+        "what": "command_result", "correlation_id": id, "wait_ms": 10_000, "trace": true,
+    });
+    let answer = client.call("observe", arguments).await?;
+    ensure!(answer["status"] == "complete", "it should be complete, and is: {answer}");
+    say(format!("     complete  {}", answer["result"]["value"]))?;
+    say(format!("     {}", timeline(&answer["trace"])))
+}
+
+/// The phases of a trace with their times in ms since the command was accepted.
+fn timeline(trace: &Value) -> String {
+    let phases = trace.as_array().into_iter().flatten();
+    let phase = |entry: &Value| {
+        let after = entry["after_ms"].as_f64().unwrap_or_default();
+        format!("{} {after:.1}", text(&entry["phase"]))
+    };
+    format!("{} ms", phases.map(phase).collect::<Vec<_>>().join(" → "))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+async fn start_daemon(program: &Path, state: &PathBuf) -> anyhow::Result<(Child, u16)> {
+    let mut daemon = Command::new(program)
+        .args(["serve", "--json", "--port", "0"])
+        .env("TABWIRE_HOME", state)
+        .env("TABWIRE_LOG", "warn")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .context("cannot start the daemon")?;
+    let stdout = daemon.stdout.take().context("the daemon has no standard output")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).await?;
+    let said: Value = serde_json::from_str(&line).context("the daemon did not start")?;
+    let port = said["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+    Ok((daemon, port.context("the daemon did not say its port")?))
+}
+
+async fn end_daemon(mut daemon: Child) -> anyhow::Result<()> {
+    browser::ask_to_end(daemon.id());
+    tokio::time::timeout(END, daemon.wait()).await.context("the daemon has not ended")??;
+    Ok(())
+}
+
+fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(io::stdout(), "{line}").context("cannot write to standard output")
+}

@@ -165,12 +165,15 @@ impl Guard {
     /// an approval counts at once.
     fn may_connect(&self, id: &str) -> bool {
         id == EXTENSION_ID
-            || self.home.allowed_extensions().unwrap_or_else(|error| {
-                tracing::warn!(%error, "no further extension is allowed");
-                Vec::new()
-            })
-            .iter()
-            .any(|allowed| allowed == id)
+            || self
+                .home
+                .allowed_extensions()
+                .unwrap_or_else(|error| {
+                    tracing::warn!(%error, "no further extension is allowed");
+                    Vec::new()
+                })
+                .iter()
+                .any(|allowed| allowed == id)
     }
 
     /// A right token always passes; of wrong ones, only so many are looked at.
@@ -230,11 +233,7 @@ fn check_content_type(request: &Parts) -> Result<(), Problem> {
     }
     let given = single(&request.headers, &CONTENT_TYPE).ok().flatten().unwrap_or_default();
     let media_type = given.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") {
-        Ok(())
-    } else {
-        Err(Problem::NotJson)
-    }
+    if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Problem::NotJson) }
 }
 
 /// The caller: the owner from the token, the client from its header. A client of another

@@ -102,11 +102,12 @@ pub(super) async fn upgrade(
 
 /// The handshake's key, if this is a handshake that we speak.
 fn handshake_key(headers: &HeaderMap) -> Option<String> {
-    let has = |name: HeaderName, wanted: &str| {
-        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-            value.split(',').any(|token| token.trim().eq_ignore_ascii_case(wanted))
-        })
-    };
+    let has =
+        |name: HeaderName, wanted: &str| {
+            headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+                value.split(',').any(|token| token.trim().eq_ignore_ascii_case(wanted))
+            })
+        };
     let fits = has(CONNECTION, "upgrade")
         && has(UPGRADE, "websocket")
         && has(SEC_WEBSOCKET_VERSION, "13")
@@ -202,10 +203,7 @@ async fn hello(stream: &mut SplitStream<Socket>) -> Result<Hello, Result<Close, 
 
 /// Sends what the outbox has. Ends when the hub ends the link, even in the middle of a
 /// frame that the extension does not read.
-async fn write(
-    sink: &mut SplitSink<Socket, Message>,
-    outbox: &mut Outbox,
-) -> Result<Close, Lost> {
+async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> Result<Close, Lost> {
     loop {
         let frame = match outbox.next().await {
             Ok(frame) => frame,

@@ -108,8 +108,7 @@ impl Hub {
         // Nothing in here panics; if it did, the books would still be worth more than
         // a daemon that refuses everything from there on.
         let books = inner.books.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut desk =
-            Desk { inner, books, freed: HashSet::new(), overflowing: Vec::new() };
+        let mut desk = Desk { inner, books, freed: HashSet::new(), overflowing: Vec::new() };
         let result = work(&mut desk);
         desk.settle();
         result

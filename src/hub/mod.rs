@@ -296,8 +296,8 @@ impl Hub {
     /// The clients that are known, the one heard of last first.
     #[must_use]
     pub fn clients(&self) -> Vec<ClientSummary> {
-        let mut clients: Vec<_> = self
-            .with_desk(|desk| desk.clients.iter().map(|(id, c)| c.summary(id)).collect());
+        let mut clients: Vec<_> =
+            self.with_desk(|desk| desk.clients.iter().map(|(id, c)| c.summary(id)).collect());
         clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
         clients
     }
@@ -419,8 +419,7 @@ impl Desk<'_> {
         let estimate = self.estimate(&action);
         let queued = self.queue.queued(&caller.client);
         if self.queue.is_full_for(&caller.client, self.limits()) {
-            let retry_after =
-                estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
+            let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(self.refuse(caller, Refusal::QueueFull { queued, retry_after }));
         }
         let current = self.client(&caller.client).current.clone();

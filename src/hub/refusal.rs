@@ -93,7 +93,9 @@ impl Refusal {
     pub fn message(&self) -> String {
         match self {
             Self::QueueFull { queued, .. } => {
-                format!("{queued} commands of this client are queued already; this one was not taken")
+                format!(
+                    "{queued} commands of this client are queued already; this one was not taken"
+                )
             }
             Self::RateLimited { .. } => {
                 "This client has made more calls than a minute allows".to_owned()
@@ -124,7 +126,9 @@ impl Refusal {
             Self::RateLimited { .. } => {
                 "Use wait_ms instead of polling; call again after retry_after_ms."
             }
-            Self::TooManyWaiters { .. } => "Wait for one of them to return, or call without wait_ms.",
+            Self::TooManyWaiters { .. } => {
+                "Wait for one of them to return, or call without wait_ms."
+            }
             Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::BrowserGone { .. } => {
                 "Name one of `browsers` in the parameter `browser`; if there is none, open the \

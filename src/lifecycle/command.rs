@@ -363,7 +363,7 @@ impl Command {
         match event {
             Event::Reachable => self.reachable(),
             Event::Deliver(peer) => self.deliver(peer, now),
-            Event::Claim(peer, attempt) => self.claim(&peer, attempt, now),
+            Event::Claim(peer, attempt) => self.claim(peer, attempt, now),
             Event::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
             Event::LinkClosed => self.link_closed(now),
             Event::Back(peer, says) => self.back(&peer, says, now),
@@ -399,13 +399,13 @@ impl Command {
 
     /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
     /// `go` does nothing in the extension.
-    fn claim(&mut self, peer: &Peer, attempt: Attempt, now: Moment) -> Step {
+    fn claim(&mut self, peer: Peer, attempt: Attempt, now: Moment) -> Step {
         match &self.state {
-            State::Sent { hold, .. } if hold.is(peer, attempt) => {
+            State::Sent { hold, .. } if hold.is(&peer, attempt) => {
                 self.mark(TracePhase::Claimed, now, Some(attempt));
-                self.start(now)
+                self.start(peer, now)
             }
-            State::Started { hold, .. } if hold.attempt == attempt && hold.by == *peer => {
+            State::Started { hold, .. } if hold.attempt == attempt && hold.by == peer => {
                 Step::Unchanged(Reply::Go)
             }
             State::Ended { .. } => Step::Unchanged(Reply::Nack(NackReason::AlreadyTerminal)),
@@ -415,12 +415,12 @@ impl Command {
         }
     }
 
-    fn start(&mut self, now: Moment) -> Step {
-        let State::Sent { hold, .. } = &self.state else {
+    /// From here on it is this life of the worker's.
+    fn start(&mut self, by: Peer, now: Moment) -> Step {
+        let State::Sent { hold: Hold { attempt, .. }, .. } = self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
-        let hold = hold.clone();
-        let attempt = hold.attempt;
+        let hold = Hold { attempt, by };
         let execute_by = now + self.facts.timeout + limits::REPORT_GRACE;
         self.state = State::Started { hold, execute_by, away_until: None, progress: None };
         self.mark(TracePhase::Started, now, Some(attempt));
@@ -454,7 +454,7 @@ impl Command {
             },
             State::Sent { .. } | State::Started { .. } => match Outcome::reported(report) {
                 Ok(outcome) => self.finish(outcome, now),
-                Err(progress) => self.progress(progress.at(now), now),
+                Err(progress) => self.progress(peer, progress.at(now), now),
             },
             State::Ended { .. } => self.late(peer, attempt, report, now),
         }
@@ -467,10 +467,10 @@ impl Command {
     }
 
     /// Rows 6a and 9.
-    fn progress(&mut self, said: Progress, now: Moment) -> Step {
+    fn progress(&mut self, peer: &Peer, said: Progress, now: Moment) -> Step {
         let from = self.phase();
         if from == Phase::Sent {
-            let _ = self.start(now);
+            let _ = self.start(peer.clone(), now);
         }
         let State::Started { hold, progress, away_until, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
@@ -543,6 +543,9 @@ impl Command {
         let State::Started { hold, away_until, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
+        if hold.by.browser != peer.browser {
+            return Step::Unchanged(Reply::Nothing);
+        }
         let same_life = hold.by == *peer;
         let reply = match says {
             Some(InFlightState::Claimed) if same_life => Reply::Go,

@@ -13,9 +13,7 @@ mod queue;
 mod rate;
 mod retention;
 
-pub use command::{
-    Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, State, Step,
-};
+pub use command::{Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, State, Step};
 pub use limits::Limits;
 pub use queue::{Freed, Lane, Queue};
 pub use rate::Rate;

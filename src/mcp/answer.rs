@@ -115,9 +115,8 @@ pub(super) fn result(request: &Request, era: Era, mut body: Value) -> String {
 fn modern_parts(era: Era) -> (Option<&'static str>, Option<Value>) {
     match era {
         Era::Legacy => (None, None),
-        Era::Modern => (
-            Some("complete"),
-            Some(json!({"io.modelcontextprotocol/serverInfo": server_info()})),
-        ),
+        Era::Modern => {
+            (Some("complete"), Some(json!({"io.modelcontextprotocol/serverInfo": server_info()})))
+        }
     }
 }

@@ -109,7 +109,10 @@ fn check_meta(meta: Option<&Value>) -> Result<&str, RpcError> {
 
 fn check_headers(request: &Request, headers: &Headers, version: &str) -> Result<(), RpcError> {
     let mismatch = |header: &str, body: &str| {
-        Err(RpcError::new(Fault::HeaderMismatch, format!("{header} must be there once and say what the body says: {body}")))
+        Err(RpcError::new(
+            Fault::HeaderMismatch,
+            format!("{header} must be there once and say what the body says: {body}"),
+        ))
     };
     if headers.version.as_deref() != Some(version) {
         return mismatch("MCP-Protocol-Version", version);

@@ -114,7 +114,10 @@ impl Incoming {
         })?;
         let Value::Object(mut message) = value else {
             let what = if value.is_array() { "batches are not supported" } else { "not an object" };
-            return Err((RpcError::new(Fault::Shape, format!("not a JSON-RPC message: {what}")), None));
+            return Err((
+                RpcError::new(Fault::Shape, format!("not a JSON-RPC message: {what}")),
+                None,
+            ));
         };
         let id = message.get("id").cloned();
         let known: Option<Id> = id.clone().and_then(|id| serde_json::from_value(id).ok());

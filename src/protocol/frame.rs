@@ -341,6 +341,10 @@ impl FromExtension {
     /// [`FrameError::UnknownType`] for a well-formed frame of another kind, and
     /// [`FrameError::Malformed`] for anything else that is not a frame.
     pub fn parse(text: &str) -> Result<Self, FrameError> {
+        if !text.trim_ascii_start().starts_with('{') {
+            // Serde would read an array as a struct, field by field.
+            return Err(FrameError::Malformed(serde::de::Error::custom("not an object")));
+        }
         let kind = serde_json::from_str::<Kind<'_>>(text)?.kind;
         Ok(match kind.as_ref() {
             "hello" => Self::Hello(serde_json::from_str(text)?),

@@ -197,7 +197,8 @@ impl Variant {
 
 /// The schema of a type without references, and without what clients stumble over.
 fn plain_schema<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
     simplify(&mut schema);
     schema
@@ -263,7 +264,8 @@ fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArg
     if let Some(choices) = schema["enum"].as_array()
         && !choices.contains(value)
     {
-        let near = closest(value.as_str().unwrap_or_default(), choices.iter().filter_map(Value::as_str));
+        let near =
+            closest(value.as_str().unwrap_or_default(), choices.iter().filter_map(Value::as_str));
         let hint = near.map_or_else(
             || "Take one of `expected`.".to_owned(),
             |near| format!("Did you mean `{near}`?"),

@@ -71,7 +71,9 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: Map<String, Value>) ->
         }
         Configure::Clients {} => {
             let clients = hub.clients();
-            ToolResult::of(&json!({"you": caller.client, "count": clients.len(), "clients": clients}))
+            ToolResult::of(
+                &json!({"you": caller.client, "count": clients.len(), "clients": clients}),
+            )
         }
     })
 }

@@ -147,11 +147,11 @@ impl Expiry {
     pub const fn message(self) -> &'static str {
         match self {
             Self::NoExtension => "No browser with the Tabwire extension was connected",
-            Self::NotDelivered => "The tab was busy until the command's time was over",
-            Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
-            Self::ExtensionNoResponse => {
-                "Extension did not respond within 3s of receiving command"
+            Self::NotDelivered => {
+                "Its turn did not come before its time was over: the tab was busy, or its browser away"
             }
+            Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
+            Self::ExtensionNoResponse => "Extension did not respond within 3s of receiving command",
             Self::ExtensionDisconnected => "The extension went away while the command ran",
             Self::CommandExpired => "The command's whole time was over while it ran",
             Self::ResultExpired => "The result is no longer kept: results are kept for 60s",
@@ -167,12 +167,11 @@ impl Expiry {
                  (`tabwire extension unpack` says how to load it); then call again."
             }
             Self::NotDelivered => {
-                "Look at observe({what:\"pending_commands\"}), cancel what blocks the tab, or use \
-                 another tab; then call again."
+                "Look at observe({what:\"pending_commands\"}) and observe({what:\"browsers\"}): cancel \
+                 what blocks the tab, or use another one; then call again."
             }
             Self::DeliveryFailed => {
-                "It never ran, so it is safe to call again. If it happens again, reload the \
-                 extension."
+                "It is safe to call again. If it happens again, reload the extension."
             }
             Self::ExtensionNoResponse => {
                 "Check with observe({what:\"browsers\"}) that the browser answers, reload the \

@@ -373,6 +373,7 @@ fn what_is_not_an_object_with_a_type_is_malformed() {
         "\"claim\"",
         "[]",
         r#"["claim","exec_1",1]"#,
+        r#"["x"]"#,
         r#"[{"type":"pong","t":1}]"#,
         "{}",
         r#"{"t":1}"#,
@@ -405,8 +406,8 @@ fn every_part_of_a_frame_that_was_cut_off_is_malformed() {
 
 #[test]
 fn a_frame_without_one_of_its_fields_is_malformed() {
-    for (name, text) in golden("from_extension") {
-        let frame = value(&text);
+    for text in golden("from_extension").values() {
+        let frame = value(text);
         for field in frame.as_object().expect("an object").keys() {
             let mut less = frame.clone();
             less.as_object_mut().expect("an object").shift_remove(field);
@@ -415,7 +416,6 @@ fn a_frame_without_one_of_its_fields_is_malformed() {
                 "message" | "progress" | "origin" => drop(parse(&less)),
                 _ => assert_malformed(&less),
             }
-            println!("{name} without {field}");
         }
     }
 }

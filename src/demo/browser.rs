@@ -1,0 +1,143 @@
+//! A throw-away Chromium with the extension in it.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::process::{Child, Command};
+
+/// How long a browser may take to end when it is asked to.
+const END: Duration = Duration::from_secs(5);
+
+/// Programs that load an unpacked extension from the command line. Branded Chrome does
+/// not.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "chrome-for-testing"];
+
+/// What a browser for unattended use is started with.
+const FLAGS: [&str; 9] = [
+    "--headless=new",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1000,700",
+];
+
+/// Finds a browser: `TABWIRE_BROWSER`, else a Chromium on the path.
+///
+/// # Errors
+///
+/// There is none; says what to install.
+pub fn find_browser() -> anyhow::Result<PathBuf> {
+    if let Some(given) = std::env::var_os("TABWIRE_BROWSER") {
+        let given = PathBuf::from(given);
+        if given.is_file() {
+            return Ok(given);
+        }
+        bail!("TABWIRE_BROWSER names {}, and there is no such file", given.display());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    PROGRAMS
+        .iter()
+        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
+        .find(|candidate| candidate.is_file())
+        .context(
+            "no Chromium found. Install one (Debian: apt-get install chromium), or name a \
+             Chromium or Chrome for Testing in TABWIRE_BROWSER",
+        )
+}
+
+/// A running browser of our own, in a process group of its own. Ends when it is dropped.
+#[derive(Debug)]
+pub struct Browser {
+    process: Child,
+    group: Option<Pid>,
+}
+
+impl Browser {
+    /// Starts `program`, headless, with a new profile, an unpacked extension and a page.
+    /// Whatever it writes goes into the profile's folder.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn launch(
+        program: &Path,
+        profile: &Path,
+        extension: &Path,
+        page: &str,
+    ) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(profile)?;
+        let mut command = Command::new(program);
+        command.args(FLAGS).env("HOME", profile).env("XDG_CACHE_HOME", profile.join("cache"));
+        command.env("XDG_CONFIG_HOME", profile.join("config")).env("TMPDIR", profile);
+        if rustix::process::geteuid().is_root() {
+            // Chromium refuses to run as root with its sandbox.
+            command.arg("--no-sandbox");
+        }
+        let process = command
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg(format!("--load-extension={}", extension.display()))
+            .arg(page)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let group = pid(process.id());
+        Ok(Self { process, group })
+    }
+
+    /// The browser's process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id().unwrap_or_default()
+    }
+
+    /// Ends it, with everything that it has started.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn end(mut self) -> anyhow::Result<()> {
+        ask_to_end(self.process.id());
+        if tokio::time::timeout(END, self.process.wait()).await.is_err() {
+            self.kill();
+            self.process.wait().await?;
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.group {
+            // Its processes may all have ended by now.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Asks a process of our own to end.
+pub(super) fn ask_to_end(process: Option<u32>) {
+    if let Some(pid) = pid(process) {
+        // It may have ended by itself.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+fn pid(process: Option<u32>) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process?).ok()?)
+}
