@@ -46,11 +46,18 @@ struct Act {
 /// There is no browser, something could not be started, or a command did not end as it
 /// should.
 pub async fn run() -> anyhow::Result<ExitCode> {
-    let interrupted = tokio::signal::ctrl_c();
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    // Whatever is dropped here ends what it has started.
     tokio::select! {
-        shown = show() => shown.map(|()| ExitCode::SUCCESS),
-        _ = interrupted => bail!("interrupted; everything that was started is ended"),
+        shown = show() => return shown.map(|()| ExitCode::SUCCESS),
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
     }
+    bail!("interrupted; everything that was started is ended")
 }
 
 async fn show() -> anyhow::Result<()> {
