@@ -1,0 +1,61 @@
+# Two commands do everything, their own set-up included:
+#
+#   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
+#   make test    every check there is; what CI runs
+#
+# Both need Rust, and Node with npm for the tests. Chromium is installed if there is none.
+
+CARGO ?= cargo
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: demo test fmt clippy docs deny advisories unit extension bench tools browser nextest cargo-deny
+
+demo: browser
+	$(CARGO) build --release --locked
+	target/release/tabwire demo
+
+# The order: what is quick and says most comes first.
+test: fmt clippy docs extension unit deny
+	@echo "all checks passed"
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
+
+docs:
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --document-private-items
+
+# Unit and integration tests, among them the layers and real Chromium, then the doctests.
+unit: nextest browser
+	$(CARGO) nextest run --locked
+	$(CARGO) test --locked --doc
+
+# The extension: types by tsc, logic by node --test. Nothing is built: what is loaded is
+# what is read.
+extension:
+	npm ci --no-audit --no-fund
+	npm run --silent check
+	npm test --silent
+
+# Licences, sources and duplicate or banned packages; needs no network.
+deny: cargo-deny
+	$(CARGO) deny --locked check bans licenses sources
+
+# Known vulnerabilities. Fetches the advisory database, so it needs the network.
+advisories: cargo-deny
+	$(CARGO) deny --locked check advisories
+
+# Side by side with a bare relay, in one run.
+bench:
+	$(CARGO) bench --locked --bench push
+
+browser:
+	@sh scripts/need-chromium.sh
+
+nextest:
+	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest
+
+cargo-deny:
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-deny

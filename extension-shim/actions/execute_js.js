@@ -1,0 +1,126 @@
+// @ts-check
+// Runs a script in the page's own world, through the debugger: content policies do not apply there.
+
+/** @import {Context, Outcome} from '../protocol.js' */
+/** @import {PageAnswer} from '../page/run.js' */
+/** @import {Form} from '../script_forms.js' */
+/** @import {Watcher} from '../debugger.js' */
+
+import { attach, cdp, commandError, withDialogs } from '../debugger.js';
+import { ActionError, executionTimeout } from '../errors.js';
+import { assertReachable } from '../pages.js';
+import { RESULT_MAX_BYTES } from '../limits.js';
+import { tooLarge } from '../report.js';
+import * as forms from '../script_forms.js';
+import { tabs } from '../state.js';
+
+/** The page keeps what an evaluation gave until its group is released. */
+const GROUP = 'tabwire';
+
+/** @typedef {{tabId: number, script: string, timeout: number}} Run */
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function execute_js({ script }, { tab_id, timeout_ms }) {
+  if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
+  const tab = await tabs.target(tab_id);
+  assertReachable(tab);
+  await attach(tab.id);
+  /** @type {Watcher} */
+  const watcher = { dialogs: [] };
+  const run = { tabId: tab.id, script, timeout: timeout_ms };
+  const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
+  return { ...outcome, dialogs: watcher.dialogs };
+}
+
+/** @param {Run} run @returns {Promise<Outcome>} */
+async function evaluate(run) {
+  const startedAt = performance.now();
+  try {
+    return await runAsExpression(run) ?? await runAsStatements(run) ?? await runAsBody(run);
+  } catch (error) {
+    if (error instanceof ActionError) throw error;
+    // A script ended by the protocol's own timer fails as "Internal error": the time tells.
+    if (performance.now() - startedAt >= run.timeout) throw executionTimeout(run.timeout);
+    throw commandError(error, run.tabId, await tabs.isOpen(run.tabId));
+  }
+}
+
+/** @param {Run} run @returns {Promise<Outcome | null>} null: it does not compile */
+async function runAsExpression(run) {
+  const form = forms.asExpression(run.script);
+  const { result, exceptionDetails } = await evaluateForm(run, form, { returnByValue: true });
+  return exceptionDetails ? null : outcomeOf(run, form, result.value);
+}
+
+/** @param {Run} run @returns {Promise<Outcome | null>} null: it has a `return`, which only a function may */
+async function runAsStatements(run) {
+  const form = forms.asStatements(run.script);
+  try {
+    const { result, exceptionDetails: failed } = await evaluateForm(run, form, { replMode: true });
+    if (!failed) return outcomeOf(run, form, await encode(run, result, 'return'));
+    // Only what the compiler refuses names the script that it refused.
+    if (failed.scriptId === undefined) return outcomeOf(run, form, await encode(run, failed.exception, 'throw'));
+    if (/Illegal return/.test(failed.exception.description)) return null;
+    throw await syntaxError(run, failed);
+  } finally {
+    cdp(run.tabId, 'Runtime.releaseObjectGroup', { objectGroup: GROUP }).catch(console.debug);
+  }
+}
+
+/** @param {Run} run @returns {Promise<Outcome>} */
+async function runAsBody(run) {
+  const form = forms.asFunctionBody(run.script);
+  const { result, exceptionDetails } = await evaluateForm(run, form, { returnByValue: true });
+  if (exceptionDetails) throw await syntaxError(run, exceptionDetails);
+  return outcomeOf(run, form, result.value);
+}
+
+/** @param {Run} run @param {Form} form @param {object} options */
+function evaluateForm({ tabId, timeout }, { expression }, options) {
+  const common = { awaitPromise: true, userGesture: true, objectGroup: GROUP };
+  return cdp(tabId, 'Runtime.evaluate', { expression, timeout, ...common, ...options });
+}
+
+/**
+ * @param {Run} run @param {any} remote the protocol's description of a value @param {'return' | 'throw'} how
+ * @returns {Promise<PageAnswer>}
+ */
+async function encode({ tabId }, { objectId, type, value, unserializableValue }, how) {
+  const options = { awaitPromise: true, returnByValue: true };
+  if (objectId !== undefined) {
+    // Strict, or a symbol would arrive wrapped in an object.
+    const functionDeclaration = `function(){'use strict';return ${forms.encodeExpression(how, 'this')}}`;
+    return (await cdp(tabId, 'Runtime.callFunctionOn', { objectId, functionDeclaration, ...options })).result.value;
+  }
+  const literal = type === 'undefined' ? 'undefined' : unserializableValue ?? JSON.stringify(value);
+  const expression = forms.encodeExpression(how, literal);
+  return (await cdp(tabId, 'Runtime.evaluate', { expression, ...options })).result.value;
+}
+
+/** @param {Run} run @param {Form} form @param {PageAnswer} answer @returns {Outcome} */
+function outcomeOf({ script }, form, answer) {
+  if ('full' in answer) throw tooLarge(`more than ${RESULT_MAX_BYTES} bytes`);
+  if ('threw' in answer) {
+    const { message, stack } = answer.threw;
+    throw new ActionError('script_threw', message, stack && forms.scriptStack(stack, script, form));
+  }
+  const { type, value, origin } = answer;
+  return { type, value, origin };
+}
+
+/**
+ * The bare script is compiled for its better words: in a form, an unfinished script stumbles over our brace.
+ * @param {Run} run @param {any} failed what the form's compiler said
+ */
+async function syntaxError({ tabId, script }, failed) {
+  const params = { expression: script, sourceURL: '', persistScript: false };
+  // Only this needs the agent; enabled for longer it would report every context of every page.
+  await cdp(tabId, 'Runtime.enable');
+  const { exceptionDetails: bare } = await cdp(tabId, 'Runtime.compileScript', params);
+  cdp(tabId, 'Runtime.disable').catch(console.debug);
+  const allowedInForm = /await is only valid|Illegal return/.test(bare?.exception.description ?? '');
+  const { exception, lineNumber } = bare && !allowedInForm ? bare : failed;
+  const line = Math.min(lineNumber + 1, script.split('\n').length);
+  const [message] = exception.description.split('\n');
+  return new ActionError('syntax_error', `${message} (line ${line} of the script)`);
+}

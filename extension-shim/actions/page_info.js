@@ -1,0 +1,30 @@
+// @ts-check
+// What is known of a page without disturbing it: no debugger is attached for this.
+
+/** @import {Context, Outcome} from '../protocol.js' */
+
+import { cdp, isAttached } from '../debugger.js';
+import { PAGE_PROBE_MS } from '../limits.js';
+import { originOf } from '../pages.js';
+import { tabs } from '../state.js';
+
+const PROBE = `({ready_state: document.readyState,
+  viewport: {width: innerWidth, height: innerHeight, device_pixel_ratio: devicePixelRatio}})`;
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function page_info(_, { tab_id }) {
+  const tab = await tabs.fresh(tab_id);
+  const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
+  const viewport = width && height ? { viewport: { width, height } } : {};
+  const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };
+  return { value, type: 'object', origin: originOf(url) };
+}
+
+/** What only the page can tell, if it is at hand and answers. @param {number} tabId @returns {Promise<object>} */
+async function probe(tabId) {
+  if (!isAttached(tabId)) return {};
+  const evaluation = cdp(tabId, 'Runtime.evaluate', { expression: PROBE, returnByValue: true, timeout: PAGE_PROBE_MS });
+  const answer = evaluation.then(({ result }) => result.value ?? {}, () => ({}));
+  const tooLate = new Promise((resolve) => { setTimeout(resolve, PAGE_PROBE_MS, {}); });
+  return Promise.race([answer, tooLate]);
+}

@@ -1,0 +1,67 @@
+// @ts-check
+// A picture of a page, no larger than models look at.
+
+/** @import {Context, Outcome} from '../protocol.js' */
+
+import { attach, cdp, commandError, withDialogs } from '../debugger.js';
+import { ActionError } from '../errors.js';
+import { imageSize } from '../image_size.js';
+import { SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS } from '../limits.js';
+import { assertReachable, originOf } from '../pages.js';
+import { tabs } from '../state.js';
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function screenshot({ format = 'png', full_page = false }, { tab_id, signal }) {
+  if (!['png', 'jpeg'].includes(format)) throw new ActionError('invalid_params', 'format must be png or jpeg');
+  if (typeof full_page !== 'boolean') throw new ActionError('invalid_params', 'full_page must be true or false');
+  const tab = await tabs.target(tab_id);
+  assertReachable(tab);
+  await attach(tab.id);
+  const watcher = { dialogs: [] };
+  const data = await withDialogs(tab.id, watcher, () => capture(tab.id, format, full_page, signal));
+  const value = { mime_type: `image/${format}`, data, ...imageSize(data) };
+  return { value, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
+}
+
+/**
+ * @param {number} id the tab's @param {string} format @param {boolean} fullPage @param {AbortSignal} signal
+ * @returns {Promise<string>}
+ */
+async function capture(id, format, fullPage, signal) {
+  try {
+    // Without it a tab that nobody sees paints nothing, and the capture never ends.
+    await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });
+    return await insist(id, { format, ...await area(id, fullPage) }, signal);
+  } catch (error) {
+    throw commandError(error, id, await tabs.isOpen(id));
+  } finally {
+    cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: false }).catch(console.debug);
+  }
+}
+
+/**
+ * Even so a capture of a hidden tab may wait for a frame that nothing asks for; the next request does.
+ * @param {number} id @param {object} params @param {AbortSignal} signal @returns {Promise<string>}
+ */
+async function insist(id, params, signal) {
+  const tries = [];
+  for (let patienceMs = SCREENSHOT_PATIENCE_MS; !signal.aborted; patienceMs *= 2) {
+    tries.push(cdp(id, 'Page.captureScreenshot', params));
+    const pause = new Promise((resolve) => { setTimeout(resolve, patienceMs, null); });
+    const picture = await Promise.race([...tries, pause]);
+    if (picture) return picture.data;
+  }
+  return '';
+}
+
+/** What to capture, scaled down if need be. @param {number} tabId @param {boolean} fullPage */
+async function area(tabId, fullPage) {
+  const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
+  const seenArea = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
+  const { x, y, width, height } = fullPage ? all : seenArea;
+  const pixelRatio = device.clientWidth / seen.clientWidth;
+  const scale = Math.min(1, SCREENSHOT_MAX_SIDE / (Math.max(width, height) * pixelRatio));
+  // Uncut where possible: the debugger bar may change the viewport's height just now.
+  if (scale === 1 && !fullPage) return {};
+  return { clip: { x, y, width, height, scale }, captureBeyondViewport: fullPage };
+}

@@ -1,0 +1,51 @@
+// @ts-check
+// Wiring only. Every listener is registered synchronously at top level: Chrome wakes the worker
+// only for events that it listened to when it was first run.
+
+import { adoptAttached, allowAgain, handleDetach, handleEvent } from './debugger.js';
+import { link } from './shim.js';
+import { navigations, tabs } from './state.js';
+
+const ensureConnected = () => link.ensureConnected();
+const tabsChanged = () => tabs.handleChange();
+
+chrome.runtime.onStartup.addListener(ensureConnected);
+chrome.runtime.onInstalled.addListener(ensureConnected);
+chrome.alarms.onAlarm.addListener(ensureConnected);
+chrome.action.onClicked.addListener(() => {
+  allowAgain();
+  link.connectNow();
+});
+
+chrome.tabs.onCreated.addListener((tab) => tabs.handleUpdated(tab));
+chrome.tabs.onUpdated.addListener((_tabId, _change, tab) => {
+  tabs.handleUpdated(tab);
+  ensureConnected();
+});
+chrome.tabs.onRemoved.addListener((tabId) => {
+  tabs.handleRemoved(tabId);
+  navigations.handleRemoved(tabId);
+});
+chrome.tabs.onReplaced.addListener((_added, removed) => tabs.handleRemoved(removed));
+chrome.tabs.onActivated.addListener(tabsChanged);
+chrome.tabs.onMoved.addListener(tabsChanged);
+chrome.tabs.onAttached.addListener(tabsChanged);
+chrome.windows.onFocusChanged.addListener(tabsChanged);
+
+chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
+chrome.webNavigation.onCommitted.addListener((details) => {
+  navigations.handleCommitted(details);
+  ensureConnected();
+});
+chrome.webNavigation.onCompleted.addListener((details) => navigations.handleCompleted(details));
+chrome.webNavigation.onReferenceFragmentUpdated.addListener((details) => navigations.handleSameDocument(details));
+chrome.webNavigation.onHistoryStateUpdated.addListener((details) => navigations.handleSameDocument(details));
+chrome.webNavigation.onErrorOccurred.addListener((details) => navigations.handleErrorOccurred(details));
+
+chrome.debugger.onEvent.addListener(handleEvent);
+chrome.debugger.onDetach.addListener(handleDetach);
+
+// The same alarm again replaces the old one: 30 s is the shortest period Chrome allows.
+chrome.alarms.create('reconnect', { periodInMinutes: 0.5 });
+adoptAttached().catch(console.debug);
+ensureConnected();

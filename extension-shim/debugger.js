@@ -1,0 +1,185 @@
+// @ts-check
+// One chrome.debugger session a tab: attached at the first command, dialogs kept from wedging the tab.
+
+/** @import {Dialog} from './protocol.js' */
+
+import { ActionError, messageOf } from './errors.js';
+import { DETACH_IDLE_MS } from './limits.js';
+import { restrictedPage } from './pages.js';
+
+const PROTOCOL = '1.3';
+
+/**
+ * @typedef {object} Watcher takes the dialogs that open while a command runs
+ * @property {Dialog[]} dialogs
+ * @property {(dialog: Dialog) => void} [onDialog]
+ *
+ * @typedef {object} Session
+ * @property {Promise<void> | null} attaching null once attached
+ * @property {Dialog | null} open the dialog that blocks the page now
+ * @property {Set<Watcher>} watchers
+ * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
+ */
+
+/** @type {Map<number, Session>} */
+const sessions = new Map();
+/** Tabs whose debugger bar the person closed. Only the person can undo that. @type {Set<number>} */
+const dismissed = new Set();
+
+/** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
+export async function attach(tabId) {
+  if (dismissed.has(tabId)) throw dismissedError();
+  const session = sessions.get(tabId) ?? startSession(tabId);
+  touch(tabId, session);
+  if (session.attaching) await session.attaching;
+}
+
+/** @param {number} tabId */
+export function isAttached(tabId) {
+  return sessions.get(tabId)?.attaching === null;
+}
+
+/**
+ * @param {number} tabId @param {string} method @param {object} [params]
+ * @returns {Promise<any>} rejects with an Error whose message holds the protocol's words
+ */
+export function cdp(tabId, method, params) {
+  return chrome.debugger.sendCommand({ tabId }, method, /** @type {any} */ (params));
+}
+
+/**
+ * Dismisses dialogs while `run` lasts: one that nobody answers would hang the page and the command.
+ * @template T @param {number} tabId @param {Watcher} watcher @param {() => Promise<T>} run
+ * @returns {Promise<T>}
+ */
+export async function withDialogs(tabId, watcher, run) {
+  const session = sessions.get(tabId);
+  if (session?.open) dismiss(tabId, session, watcher);
+  session?.watchers.add(watcher);
+  try {
+    return await run();
+  } finally {
+    session?.watchers.delete(watcher);
+  }
+}
+
+/** @param {chrome.debugger.Debuggee} source @param {string} method @param {any} params */
+export function handleEvent({ tabId }, method, params) {
+  const session = tabId === undefined ? undefined : sessions.get(tabId);
+  if (tabId === undefined || !session) return;
+  if (method === 'Page.javascriptDialogClosed') session.open = null;
+  if (method !== 'Page.javascriptDialogOpening') return;
+  session.open = { type: params.type, message: params.message };
+  for (const watcher of session.watchers) dismiss(tabId, session, watcher);
+}
+
+/** @param {chrome.debugger.Debuggee} source @param {string} reason */
+export function handleDetach({ tabId }, reason) {
+  if (tabId === undefined) return;
+  forget(tabId);
+  if (reason === 'canceled_by_user') dismissed.add(tabId);
+}
+
+/** The person clicked our icon: the bar may be shown again. */
+export function allowAgain() {
+  dismissed.clear();
+}
+
+/** What the last worker attached is still attached; take it over, so that it is let go when idle. */
+export async function adoptAttached() {
+  const targets = await chrome.debugger.getTargets();
+  const tabIds = targets.filter(({ attached }) => attached).map(({ tabId }) => tabId);
+  await Promise.all(tabIds.map((tabId) => tabId !== undefined && adopt(tabId).catch(console.debug)));
+}
+
+/** @param {number} tabId attached by somebody; only if it was us does a command work without attaching */
+async function adopt(tabId) {
+  await cdp(tabId, 'Page.enable');
+  if (!sessions.has(tabId)) touch(tabId, newSession(tabId));
+}
+
+/** @param {number} tabId */
+function newSession(tabId) {
+  /** @type {Session} */
+  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined };
+  sessions.set(tabId, session);
+  return session;
+}
+
+/** @param {number} tabId */
+function startSession(tabId) {
+  const session = newSession(tabId);
+  session.attaching = open(tabId).then(
+    () => { session.attaching = null; },
+    (error) => {
+      forget(tabId);
+      throw attachError(error);
+    },
+  );
+  return session;
+}
+
+/** @param {number} tabId */
+async function open(tabId) {
+  try {
+    await chrome.debugger.attach({ tabId }, PROTOCOL);
+  } catch (error) {
+    // After a worker restart it may be ourselves who is attached: then commands work.
+    if (!/already attached/.test(messageOf(error))) throw error;
+  }
+  await cdp(tabId, 'Page.enable');
+}
+
+/** @param {number} tabId @param {Session} session */
+function touch(tabId, session) {
+  clearTimeout(session.idleTimer);
+  session.idleTimer = setTimeout(() => {
+    forget(tabId);
+    chrome.debugger.detach({ tabId }).catch(console.debug);
+  }, DETACH_IDLE_MS);
+}
+
+/** @param {number} tabId */
+function forget(tabId) {
+  clearTimeout(sessions.get(tabId)?.idleTimer);
+  sessions.delete(tabId);
+}
+
+/** @param {number} tabId @param {Session} session @param {Watcher} watcher */
+function dismiss(tabId, session, watcher) {
+  const dialog = session.open;
+  if (!dialog) return;
+  session.open = null; // The next command may begin before the browser says that it is closed.
+  watcher.dialogs.push(dialog);
+  watcher.onDialog?.(dialog);
+  cdp(tabId, 'Page.handleJavaScriptDialog', { accept: false }).catch(console.debug);
+}
+
+/** @param {unknown} error why attaching failed */
+function attachError(error) {
+  const said = messageOf(error);
+  if (/No tab with given id|No target with given id/.test(said)) return new ActionError('no_such_tab', `${said} tab_list tells what is open`);
+  if (/Cannot (access|attach)|cannot be scripted/i.test(said)) return restrictedPage(`this page (${said})`);
+  return new ActionError('debugger_unavailable',
+    `the debugger cannot be attached (${said}); close other debuggers of this tab or use another tab`);
+}
+
+function dismissedError() {
+  return new ActionError('debugger_unavailable',
+    'the person closed the debugger bar, which ends control of this tab; ask them to click the Tabwire icon');
+}
+
+/**
+ * What a failed protocol command means for the command that sent it.
+ * @param {unknown} error @param {number} tabId @param {boolean} tabOpen
+ */
+export function commandError(error, tabId, tabOpen) {
+  const said = messageOf(error);
+  if (!tabOpen) return new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`);
+  if (dismissed.has(tabId)) return dismissedError();
+  if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find object/i.test(said)) {
+    return new ActionError('navigation_interrupted',
+      'the page navigated while the command ran; look at where it is now and try again');
+  }
+  return new ActionError('debugger_unavailable', `the debugger failed: ${said}; try again or use another tab`);
+}

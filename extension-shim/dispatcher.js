@@ -1,0 +1,168 @@
+// @ts-check
+// One attempt at a command: command, claim, go, run, report. Runs each at most once.
+
+/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame} from './protocol.js' */
+/** @import {Outbox} from './outbox.js' */
+
+import { ActionError, executionTimeout } from './errors.js';
+import { FINISHED_IDS_MAX, KEEPALIVE_MS, PENDING_AFTER_MS } from './limits.js';
+import { cancelledReport, completeReport, failureReport } from './report.js';
+
+/**
+ * @typedef {object} Running
+ * @property {AbortController} abort
+ * @property {ReturnType<typeof setTimeout>[]} timers
+ *
+ * @typedef {object} Entry an attempt without a report
+ * @property {string} correlation_id
+ * @property {number} attempt
+ * @property {Command} command
+ * @property {Running | null} running null while it is only claimed
+ */
+
+export class Dispatcher {
+  /** @type {Map<string, Entry>} */
+  #entries = new Map();
+  /** @type {Set<string>} ids that have had their report, oldest first */
+  #finished = new Set();
+  #epoch = '';
+  #actions;
+  #outbox;
+  #send;
+
+  /**
+   * @param {Record<string, Action>} actions @param {Outbox} outbox
+   * @param {(frame: FromExtension) => void} send may lose the frame: a claim is asked for again
+   */
+  constructor(actions, outbox, send) {
+    this.#actions = actions;
+    this.#outbox = outbox;
+    this.#send = send;
+  }
+
+  /** A restarted daemon counts attempts anew and sends again what had not started. @param {string} epoch */
+  enterEpoch(epoch) {
+    if (epoch === this.#epoch) return;
+    this.#epoch = epoch;
+    for (const [id, entry] of this.#entries) if (!entry.running) this.#entries.delete(id);
+  }
+
+  /** @returns {InFlight[]} */
+  inFlight() {
+    /** @type {InFlight[]} */
+    const open = Array.from(this.#entries.values(), ({ correlation_id, attempt, running }) =>
+      ({ correlation_id, attempt, state: running ? 'running' : 'claimed' }));
+    return [...open, ...this.#outbox.inFlight()];
+  }
+
+  /** @param {CommandFrame} frame */
+  handleCommand({ attempt, command }) {
+    const id = command.correlation_id;
+    if (this.#outbox.has(id)) return this.#outbox.resend(id, attempt);
+    // A safe command may run again: a daemon that asks after its own acknowledgement lost the result.
+    if (this.#finished.has(id) && !command.safe) return console.debug('tabwire: already reported', id);
+    const known = this.#entries.get(id);
+    if (known?.running) return this.#adopt(known, attempt);
+    if (known && known.attempt > attempt) return console.debug('tabwire: older attempt', id, attempt);
+    this.#accept({ correlation_id: id, attempt, command, running: null });
+  }
+
+  /** @param {GoFrame} frame */
+  handleGo({ correlation_id, attempt }) {
+    const entry = this.#entries.get(correlation_id);
+    if (!entry || entry.attempt !== attempt || entry.running) {
+      console.debug('tabwire: go without a claim', correlation_id, attempt);
+      return;
+    }
+    this.#start(entry);
+  }
+
+  /** @param {CancelFrame} frame */
+  handleCancel({ correlation_id }) {
+    const entry = this.#entries.get(correlation_id);
+    if (entry) this.#settle(entry, cancelledReport(entry, entry.running !== null));
+  }
+
+  /** @param {ResultAckFrame} frame */
+  handleResultAck({ correlation_id, attempt }) {
+    this.#outbox.drop(correlation_id, attempt);
+  }
+
+  /** @param {NackFrame} frame */
+  handleNack({ correlation_id, attempt, reason }) {
+    if (correlation_id === undefined) return console.debug('tabwire: nack', reason);
+    const entry = this.#entries.get(correlation_id);
+    const same = entry && (attempt === undefined || entry.attempt === attempt);
+    if (same && !entry.running) this.#entries.delete(correlation_id);
+    this.#outbox.drop(correlation_id, attempt);
+  }
+
+  /** Sent again while it runs: the report will carry the number that the daemon now waits for. */
+  #adopt(/** @type {Entry} */ entry, /** @type {number} */ attempt) {
+    entry.attempt = attempt;
+    this.#send({ type: 'pending', correlation_id: entry.correlation_id, attempt });
+  }
+
+  /** @param {Entry} entry */
+  #accept(entry) {
+    const { correlation_id, attempt, command } = entry;
+    this.#entries.set(correlation_id, entry);
+    if (command.safe) this.#start(entry);
+    else this.#send({ type: 'claim', correlation_id, attempt });
+  }
+
+  /** @param {Entry} entry */
+  #start(entry) {
+    const abort = new AbortController();
+    entry.running = { abort, timers: this.#timers(entry) };
+    this.#run(entry, abort.signal).then(
+      (outcome) => this.#settle(entry, () => completeReport(entry, outcome)),
+      (error) => this.#settle(entry, () => failureReport(entry, error)),
+    );
+  }
+
+  /** @param {Entry} entry @param {AbortSignal} signal */
+  async #run({ command }, signal) {
+    const { type, params, tab_id, timeout_ms } = command;
+    if (!Object.hasOwn(this.#actions, type)) {
+      const known = Object.keys(this.#actions).join(', ');
+      throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
+    }
+    return this.#actions[type](params ?? {}, { tab_id, timeout_ms, signal });
+  }
+
+  /** @param {Entry} entry */
+  #timers(entry) {
+    const { correlation_id, command } = entry;
+    const timeUp = () => this.#settle(entry, () => failureReport(entry, executionTimeout(command.timeout_ms)));
+    const sayPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
+    return [
+      setTimeout(timeUp, command.timeout_ms),
+      setTimeout(sayPending, PENDING_AFTER_MS),
+      // Any chrome.* call counts as activity; this is the cheapest.
+      setInterval(() => chrome.runtime.getPlatformInfo(), KEEPALIVE_MS),
+    ];
+  }
+
+  /**
+   * Exactly one report an attempt: whoever comes second finds the entry gone.
+   * @param {Entry} entry @param {Report | (() => Report)} report made only if it counts
+   */
+  #settle(entry, report) {
+    const { correlation_id, running } = entry;
+    if (this.#entries.get(correlation_id) !== entry) return;
+    this.#entries.delete(correlation_id);
+    for (const timer of running?.timers ?? []) clearTimeout(timer);
+    running?.abort.abort();
+    this.#remember(correlation_id);
+    this.#outbox.put(typeof report === 'function' ? report() : report);
+  }
+
+  /** @param {string} id */
+  #remember(id) {
+    this.#finished.add(id);
+    if (this.#finished.size <= FINISHED_IDS_MAX) return;
+    const [oldest] = this.#finished;
+    this.#finished.delete(oldest);
+  }
+}

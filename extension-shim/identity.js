@@ -1,0 +1,42 @@
+// @ts-check
+// Who we are: `browser_id` lasts as long as the installation, `instance_id` as long as the worker.
+
+/** 128 random bits in hex. */
+function randomHex() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export class Identity {
+  instanceId = `inst_${randomHex()}`;
+  /** @type {string | null} */
+  #browserId = null;
+
+  /** @returns {Promise<string>} */
+  async browserId() {
+    if (this.#browserId === null) {
+      const stored = await chrome.storage.local.get('browser_id');
+      const known = stored.browser_id;
+      this.#browserId = typeof known === 'string' ? known : await this.renew();
+    }
+    return this.#browserId;
+  }
+
+  /** A new id, because none was stored or because a copy of this profile carries the old one. */
+  async renew() {
+    this.#browserId = `b_${randomHex()}`;
+    await chrome.storage.local.set({ browser_id: this.#browserId });
+    return this.#browserId;
+  }
+}
+
+/** A name a person recognises, such as "Google Chrome on Linux". */
+export function browserLabel() {
+  /** @type {any} userAgentData is not in TypeScript's DOM library. */
+  const data = /** @type {any} */ (navigator).userAgentData;
+  /** @type {string[]} */
+  const brands = (data?.brands ?? []).map((/** @type {{brand: string}} */ entry) => entry.brand);
+  const real = brands.filter((brand) => !/not.*brand/i.test(brand));
+  const name = real.find((brand) => brand !== 'Chromium') ?? real[0] ?? 'Chromium';
+  return data?.platform ? `${name} on ${data.platform}` : name;
+}

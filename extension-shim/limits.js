@@ -1,0 +1,40 @@
+// @ts-check
+// Every duration and size of the shim, each with its reason.
+
+/** A loopback daemon that was restarted is back within tens of milliseconds. */
+export const BACKOFF_FIRST_MS = 100;
+/** Longer waits would be felt when the daemon comes back. */
+export const BACKOFF_MAX_MS = 5_000;
+/** The daemon gives us 5 s for `hello`; a peer slower than twice that is not the daemon. */
+export const HANDSHAKE_MS = 10_000;
+/** Two of the daemon's pings (20 s each) may be late before the link counts as dead. */
+export const SILENCE_MS = 45_000;
+/** After a take-over the other connection gets this long to be the only one. */
+export const REPLACED_HOLD_MS = 30_000;
+/** Taken over again this soon after coming back: another profile carries our id. */
+export const CLONE_WINDOW_MS = 60_000;
+
+/** The promise of the protocol: whoever runs longer says so. */
+export const PENDING_AFTER_MS = 2_000;
+/** Chrome ends a worker after 30 s without an event or a chrome.* call. */
+export const KEEPALIVE_MS = 20_000;
+
+/** Frames may have 8 MiB; the rest is room for what the daemon adds. */
+export const RESULT_MAX_BYTES = 7.5 * 1024 * 1024;
+/** The acknowledgement comes within a millisecond; storing before that would cost each command 0.3 ms. */
+export const STORE_AFTER_MS = 20;
+/** chrome.storage.session holds 10 MB in all. */
+export const STORED_MAX_BYTES = 1024 * 1024;
+/** Ids of finished commands that are remembered so that none is run twice. */
+export const FINISHED_IDS_MAX = 1_000;
+
+/** A page load changes URL, title and status within milliseconds: one frame for all. */
+export const TABS_DEBOUNCE_MS = 50;
+/** The debugger bar goes away when no command has used the tab for this long. */
+export const DETACH_IDLE_MS = 5 * 60_000;
+/** A page that does not answer this soon is busy; page_info then tells what the browser knows. */
+export const PAGE_PROBE_MS = 500;
+/** Images beyond this are scaled down by the models anyway. */
+export const SCREENSHOT_MAX_SIDE = 1568;
+/** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
+export const SCREENSHOT_PATIENCE_MS = 200;

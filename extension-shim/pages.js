@@ -1,0 +1,31 @@
+// @ts-check
+// Which pages an extension may not touch, and where a page's content comes from.
+
+import { ActionError } from './errors.js';
+
+const ORDINARY = new Set(['http:', 'https:', 'file:', 'about:', 'data:', 'blob:', 'filesystem:', '']);
+const STORES = [/^https:\/\/chromewebstore\.google\.com\//, /^https:\/\/chrome\.google\.com\/webstore(\/|$)/];
+
+/** @param {string} url @returns {string | null} what is wrong with it */
+function restriction(url) {
+  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '';
+  if (!ORDINARY.has(scheme)) return `${scheme} pages`;
+  return STORES.some((store) => store.test(url)) ? 'the Chrome Web Store' : null;
+}
+
+/** @param {string} what such as "chrome: pages" */
+export function restrictedPage(what) {
+  return new ActionError('restricted_page',
+    `the browser keeps extensions out of ${what}; navigate to a web page or name another tab_id`);
+}
+
+/** Refuses early, with better words than the debugger has. @param {chrome.tabs.Tab} tab */
+export function assertReachable(tab) {
+  const wrong = restriction(tab.url || tab.pendingUrl || '');
+  if (wrong) throw restrictedPage(wrong);
+}
+
+/** @param {string | undefined} url @returns {string | undefined} "null" for opaque origins, as the page itself says */
+export function originOf(url) {
+  return url && URL.canParse(url) ? new URL(url).origin : undefined;
+}

@@ -1,0 +1,50 @@
+// @ts-check
+// The mutual proof of the pairing key. Strings are joined as they stand on the wire.
+
+const encoder = new TextEncoder();
+
+/** @param {Uint8Array} bytes base64url without padding */
+export function toBase64Url(bytes) {
+  const text = btoa(String.fromCharCode(...bytes));
+  return text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+}
+
+/** @param {string} text */
+export function fromBase64Url(text) {
+  const plain = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+  return Uint8Array.from(plain, (char) => char.charCodeAt(0));
+}
+
+/** 32 random bytes, as every nonce has. */
+export function makeNonce() {
+  return toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+/** @param {string} extKey @param {string[]} parts */
+async function hmac(extKey, parts) {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', fromBase64Url(extKey), algorithm, false, ['sign']);
+  const mac = await crypto.subtle.sign('HMAC', key, encoder.encode(parts.join('\n')));
+  return toBase64Url(new Uint8Array(mac));
+}
+
+/** @param {string} extKey @param {{challengeNonce: string, helloNonce: string, instanceId: string}} said */
+export function helloMac(extKey, { challengeNonce, helloNonce, instanceId }) {
+  return hmac(extKey, ['ext', challengeNonce, helloNonce, instanceId]);
+}
+
+/** @param {string} extKey @param {{challengeNonce: string, helloNonce: string, epoch: string}} said */
+export function welcomeMac(extKey, { challengeNonce, helloNonce, epoch }) {
+  return hmac(extKey, ['daemon', helloNonce, challengeNonce, epoch]);
+}
+
+/**
+ * Looks at every character, so that the time taken does not tell how many were right.
+ * @param {string} ours @param {unknown} theirs
+ */
+export function sameMac(ours, theirs) {
+  if (typeof theirs !== 'string' || theirs.length !== ours.length) return false;
+  let difference = 0;
+  for (let i = 0; i < ours.length; i += 1) difference |= ours.charCodeAt(i) ^ theirs.charCodeAt(i);
+  return difference === 0;
+}

@@ -1,0 +1,117 @@
+// @ts-check
+// What is open. Kept up to date from events, so that no command waits for chrome.tabs.
+
+/** @import {TabEntry} from './protocol.js' */
+
+import { ActionError } from './errors.js';
+import { TABS_DEBOUNCE_MS } from './limits.js';
+
+export class Tabs {
+  /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */
+  #tabs = new Map();
+  /** @type {number} */
+  #focusedWindow = chrome.windows.WINDOW_ID_NONE;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #lastTold = '';
+  /** @type {(tabs: TabEntry[]) => void} */
+  onChange = () => {};
+
+  /** Asks the browser for all of it. */
+  async load() {
+    const [all, focused] = await Promise.all([chrome.tabs.query({}), lastFocusedWindow()]);
+    this.#focusedWindow = focused;
+    this.#tabs = new Map(all.map((tab) => [/** @type {number} */ (tab.id), tab]));
+  }
+
+  /** @returns {TabEntry[]} */
+  list() {
+    return Array.from(this.#tabs.values(), (tab) => this.#entry(tab));
+  }
+
+  /** The list, remembered as told: only a different one is told again. */
+  listToTell() {
+    const list = this.list();
+    this.#lastTold = JSON.stringify(list);
+    return list;
+  }
+
+  /** Something changed; many events of one page load make one frame. */
+  handleChange() {
+    this.#timer ??= setTimeout(() => this.#tell(), TABS_DEBOUNCE_MS);
+  }
+
+  /** @param {chrome.tabs.Tab} tab */
+  handleUpdated(tab) {
+    if (tab.id !== undefined) this.#tabs.set(tab.id, tab);
+    this.handleChange();
+  }
+
+  /** @param {number} tabId */
+  handleRemoved(tabId) {
+    this.#tabs.delete(tabId);
+    this.handleChange();
+  }
+
+  /**
+   * The tab that a command is meant for. @param {number | undefined} tabId absent: where the person is
+   * @returns {Promise<chrome.tabs.Tab & {id: number}>}
+   */
+  async target(tabId) {
+    const cached = tabId === undefined ? this.#activeTab() : this.#tabs.get(tabId);
+    return hasId(cached) ? cached : this.fresh(tabId);
+  }
+
+  /**
+   * The same, asking the browser: for what events tell late or not at all. @param {number | undefined} tabId
+   * @returns {Promise<chrome.tabs.Tab & {id: number}>}
+   */
+  async fresh(tabId) {
+    await this.load();
+    const tab = tabId === undefined ? this.#activeTab() : this.#tabs.get(tabId);
+    if (hasId(tab)) return tab;
+    const which = tabId === undefined ? 'no tab is active' : `tab ${tabId} is not open`;
+    throw new ActionError('no_such_tab', `${which}; tab_list tells what is`);
+  }
+
+  /** @param {number} tabId whether it is open now, whatever events have come */
+  async isOpen(tabId) {
+    return chrome.tabs.get(tabId).then(() => true, () => false);
+  }
+
+  #activeTab() {
+    return [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === this.#focusedWindow);
+  }
+
+  async #tell() {
+    this.#timer = undefined;
+    await this.load();
+    const before = this.#lastTold;
+    const list = this.listToTell();
+    if (this.#lastTold !== before) this.onChange(list);
+  }
+
+  /** @param {chrome.tabs.Tab} tab @returns {TabEntry} */
+  #entry(tab) {
+    return {
+      tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
+      window_id: tab.windowId,
+      url: tab.url || tab.pendingUrl || '',
+      title: tab.title ?? '',
+      active: tab.active,
+      focused: tab.windowId === this.#focusedWindow,
+    };
+  }
+}
+
+/** Pop-ups and developer tools do not count: a person works in a normal window. */
+async function lastFocusedWindow() {
+  const none = { id: chrome.windows.WINDOW_ID_NONE };
+  const last = await chrome.windows.getLastFocused({ windowTypes: ['normal'] }).catch(() => none);
+  return last.id ?? none.id;
+}
+
+/** @param {chrome.tabs.Tab | undefined} tab @returns {tab is chrome.tabs.Tab & {id: number}} */
+function hasId(tab) {
+  return tab?.id !== undefined;
+}

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import { Identity } from '../identity.js';
+import { Link } from '../link.js';
+import { HANDSHAKE_MS, REPLACED_HOLD_MS, SILENCE_MS } from '../limits.js';
+import { helloMac, welcomeMac } from '../proof.js';
+import { Takeover } from '../takeover.js';
+import { cryptoSettled, FakeSocket, installChrome, proofVectors, settled } from './support/fakes.js';
+
+const [vector] = proofVectors();
+const KEY = vector.ext_key;
+const CHALLENGE = { type: 'challenge', nonce: vector.challenge_nonce };
+const tabList = {
+  type: 'command',
+  attempt: 1,
+  command: { id: 'q', correlation_id: 'x', type: 'tab_list', params: {}, timeout_ms: 1000, safe: true },
+};
+
+let local;
+let config;
+let heard;
+let welcomes;
+let statuses;
+let link;
+
+function makeLink() {
+  const takeover = new Takeover();
+  link = new Link(new Identity(), takeover, {
+    loadConfig: async () => config,
+    prepare: () => takeover.restore(),
+    onWelcome: (welcome) => welcomes.push(welcome),
+    onFrame: (frame) => heard.push(frame) > 0 && frame.type !== 'zap',
+    onStatus: (status) => statuses.push(status),
+  });
+}
+
+async function welcomeFor(socket, over = {}) {
+  const { nonce: helloNonce } = socket.sent[0];
+  const mac = await welcomeMac(KEY, { challengeNonce: CHALLENGE.nonce, helloNonce, epoch: '1' });
+  return { type: 'welcome', protocol: 1, epoch: '1', server_version: '0.1.0', heartbeat_ms: 20000, capture: {}, mac, ...over };
+}
+
+async function challenged() {
+  link.ensureConnected();
+  await settled();
+  FakeSocket.last.hear(CHALLENGE);
+  await cryptoSettled();
+  return FakeSocket.last;
+}
+
+async function prove(socket = FakeSocket.last) {
+  if (socket.sent.length === 0) {
+    socket.hear(CHALLENGE);
+    await cryptoSettled();
+  }
+  socket.hear(await welcomeFor(socket));
+  await cryptoSettled();
+  return socket;
+}
+
+async function connected() {
+  return prove(await challenged());
+}
+
+/** How long it takes until the next socket is opened. */
+async function delayToNextSocket(limitMs = 120_000) {
+  const before = FakeSocket.opened.length;
+  for (let ms = 0; ms <= limitMs; ms += 50) {
+    if (FakeSocket.opened.length > before) return ms;
+    mock.timers.tick(50);
+    await settled();
+  }
+  return Infinity;
+}
+
+beforeEach(() => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_795_298_985_123 });
+  mock.method(console, 'warn', () => {});
+  ({ local } = installChrome());
+  globalThis.WebSocket = FakeSocket;
+  FakeSocket.opened = [];
+  [heard, welcomes, statuses] = [[], [], []];
+  config = { port: 4711, ext_key: KEY };
+  makeLink();
+});
+
+test('dials the port of config.json with the subprotocol', async () => {
+  link.ensureConnected();
+  await settled();
+  assert.deepEqual([FakeSocket.last.url, FakeSocket.last.protocol], ['ws://127.0.0.1:4711/ws', 'tabwire.v1']);
+});
+
+test('answers a challenge with a proof over nonces and instance', async () => {
+  const [hello] = (await challenged()).sent;
+  const said = { challengeNonce: CHALLENGE.nonce, helloNonce: hello.nonce, instanceId: hello.instance_id };
+  assert.equal(hello.mac, await helloMac(KEY, said));
+  assert.match(hello.browser_id, /^b_[0-9a-f]{32}$/);
+  assert.match(hello.instance_id, /^inst_[0-9a-f]{32}$/);
+});
+
+test('browser_id stays when the worker is restarted, instance_id does not', async () => {
+  const [first] = (await challenged()).sent;
+  makeLink();
+  const [second] = (await challenged()).sent;
+  assert.equal(second.browser_id, first.browser_id);
+  assert.notEqual(second.instance_id, first.instance_id);
+});
+
+test('a valid welcome makes the link', async () => {
+  await connected();
+  assert.equal(welcomes.length, 1);
+  assert.equal(statuses.at(-1), 'connected');
+});
+
+for (const [what, over] of Object.entries({
+  'a forged mac': { mac: 'A'.repeat(43) },
+  'no mac': { mac: undefined },
+  'another epoch than was proven': { epoch: '2' },
+})) {
+  test(`a welcome with ${what} is closed, and nothing is run or told`, async () => {
+    const socket = await challenged();
+    socket.hear(await welcomeFor(socket, over));
+    socket.hear(tabList);
+    await cryptoSettled();
+    socket.hear(tabList);
+    assert.equal(socket.closed, true);
+    assert.deepEqual([heard, welcomes, socket.types()], [[], [], ['hello']]);
+    assert.equal(statuses.at(-1), 'unproven');
+  });
+}
+
+test('a proof heard on another connection does not hold on this one', async () => {
+  const first = await connected();
+  const replayed = await welcomeFor(first);
+  first.end(1006);
+  await delayToNextSocket();
+  const second = await challenged();
+  second.hear(replayed);
+  await cryptoSettled();
+  assert.equal(second.closed, true);
+});
+
+test('before the welcome nothing but the challenge is heeded', async () => {
+  link.ensureConnected();
+  await settled();
+  const socket = FakeSocket.last;
+  for (const frame of [tabList, { type: 'ping', t: 1 }, { type: 'zap' }, 'not json', '[]', 'null']) socket.hear(frame);
+  await cryptoSettled();
+  assert.deepEqual([heard, socket.sent], [[], []]);
+});
+
+test('a second challenge gets no second hello', async () => {
+  const socket = await challenged();
+  socket.hear({ type: 'challenge', nonce: 'another' });
+  await cryptoSettled();
+  assert.deepEqual(socket.types(), ['hello']);
+});
+
+test('says nothing before it is welcome', async () => {
+  const socket = await challenged();
+  assert.equal(link.sendText('{"type":"tabs"}'), false);
+  assert.deepEqual(socket.types(), ['hello']);
+});
+
+test('answers a ping with its number', async () => {
+  const socket = await connected();
+  socket.hear({ type: 'ping', t: 42 });
+  assert.deepEqual(socket.sent.at(-1), { type: 'pong', t: 42 });
+});
+
+test('an unknown type is refused once a connection, whatever follows works', async () => {
+  const socket = await connected();
+  for (const frame of [{ type: 'zap' }, { type: 'zap' }, tabList]) socket.hear(frame);
+  assert.deepEqual(socket.sent.slice(1), [{ type: 'nack', reason: 'unknown_type' }]);
+  assert.deepEqual(heard.at(-1), tabList);
+});
+
+test('waits 100 ms, then twice as long each time, at most 5 s', async () => {
+  link.ensureConnected();
+  await settled();
+  const delays = [];
+  for (let i = 0; i < 8; i += 1) {
+    FakeSocket.last.end(1006);
+    delays.push(await delayToNextSocket());
+  }
+  assert.deepEqual(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+});
+
+test('a welcome makes the next wait short again', async () => {
+  link.ensureConnected();
+  await settled();
+  for (let i = 0; i < 5; i += 1) {
+    FakeSocket.last.end(1006);
+    await delayToNextSocket();
+  }
+  (await prove()).end(1001);
+  assert.equal(await delayToNextSocket(), 100);
+});
+
+test('waking events neither double a connection nor cut a wait short', async () => {
+  link.ensureConnected();
+  link.ensureConnected();
+  await settled();
+  assert.equal(FakeSocket.opened.length, 1);
+  FakeSocket.last.end(1006);
+  await settled();
+  link.ensureConnected();
+  await settled();
+  assert.equal(FakeSocket.opened.length, 1);
+});
+
+test('a click on the icon cuts the wait short', async () => {
+  link.ensureConnected();
+  await settled();
+  for (let i = 0; i < 6; i += 1) {
+    FakeSocket.last.end(1006);
+    await delayToNextSocket();
+  }
+  FakeSocket.last.end(1006);
+  await settled();
+  link.connectNow();
+  assert.equal(await delayToNextSocket(), 50);
+});
+
+test('45 s of silence end the link; a frame in time keeps it', async () => {
+  const socket = await connected();
+  mock.timers.tick(SILENCE_MS - 1);
+  socket.hear({ type: 'ping', t: 1 });
+  mock.timers.tick(SILENCE_MS - 1);
+  assert.equal(socket.closed, false);
+  mock.timers.tick(1);
+  assert.equal(socket.closed, true);
+  assert.equal(await delayToNextSocket(), 100);
+});
+
+test('a peer that accepts and says nothing is given up', async () => {
+  link.ensureConnected();
+  await settled();
+  mock.timers.tick(HANDSHAKE_MS);
+  assert.equal(FakeSocket.last.closed, true);
+});
+
+test('a late close of an old connection does not disturb the new one', async () => {
+  const old = await connected();
+  mock.timers.tick(SILENCE_MS);
+  await delayToNextSocket();
+  const now = await prove();
+  old.end(1006);
+  old.hear(tabList);
+  now.hear({ type: 'ping', t: 1 });
+  assert.deepEqual(heard, []);
+  assert.equal(now.sent.at(-1).type, 'pong');
+  assert.equal(await delayToNextSocket(1_000), Infinity);
+});
+
+test('replaced: holds back for 30 s whatever wakes it, then comes back as the same browser', async () => {
+  const socket = await connected();
+  const { browser_id } = socket.sent[0];
+  socket.end(4001, 'replaced');
+  await settled();
+  link.ensureConnected();
+  assert.equal(await delayToNextSocket(), REPLACED_HOLD_MS);
+  assert.equal((await prove()).sent[0].browser_id, browser_id);
+});
+
+test('replaced again within 60 s of coming back: a cloned profile takes a new id', async () => {
+  const first = await connected();
+  first.end(4001);
+  await delayToNextSocket();
+  const second = await prove();
+  mock.timers.tick(20_000);
+  second.hear({ type: 'ping', t: 1 });
+  second.end(4001);
+  await settled();
+  assert.equal(await delayToNextSocket(), 100);
+  const third = await prove();
+  assert.notEqual(third.sent[0].browser_id, first.sent[0].browser_id);
+  assert.equal(local.data.browser_id, third.sent[0].browser_id);
+});
+
+test('replaced again after more than 60 s: holds back again with the same id', async () => {
+  const first = await connected();
+  first.end(4001);
+  await delayToNextSocket();
+  const second = await prove();
+  for (let i = 0; i < 4; i += 1) {
+    mock.timers.tick(20_000);
+    second.hear({ type: 'ping', t: i });
+  }
+  second.end(4001);
+  await settled();
+  assert.equal(await delayToNextSocket(), REPLACED_HOLD_MS);
+  assert.equal((await prove()).sent[0].browser_id, first.sent[0].browser_id);
+});
+
+test('a worker that is restarted while it holds back goes on holding back', async () => {
+  (await connected()).end(4001);
+  await settled();
+  mock.timers.setTime(Date.now() + 10_000); // The old worker's timers died with it.
+  makeLink();
+  link.ensureConnected();
+  await settled();
+  assert.equal(await delayToNextSocket(), 20_000);
+});
+
+test('4401: waits 5 s and reads the key anew', async () => {
+  (await challenged()).end(4401, 'bad proof');
+  config = { port: 4712, ext_key: KEY };
+  await settled();
+  assert.equal(statuses.at(-1), 'unproven');
+  assert.equal(await delayToNextSocket(), 5_000);
+  assert.equal(FakeSocket.last.url, 'ws://127.0.0.1:4712/ws');
+});
+
+test('without config.json it dials nobody, and connects when there is one', async () => {
+  config = null;
+  link.ensureConnected();
+  await settled();
+  assert.deepEqual([FakeSocket.opened.length, statuses.at(-1)], [0, 'unconfigured']);
+  config = { port: 4711, ext_key: KEY };
+  assert.equal(await delayToNextSocket(), 5_000);
+});
+
+test('a key that is not base64url does not end the retries', async () => {
+  config = { port: 4711, ext_key: '***' };
+  link.ensureConnected();
+  await settled();
+  FakeSocket.last.hear(CHALLENGE);
+  await cryptoSettled();
+  assert.deepEqual(FakeSocket.last.sent, []);
+  config = { port: 4711, ext_key: KEY };
+  assert.equal(statuses.at(-1), 'unproven');
+  assert.equal(await delayToNextSocket(), 100);
+});

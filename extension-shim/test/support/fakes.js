@@ -1,0 +1,122 @@
+// Small stand-ins for what a worker finds around it. No test talks to a real browser.
+import { readdirSync, readFileSync } from 'node:fs';
+import { mock } from 'node:test';
+
+const FIXTURES = new URL('../../../tests/fixtures/', import.meta.url);
+
+/** @param {'to_extension' | 'from_extension'} direction @returns {Record<string, any>} by file name without .json */
+export function goldenFrames(direction) {
+  const folder = new URL(`wire/${direction}/`, FIXTURES);
+  const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
+  return Object.fromEntries(names.map((name) => [name.slice(0, -5), readJson(new URL(name, folder))]));
+}
+
+export const proofVectors = () => readJson(new URL('auth.json', FIXTURES)).vectors;
+
+function readJson(url) {
+  return JSON.parse(readFileSync(url, 'utf8'));
+}
+
+/** Lets every promise that can settle do so; works under mocked timers. */
+export async function settled() {
+  for (let i = 0; i < 50; i += 1) await Promise.resolve();
+}
+
+/** Real crypto answers from another thread: settled promises alone do not wait for it. */
+export async function cryptoSettled() {
+  for (let i = 0; i < 20; i += 1) {
+    await crypto.subtle.digest('SHA-256', new Uint8Array(1));
+    await settled();
+  }
+}
+
+/** A storage area that hands out copies, in no useful order, as the real ones do. */
+export class FakeStorage {
+  data = {};
+  /** @type {Error | null} thrown by the next writes */
+  broken = null;
+
+  async get(key) {
+    const all = Object.fromEntries(Object.entries(structuredClone(this.data)).sort());
+    return key === null ? all : { [key]: all[key] };
+  }
+
+  async set(entries) {
+    if (this.broken) throw this.broken;
+    Object.assign(this.data, structuredClone(entries));
+  }
+
+  async remove(key) {
+    delete this.data[key];
+  }
+}
+
+export function installChrome() {
+  globalThis.navigator ??= { userAgent: 'Mozilla/5.0' }; // Node 20 has none.
+  const session = new FakeStorage();
+  const local = new FakeStorage();
+  globalThis.chrome = {
+    storage: { session, local },
+    runtime: {
+      getManifest: () => ({ version: '0.1.0' }),
+      getPlatformInfo: mock.fn(async () => ({})),
+    },
+    windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }) },
+    tabs: {
+      TAB_ID_NONE: -1,
+      query: async () => [
+        { id: 7, windowId: 1, url: 'http://127.0.0.1:8000/', title: 'Home Page', active: true, status: 'complete' },
+        { id: 8, windowId: 1, url: 'about:blank', title: '', active: false, status: 'complete' },
+      ],
+      get: async () => ({}),
+    },
+    action: { setBadgeText: async () => {}, setBadgeBackgroundColor: async () => {}, setTitle: async () => {} },
+  };
+  return { session, local };
+}
+
+/** The browser's end of a connection that the test plays the daemon on. */
+export class FakeSocket {
+  /** @type {FakeSocket[]} every socket that was opened, oldest first */
+  static opened = [];
+  sent = [];
+  closed = false;
+
+  constructor(url, protocol) {
+    Object.assign(this, { url, protocol });
+    FakeSocket.opened.push(this);
+  }
+
+  static get last() {
+    return FakeSocket.opened.at(-1);
+  }
+
+  send(text) {
+    this.sent.push(JSON.parse(text));
+  }
+
+  close() {
+    this.closed = true;
+  }
+
+  /** The daemon says something. */
+  hear(frame) {
+    this.onmessage({ data: typeof frame === 'string' ? frame : JSON.stringify(frame) });
+  }
+
+  /** The daemon, or the network, ends it. */
+  end(code, reason = '') {
+    this.onclose({ code, reason });
+  }
+
+  types() {
+    return this.sent.map((frame) => frame.type);
+  }
+}
+
+/** Keys and types of a JSON value: what two frames of one kind have in common. */
+export function shape(value) {
+  if (Array.isArray(value)) return value.map(shape);
+  if (value === null || typeof value !== 'object') return typeof value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, shape(value[key])]));
+}
