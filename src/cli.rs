@@ -172,7 +172,10 @@ async fn serve(place: &Place, serving: &Serving, json: bool) -> anyhow::Result<E
             return Ok(ExitCode::SUCCESS);
         }
         Err(StartError::PortTaken { port, holder }) if holder.is_own_tabwire => {
-            say(format!("port {port} is served by {holder} already; nothing to do"))?;
+            say(format!(
+                "port {port} is served by {holder} already, on another state directory; use that one \
+                 (TABWIRE_HOME), or another port"
+            ))?;
             return Ok(ExitCode::SUCCESS);
         }
         Err(error @ StartError::PortTaken { .. }) => {

@@ -232,7 +232,10 @@ impl DaemonLink {
         let port = serde_json::from_str::<Value>(&said)
             .ok()
             .and_then(|said| u16::try_from(said["port"].as_u64()?).ok());
-        port.ok_or_else(|| io::Error::other(last_words(home)))
+        port.ok_or_else(|| match said.trim() {
+            "" => io::Error::other(last_words(home)),
+            said => io::Error::other(said.to_owned()),
+        })
     }
 }
 

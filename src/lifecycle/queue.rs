@@ -112,14 +112,14 @@ impl Queue {
 
     /// Puts a command that waits outside the lanes at the back of one.
     pub fn place(&mut self, id: &CorrelationId, lane: Lane) {
-        let Some(place) = self.places.get_mut(id) else { return };
+        let Some(place) = self.places.get(id) else { return };
         if !matches!(place.spot, Spot::Unplaced) {
             return;
         }
         let client = place.client.clone();
-        place.spot = Spot::Waiting(lane.clone());
         self.unplaced.remove(&client, id);
         self.track(&lane).waiting.push_back(&client, id.clone());
+        self.places.insert(id.clone(), Place { client, spot: Spot::Waiting(lane) });
     }
 
     /// The commands that wait for this browser.

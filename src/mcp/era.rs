@@ -82,7 +82,7 @@ fn unsupported(requested: &str, supported: &Value) -> RpcError {
     RpcError {
         fault: Fault::Version,
         message: "Unsupported protocol version".to_owned(),
-        data: Some(json!({"supported": supported, "requested": requested})),
+        data: Some(json!({"supported": supported, "requested": requested}).into()),
     }
 }
 
@@ -101,7 +101,7 @@ fn check_meta(meta: Option<&Value>) -> Result<&str, RpcError> {
             .flatten()
             .collect();
             let message = format!("params._meta must have {}", missing.join(" and "));
-            let data = Some(json!({"missing": missing}));
+            let data = Some(json!({"missing": missing}).into());
             Err(RpcError { fault: Fault::Envelope, message, data })
         }
     }

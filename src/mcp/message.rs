@@ -46,7 +46,7 @@ pub struct RpcError {
     /// What is wrong, in a sentence.
     pub message: String,
     /// What programs may want to know.
-    pub data: Option<Value>,
+    pub data: Option<Box<Value>>,
 }
 
 /// The kinds of errors. Where they come with an HTTP status, the edge says which.
@@ -96,7 +96,7 @@ impl RpcError {
     pub fn to_json(&self, id: Option<&Id>) -> String {
         let mut error = json!({"code": self.fault.code(), "message": self.message});
         if let Some(data) = &self.data {
-            error["data"] = data.clone();
+            error["data"] = (**data).clone();
         }
         json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
     }

@@ -38,7 +38,7 @@ pub(super) struct WrongArgument {
     message: String,
     param: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<Value>,
+    expected: Option<Box<Value>>,
     hint: String,
 }
 
@@ -121,7 +121,7 @@ impl Arguments {
             error,
             message,
             param: self.selector.to_owned(),
-            expected: Some(names().collect()),
+            expected: Some(Box::new(names().collect())),
             hint,
         };
         let Some(value) = given.get(self.selector) else {
@@ -160,7 +160,7 @@ impl Arguments {
             error: "unknown_argument",
             message: format!("{} takes no `{name}`", variant.name),
             param: name.to_owned(),
-            expected: Some(known().collect()),
+            expected: Some(Box::new(known().collect())),
             hint,
         }
     }
@@ -171,7 +171,7 @@ impl Arguments {
             error: "missing_argument",
             message: format!("{} needs `{name}`", variant.name),
             param: name.to_owned(),
-            expected: variant.properties.get(name).map(|schema| schema["type"].clone()),
+            expected: variant.properties.get(name).map(|schema| schema["type"].clone().into()),
             hint: format!("Add `{name}`: {}", about.unwrap_or("see the tool's inputSchema.")),
         }
     }
@@ -252,7 +252,7 @@ fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArg
         error: "invalid_argument",
         message,
         param: name.to_owned(),
-        expected: Some(expected),
+        expected: Some(expected.into()),
         hint,
     };
     let wanted = schema["type"].as_str().unwrap_or_default();
