@@ -51,7 +51,7 @@ function onFrame(frame) {
     case 'cancel': dispatcher.handleCancel(frame); break;
     case 'result_ack': dispatcher.handleResultAck(frame); break;
     case 'nack': dispatcher.handleNack(frame); break;
-    case 'capture': // Nothing is recorded yet.
+    case 'capture': // There is nothing to record.
     case 'challenge':
     case 'welcome':
     case 'ping': break;

@@ -260,15 +260,20 @@ fn mcp_config() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The running daemon's port, else the one that it will be started on.
+fn port_for_extension(place: &Place, home: &Home) -> anyhow::Result<u16> {
+    let running = if home.has_daemon()? { home.daemon_record()? } else { None };
+    match running.map_or(place.port, |record| record.port) {
+        0 => bail!(
+            "the extension has to know the port: start the daemon first, or name a port with --port"
+        ),
+        port => Ok(port),
+    }
+}
+
 fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<ExitCode> {
     let home = Home::open(&place.home()?)?;
-    let running = if home.has_daemon()? { home.daemon_record()? } else { None };
-    let port = running.map_or(place.port, |record| record.port);
-    if port == 0 {
-        bail!(
-            "the extension has to know the port: start the daemon first, or name a port with --port"
-        );
-    }
+    let port = port_for_extension(place, &home)?;
     let dir = dir.unwrap_or_else(|| home.dir().join("extension"));
     let dir = std::path::absolute(dir)?;
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
@@ -292,7 +297,11 @@ fn allow(place: &Place, id: &str) -> anyhow::Result<ExitCode> {
             "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
         );
     }
-    let is_new = Home::open(&place.home()?)?.allow_extension(id)?;
-    say(if is_new { "allowed, from its next try on" } else { "it was allowed already" })?;
+    let home = Home::open(&place.home()?)?;
+    let is_new = home.allow_extension(id)?;
+    let key = home.auth().extension_key(id);
+    let config = json!({"port": port_for_extension(place, &home)?, "ext_key": key.encoded()});
+    say(if is_new { "Allowed, from its next try on." } else { "It was allowed already." })?;
+    say(format!("It needs this as its config.json (keep it private):\n{config}"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -47,8 +47,9 @@ pub struct Serving {
     /// Set a capacity (repeatable), for example --limit queued=10
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub limits: Vec<(String, usize)>,
-    /// How long `interact` blocks for its result unless the call says otherwise, in ms
-    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=55_000))]
+    /// How long `interact` blocks for its result unless the call says otherwise, in ms; at most
+    /// 25000, since the bridge gives such a call 35 s
+    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=25_000))]
     pub wait_ms: u64,
     /// End after this many seconds without a call and without a command; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]

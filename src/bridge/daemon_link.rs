@@ -26,6 +26,10 @@ use crate::protocol::CLIENT_HEADER;
 /// How long a daemon may take to start.
 const START: Duration = Duration::from_secs(10);
 
+/// How often, and how far apart, a daemon that is just starting is looked for.
+const RECORD_LOOKS: u32 = 200;
+const RECORD_LOOK: Duration = Duration::from_millis(10);
+
 /// How much of the log's end is looked through for the reason of a failed start.
 const LOG_TAIL: usize = 4096;
 
@@ -201,8 +205,16 @@ impl DaemonLink {
         let _lock = lock
             .map_err(|error| no_daemon(error.to_string()))?
             .map_err(|error| no_daemon(error.to_string()))?;
-        if let Some(port) = running(home).map_err(|error| no_daemon(error.to_string()))? {
-            return Ok(port);
+        // A daemon that has the lock but does not listen yet says where in a moment.
+        for _ in 0..RECORD_LOOKS {
+            let failed = |error: HomeError| no_daemon(error.to_string());
+            if let Some(port) = running(home).map_err(failed)? {
+                return Ok(port);
+            }
+            if !home.has_daemon().map_err(failed)? {
+                break;
+            }
+            tokio::time::sleep(RECORD_LOOK).await;
         }
         let started = tokio::time::timeout(START, self.spawn(home)).await;
         match started {

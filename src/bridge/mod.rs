@@ -29,6 +29,9 @@ const ANSWERS: usize = 64;
 /// How long answers may still take once standard input has ended.
 const LAST_ANSWERS: Duration = Duration::from_millis(150);
 
+/// How long they may take to be written then.
+const LAST_WORDS: Duration = Duration::from_millis(40);
+
 /// How long the daemon may take for a call that does not wait.
 const QUICK: Duration = Duration::from_secs(10);
 
@@ -58,7 +61,7 @@ pub async fn run(
     }
     drop(bridge);
     // Nobody can send any more: this puts out what was answered last.
-    tokio::time::timeout(LAST_ANSWERS, writing).await.unwrap_or(Ok(()))
+    tokio::time::timeout(LAST_WORDS, writing).await.unwrap_or(Ok(()))
 }
 
 /// Writes answers, one a line, until nobody can send any more.

@@ -1,6 +1,6 @@
 //! Who may call what: one table, and one function through which every request goes.
 //!
-//! Denied unless declared. The order of the checks is the contract's: size, `Host`,
+//! Denied unless declared. The order of the checks: size, `Host`,
 //! `Sec-Fetch-Site`, `Origin`, `Content-Type`, token, route. Headers keep web pages out;
 //! the token, and on the socket the proof, keep out whatever can forge headers.
 
@@ -94,7 +94,7 @@ impl Guard {
             TABLE.iter().find(|r| r.method == request.method && r.path == request.uri.path());
         check_size(&request.headers, rule)?;
         self.check_host(request)?;
-        check_fetch_site(&request.headers)?;
+        check_fetch_site(&request.headers, rule)?;
         let extension = self.check_origin(&request.headers, rule)?;
         check_content_type(request)?;
         match (rule.map(|rule| rule.who), extension) {
@@ -216,11 +216,14 @@ fn check_size(headers: &HeaderMap, rule: Option<&Rule>) -> Result<(), Problem> {
     if length.unwrap_or(0) > limit { Err(Problem::TooLarge { limit }) } else { Ok(()) }
 }
 
-/// A browser says here who asks. Absent: no browser, or an extension's socket.
-fn check_fetch_site(headers: &HeaderMap) -> Result<(), Problem> {
+/// A browser says here who asks. Absent: no browser, or an extension's socket. Only a
+/// page of our own would be of the same origin, and it has a token.
+fn check_fetch_site(headers: &HeaderMap, rule: Option<&Rule>) -> Result<(), Problem> {
     static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+    let is_owners = rule.is_none_or(|rule| rule.who == Who::Owner);
     match single(headers, &SEC_FETCH_SITE) {
-        Ok(None | Some("none" | "same-origin")) => Ok(()),
+        Ok(None | Some("none")) => Ok(()),
+        Ok(Some("same-origin")) if is_owners => Ok(()),
         Ok(Some(_)) | Err(()) => Err(Problem::ForeignOrigin),
     }
 }
@@ -237,7 +240,8 @@ fn check_content_type(request: &Parts) -> Result<(), Problem> {
 }
 
 /// The caller: the owner from the token, the client from its header. A client of another
-/// owner than the default one is told apart by its owner's name.
+/// owner than the default one is told apart by its owner's name, before a sign that no
+/// header can carry.
 fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, Problem> {
     let name = single(headers, &HeaderName::from_static(CLIENT_HEADER));
     let name = name.map_err(|()| Problem::BadClient)?.unwrap_or(UNNAMED_CLIENT);
@@ -246,7 +250,7 @@ fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, Problem> {
     }
     let client = match owner.as_str() {
         DEFAULT_OWNER => ClientId::from(name),
-        other => ClientId::from(format!("{other}/{name}")),
+        other => ClientId::from(format!("{other}·{name}")),
     };
     Ok(Caller { owner, client })
 }

@@ -94,18 +94,28 @@ impl Problem {
     fn message(self) -> String {
         match self {
             Self::BadHost => "There must be exactly one Host header".to_owned(),
-            Self::ForeignHost => "This daemon answers to 127.0.0.1, localhost and [::1] with its own port only".to_owned(),
-            Self::Forwarded => "This daemon is not to be reached through a proxy or a tunnel".to_owned(),
+            Self::ForeignHost => {
+                "This daemon answers to 127.0.0.1, localhost and [::1] with its own port only"
+                    .to_owned()
+            }
+            Self::Forwarded => {
+                "This daemon is not to be reached through a proxy or a tunnel".to_owned()
+            }
             Self::ForeignOrigin => "Web pages and other extensions may not call this".to_owned(),
-            Self::UnknownExtension => "This extension may not connect. Allow it with `tabwire extension allow ID`".to_owned(),
+            Self::UnknownExtension => {
+                "This extension may not connect. Allow it with `tabwire extension allow ID`"
+                    .to_owned()
+            }
             Self::NotJson => "The body must be application/json".to_owned(),
             Self::TooLarge { limit } => {
                 format!("The body is larger than {limit} bytes; nothing of it was taken")
             }
             Self::SlowBody => "The body did not come within 15 s".to_owned(),
-            Self::NoToken => "A bearer token is needed: `tabwire mcp-config` prints a ready line, `tabwire token` the token".to_owned(),
+            Self::NoToken => "A bearer token is needed; `tabwire token` prints it".to_owned(),
             Self::TooManyWrongTokens { .. } => "Too many wrong tokens".to_owned(),
-            Self::BadClient => "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned(),
+            Self::BadClient => {
+                "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
+            }
             Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
             Self::NoMethod { allow } => format!("Use {allow}"),
             Self::Undeclared => "Nobody may call this".to_owned(),

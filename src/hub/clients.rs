@@ -1,11 +1,20 @@
 //! What the hub knows of each client.
 
-use crate::lifecycle::{Limits, Rate};
-use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, TabId};
+use std::time::Duration;
+
+use super::Caller;
+use super::desk::Desk;
+use crate::lifecycle::{Limits, Rate, limits};
+use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, Owner, TabId};
+
+/// How often, at most, clients and browsers that were idle for long are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
 
 /// One client's own: its calls, its commands, its tab.
 #[derive(Debug)]
 pub(super) struct Client {
+    /// Whose client it is.
+    pub(super) owner: Owner,
     /// The tab that it used last.
     pub(super) current: Option<Current>,
     /// Its commands that are not over, oldest first.
@@ -42,9 +51,9 @@ pub struct ClientSummary {
 }
 
 impl Client {
-    pub(super) fn new(limits: &Limits, now: Moment) -> Self {
+    pub(super) fn new(owner: Owner, limits: &Limits, now: Moment) -> Self {
         let calls = Rate::new(limits.calls_per_minute, now);
-        Self { current: None, active: Vec::new(), waiters: 0, last_seen: now, calls }
+        Self { owner, current: None, active: Vec::new(), waiters: 0, last_seen: now, calls }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -59,5 +68,57 @@ impl Client {
             browser: self.current.as_ref().map(|current| current.browser.clone()),
             tab_id: self.current.as_ref().and_then(|current| current.tab),
         }
+    }
+}
+
+/// Who is known at the desk, and for how long.
+impl Desk<'_> {
+    /// The client's record, made if it is new.
+    pub(super) fn client(&mut self, caller: &Caller) -> &mut Client {
+        let Caller { owner, client: id } = caller;
+        let now = self.now();
+        let limits = self.inner.limits;
+        if !self.clients.contains_key(id) && self.clients.len() >= limits.clients {
+            self.forget_idlest_client();
+        }
+        let client = self
+            .books
+            .clients
+            .entry(id.clone())
+            .or_insert_with(|| Client::new(owner.clone(), &limits, now));
+        client.last_seen = now;
+        client
+    }
+
+    fn forget_idlest_client(&mut self) {
+        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
+        let idlest = idle.min_by_key(|(_, client)| client.last_seen).map(|(id, _)| id.clone());
+        if let Some(id) = idlest {
+            self.clients.remove(&id);
+            self.retention.forget_client(&id);
+        }
+    }
+
+    /// Forgets browsers and clients that nobody has heard of for long.
+    pub(super) fn sweep(&mut self) {
+        let now = self.now();
+        if now.since(self.swept) < SWEEP {
+            return;
+        }
+        self.swept = now;
+        self.browsers.retain(|_, browser| {
+            browser.has_link() || now.since(browser.last_seen) < limits::BROWSER_REMEMBERED
+        });
+        let books = &mut *self.books;
+        let retention = &mut books.retention;
+        books.clients.retain(|id, client| {
+            let stays = !client.is_idle()
+                || retention.kept(id).next().is_some()
+                || now.since(client.last_seen) < limits::CLIENT_REMEMBERED;
+            if !stays {
+                retention.forget_client(id);
+            }
+            stays
+        });
     }
 }

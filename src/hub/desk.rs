@@ -7,19 +7,19 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::clients::{Client, Current};
+use super::clients::Client;
 use super::links::{Browser, Farewell};
 use super::reaper::Deadlines;
-use super::targets::{self, Wish};
+use super::targets::Wish;
 use super::{Hub, Inner};
 use crate::lifecycle::{
-    Command, Event, Facts, Freed, Gone, Lane, Limits, Outcome, Peer, Phase, Queue, Reply,
-    Retention, State, Step, limits,
+    Command, Event, Freed, Gone, Lane, Limits, Outcome, Peer, Phase, Queue, Reply, Retention,
+    State, Step,
 };
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandBody, CorrelationId, Moment, NackReason, Tab, ToExtension,
@@ -27,9 +27,6 @@ use crate::protocol::{
 
 /// How many past runs an estimate goes by.
 const RUNS: usize = 50;
-
-/// How often, at most, clients and browsers that were idle for long are looked for.
-const SWEEP: Duration = Duration::from_secs(5);
 
 /// What is behind the lock.
 #[derive(Debug)]
@@ -44,13 +41,14 @@ pub(super) struct Books {
     /// How long the last runs of each action took.
     runs: HashMap<&'static str, VecDeque<Duration>>,
     links: u64,
-    swept: Moment,
+    /// When clients and browsers that were idle for long were last looked for.
+    pub(super) swept: Moment,
 }
 
 /// The books, while the lock is held.
 pub(super) struct Desk<'a> {
-    inner: &'a Inner,
-    books: MutexGuard<'a, Books>,
+    pub(super) inner: &'a Inner,
+    pub(super) books: MutexGuard<'a, Books>,
     /// Where something may be delivered that could not be before.
     freed: HashSet<BrowserId>,
     /// Browsers whose extension does not read what it is sent.
@@ -128,27 +126,6 @@ impl<'a> Desk<'a> {
         self.inner.closed.is_cancelled()
     }
 
-    /// Takes a command in (row 1). Whether a browser is there to run it.
-    pub(super) fn accept(&mut self, facts: Facts, lane: Option<Lane>, wish: Wish) -> bool {
-        let (id, client) = (facts.id.clone(), facts.client.clone());
-        let command = Command::new(facts);
-        self.follow_deadline(&command);
-        self.inner.commands.insert(id.clone(), Arc::new(watch::Sender::new(command)));
-        self.client(&client).active.push(id.clone());
-        self.queue.join(client, id.clone(), lane.clone());
-        let Some(lane) = lane else {
-            self.wishes.insert(id, wish);
-            return false;
-        };
-        self.remember_current(&id, &lane);
-        let reachable = self.browsers.get(&lane.browser).is_some_and(Browser::is_connected);
-        if reachable {
-            self.apply(&id, Event::Reachable);
-            self.may_deliver_to(&lane.browser);
-        }
-        reachable
-    }
-
     /// Lets an event happen to a command, and everything that follows from it. `None`:
     /// there is no such command.
     pub(super) fn apply(&mut self, id: &CorrelationId, event: Event) -> Option<Reply> {
@@ -202,8 +179,8 @@ impl<'a> Desk<'a> {
                 let attempt = Some(attempt);
                 self.send(&peer.browser, ToExtension::Nack { correlation_id, attempt, reason });
             }
-            // Between Started and `go`: here the start is made to outlast the process,
-            // once there is a journal.
+            // Between Started and `go`: whatever must be recorded of a start is recorded
+            // here, before `go` leaves.
             Reply::Go => self.release_go(peer, correlation_id, attempt),
         }
     }
@@ -231,7 +208,7 @@ impl<'a> Desk<'a> {
         self.inner.commands.get(id)?.borrow().hold().map(|hold| hold.attempt)
     }
 
-    fn follow_deadline(&mut self, command: &Command) {
+    pub(super) fn follow_deadline(&mut self, command: &Command) {
         if self.deadlines.set(&command.facts().id, command.next_deadline()) {
             self.inner.sooner.notify_one();
         }
@@ -292,96 +269,11 @@ impl<'a> Desk<'a> {
         if unread_result {
             tracing::info!(id = %id, "a result expired that nobody had read");
         }
-        let gone = Gone { owner: facts.owner.clone(), at: self.now() };
+        let owner = facts.owner.clone();
+        let gone = Gone { owner, at: self.now(), may_have_run: command.may_have_run() };
         let unread = unread_result.then_some(if_unread);
         let limits = self.inner.limits;
         self.retention.bury(&facts.client, id, gone, unread, &limits);
-    }
-
-    /// Gives the commands that wait for any browser to the one that has connected, and
-    /// tells those that wait for this one that it is here.
-    pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
-        for id in self.queue.unplaced() {
-            let Some(lane) = self.lane_in(browser, &id) else { continue };
-            self.remember_current(&id, &lane);
-            self.queue.place(&id, lane);
-            self.wishes.remove(&id);
-        }
-        for id in self.queue.waiting_for(browser) {
-            self.apply(&id, Event::Reachable);
-        }
-    }
-
-    /// The lane in this browser for a command that was accepted before any browser was
-    /// there. A tab that was named is taken at its word: the extension says so if it
-    /// does not exist.
-    fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
-        let watched = self.inner.commands.get(id)?.clone();
-        let command = watched.borrow();
-        let facts = command.facts();
-        let wish = self.wishes.get(id)?;
-        let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
-        let current = self.clients.get(&facts.client).and_then(|client| client.current.as_ref());
-        let lane = targets::resolve(&self.browsers, current, &here, &facts.action);
-        let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
-        Some(lane.ok().flatten().unwrap_or_else(as_asked))
-    }
-
-    fn remember_current(&mut self, id: &CorrelationId, lane: &Lane) {
-        let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
-        let command = watched.borrow();
-        let facts = command.facts();
-        if facts.action.is_browser_wide() {
-            return;
-        }
-        if let Some(client) = self.clients.get_mut(&facts.client) {
-            client.current = Some(Current { browser: lane.browser.clone(), tab: lane.tab });
-        }
-    }
-
-    /// The client's record, made if it is new.
-    pub(super) fn client(&mut self, id: &ClientId) -> &mut Client {
-        let now = self.now();
-        let limits = self.inner.limits;
-        if !self.clients.contains_key(id) && self.clients.len() >= limits.clients {
-            self.forget_idlest_client();
-        }
-        let client =
-            self.books.clients.entry(id.clone()).or_insert_with(|| Client::new(&limits, now));
-        client.last_seen = now;
-        client
-    }
-
-    fn forget_idlest_client(&mut self) {
-        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
-        let idlest = idle.min_by_key(|(_, client)| client.last_seen).map(|(id, _)| id.clone());
-        if let Some(id) = idlest {
-            self.clients.remove(&id);
-            self.retention.forget_client(&id);
-        }
-    }
-
-    /// Forgets browsers and clients that nobody has heard of for long.
-    pub(super) fn sweep(&mut self) {
-        let now = self.now();
-        if now.since(self.swept) < SWEEP {
-            return;
-        }
-        self.swept = now;
-        self.browsers.retain(|_, browser| {
-            browser.has_link() || now.since(browser.last_seen) < limits::BROWSER_REMEMBERED
-        });
-        let books = &mut *self.books;
-        let retention = &mut books.retention;
-        books.clients.retain(|id, client| {
-            let stays = !client.is_idle()
-                || retention.kept(id).next().is_some()
-                || now.since(client.last_seen) < limits::CLIENT_REMEMBERED;
-            if !stays {
-                retention.forget_client(id);
-            }
-            stays
-        });
     }
 
     /// All tabs that are known, of connected browsers.

@@ -288,8 +288,9 @@ impl Link {
                 FromExtension::Ready(ready) => desk.ready(&self.peer, ready),
                 FromExtension::Tabs { tabs } => desk.set_tabs(&self.peer.browser, tabs),
                 // `pong` only shows that it lives; streams are not kept; a second
-                // `hello` says nothing new.
+                // `hello` says nothing new; nothing that is sent needs to be known.
                 FromExtension::Pong { .. }
+                | FromExtension::Nack { .. }
                 | FromExtension::Events { .. }
                 | FromExtension::Hello(_) => {}
             }

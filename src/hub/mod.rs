@@ -13,6 +13,7 @@ mod desk;
 mod links;
 mod reaper;
 mod refusal;
+mod submit;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -25,17 +26,18 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::lifecycle::{Command, Event, Facts, Gone, Limits, limits};
+use crate::lifecycle::{Command, Event, Gone, Limits, limits};
 use crate::proof;
 use crate::protocol::{
-    Action, ClientId, CommandReport, CorrelationId, FailedCommand, FinishedCommand, Moment, Owner,
-    PendingCommand, QueryId,
+    ClientId, CommandReport, CorrelationId, FailedCommand, FinishedCommand, Moment, Owner,
+    PendingCommand,
 };
 pub use clients::ClientSummary;
 use clock::Clock;
-use desk::{Books, Desk};
+use desk::Books;
 pub use links::{BrowserSummary, Farewell, Link, Outbox, TabSummary};
 pub use refusal::{BrowserChoice, Refusal, Refused};
+pub use submit::{Accepted, Submission};
 pub use targets::Wish;
 
 /// The owner of all commands. Cheap to clone; all clones are the same hub.
@@ -63,30 +65,6 @@ pub struct Caller {
     pub owner: Owner,
     /// Which of its clients.
     pub client: ClientId,
-}
-
-/// What a call asks for.
-#[derive(Clone, Debug)]
-pub struct Submission {
-    /// What to do.
-    pub action: Action,
-    /// Where.
-    pub wish: Wish,
-    /// How long it may run; at most [`limits::EXECUTE_MAX`].
-    pub timeout: Duration,
-}
-
-/// An accepted command.
-#[derive(Clone, Debug)]
-pub struct Accepted {
-    /// Its name.
-    pub id: CorrelationId,
-    /// Its second name.
-    pub query_id: QueryId,
-    /// How long it will take, as a rule.
-    pub estimate: Duration,
-    /// Whether a browser is there to run it.
-    pub reachable: bool,
 }
 
 /// What is known of an id.
@@ -161,7 +139,7 @@ impl Hub {
     pub fn admit(&self, caller: &Caller) -> Result<(), Refused> {
         self.with_desk(|desk| {
             let now = desk.now();
-            let taken = desk.client(&caller.client).calls.take(now);
+            let taken = desk.client(caller).calls.take(now);
             taken.map_err(|retry_after| desk.refuse(caller, Refusal::RateLimited { retry_after }))
         })
     }
@@ -237,7 +215,7 @@ impl Hub {
     #[must_use]
     pub fn lists(&self, caller: &Caller) -> Lists {
         let (active, kept) = self.with_desk(|desk| {
-            let active = desk.client(&caller.client).active.clone();
+            let active = desk.client(caller).active.clone();
             (active, desk.retention.kept(&caller.client).cloned().collect::<Vec<_>>())
         });
         let each = |ids: Vec<CorrelationId>| {
@@ -271,7 +249,7 @@ impl Hub {
     #[must_use]
     pub fn tabs(&self, caller: &Caller) -> Vec<TabSummary> {
         let mut tabs: Vec<_> = self.with_desk(|desk| {
-            let current = desk.client(&caller.client).current.clone();
+            let current = desk.client(caller).current.clone();
             let is_current = |browser: &crate::protocol::BrowserId, tab| {
                 current.as_ref().is_some_and(|c| c.browser == *browser && c.tab == Some(tab))
             };
@@ -293,11 +271,13 @@ impl Hub {
         tabs
     }
 
-    /// The clients that are known, the one heard of last first.
+    /// The owner's clients that are known, the one heard of last first.
     #[must_use]
-    pub fn clients(&self) -> Vec<ClientSummary> {
-        let mut clients: Vec<_> =
-            self.with_desk(|desk| desk.clients.iter().map(|(id, c)| c.summary(id)).collect());
+    pub fn clients(&self, owner: &Owner) -> Vec<ClientSummary> {
+        let mut clients: Vec<_> = self.with_desk(|desk| {
+            let own = desk.clients.iter().filter(|(_, client)| client.owner == *owner);
+            own.map(|(id, client)| client.summary(id)).collect()
+        });
         clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
         clients
     }
@@ -381,7 +361,7 @@ impl Hub {
     fn take_seat(&self, caller: &Caller) -> Result<Seat<'_>, Refused> {
         let most = self.0.limits.waiters;
         self.with_desk(|desk| {
-            let client = desk.client(&caller.client);
+            let client = desk.client(caller);
             let waiters = client.waiters;
             if waiters >= most {
                 return Err(desk.refuse(caller, Refusal::TooManyWaiters { waiters }));
@@ -389,72 +369,21 @@ impl Hub {
             client.waiters += 1;
             Ok(())
         })?;
-        Ok(Seat { hub: self, client: caller.client.clone() })
+        Ok(Seat { hub: self, caller: caller.clone() })
     }
 }
 
 /// A blocked call's place among its client's waiters.
 struct Seat<'a> {
     hub: &'a Hub,
-    client: ClientId,
+    caller: Caller,
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         self.hub.with_desk(|desk| {
-            let client = desk.client(&self.client);
+            let client = desk.client(&self.caller);
             client.waiters = client.waiters.saturating_sub(1);
         });
-    }
-}
-
-/// What callers do at the desk.
-impl Desk<'_> {
-    /// Rows 1 and 2.
-    fn submit(&mut self, caller: &Caller, call: Submission) -> Result<Accepted, Refused> {
-        let Submission { action, wish, timeout } = call;
-        if self.hub_is_closed() {
-            return Err(self.refuse(caller, Refusal::ShuttingDown));
-        }
-        let estimate = self.estimate(&action);
-        let queued = self.queue.queued(&caller.client);
-        if self.queue.is_full_for(&caller.client, self.limits()) {
-            let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
-            return Err(self.refuse(caller, Refusal::QueueFull { queued, retry_after }));
-        }
-        let current = self.client(&caller.client).current.clone();
-        let lane = targets::resolve(&self.browsers, current.as_ref(), &wish, &action)
-            .map_err(|why| self.refuse(caller, why))?;
-        let facts = Facts {
-            id: self.new_id(action.id_kind()),
-            query_id: format!("q_{}", proof::random_hex::<8>()).into(),
-            owner: caller.owner.clone(),
-            client: caller.client.clone(),
-            params: action.params().into(),
-            action,
-            timeout: timeout.min(limits::EXECUTE_MAX),
-            created: self.now(),
-        };
-        let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let reachable = self.accept(facts, lane, wish);
-        Ok(Accepted { id, query_id, estimate, reachable })
-    }
-
-    fn new_id(&self, kind: &str) -> CorrelationId {
-        format!("{kind}_{}_{}", self.now().unix_millis(), proof::random_hex::<16>()).into()
-    }
-
-    /// Gives a refused call an id and a place among the failures.
-    fn refuse(&mut self, caller: &Caller, why: Refusal) -> Refused {
-        let id = self.new_id("refused");
-        let failure = FailedCommand {
-            correlation_id: id.clone(),
-            error: why.code().into(),
-            at: self.now(),
-            hint: why.message().into(),
-        };
-        let limits = *self.limits();
-        self.retention.list_failure(&caller.client, failure, &limits);
-        Refused { id, why }
     }
 }

@@ -2,11 +2,16 @@
 //! hint: the command's own state decides what happens.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 use crate::protocol::{CorrelationId, Moment};
+
+/// How often browsers and clients that were idle for long are looked for when no deadline
+/// comes. That only frees memory.
+const SWEEP_AT_LEAST: Duration = Duration::from_secs(60);
 
 /// The next deadline of every command.
 #[derive(Debug, Default)]
@@ -64,6 +69,7 @@ pub(super) async fn run(hub: Hub, closed: CancellationToken) {
             () = closed.cancelled() => return,
             () = hub.0.sooner.notified() => {}
             () = sleep => hub.reap(),
+            () = tokio::time::sleep(SWEEP_AT_LEAST) => hub.reap(),
         }
     }
 }

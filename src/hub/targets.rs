@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use super::clients::Current;
+use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{BrowserChoice, Refusal};
-use crate::lifecycle::Lane;
-use crate::protocol::{Action, BrowserId, TabId};
+use crate::lifecycle::{Event, Lane};
+use crate::protocol::{Action, BrowserId, CorrelationId, TabId};
 
 /// What a call says of its target.
 #[derive(Clone, Debug, Default)]
@@ -103,4 +104,48 @@ fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
         .collect();
     choices.sort_by(|a, b| (&a.label, &a.browser).cmp(&(&b.label, &b.browser)));
     choices
+}
+
+/// Commands that were accepted before any browser was there.
+impl Desk<'_> {
+    /// Gives the commands that wait for any browser to the one that has connected, and
+    /// tells those that wait for this one that it is here.
+    pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
+        for id in self.queue.unplaced() {
+            let Some(lane) = self.lane_in(browser, &id) else { continue };
+            self.remember_current(&id, &lane);
+            self.queue.place(&id, lane);
+            self.wishes.remove(&id);
+        }
+        for id in self.queue.waiting_for(browser) {
+            self.apply(&id, Event::Reachable);
+        }
+    }
+
+    /// The lane in this browser for a command that was accepted before any browser was
+    /// there. A tab that was named is taken at its word: the extension says so if it
+    /// does not exist.
+    fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
+        let watched = self.inner.commands.get(id)?.clone();
+        let command = watched.borrow();
+        let facts = command.facts();
+        let wish = self.wishes.get(id)?;
+        let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
+        let current = self.clients.get(&facts.client).and_then(|client| client.current.as_ref());
+        let lane = resolve(&self.browsers, current, &here, &facts.action);
+        let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
+        Some(lane.ok().flatten().unwrap_or_else(as_asked))
+    }
+
+    pub(super) fn remember_current(&mut self, id: &CorrelationId, lane: &Lane) {
+        let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
+        let command = watched.borrow();
+        let facts = command.facts();
+        if facts.action.is_browser_wide() {
+            return;
+        }
+        if let Some(client) = self.clients.get_mut(&facts.client) {
+            client.current = Some(Current { browser: lane.browser.clone(), tab: lane.tab });
+        }
+    }
 }

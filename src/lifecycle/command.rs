@@ -1,10 +1,11 @@
-//! One command: what it is, the state it is in, and [`Command::apply`], the one
-//! place where that state changes.
+//! One command: what it is, the state it is in, what can happen to it. Its state
+//! changes in one place, [`Command::apply`].
 
 mod outcome;
 mod report;
 #[cfg(test)]
 mod tests;
+mod transitions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -209,9 +210,6 @@ struct Mark {
     attempt: Option<Attempt>,
 }
 
-/// The most entries that late reports may add to one trace.
-const LATE_MARKS: usize = 8;
-
 impl Command {
     /// A command that was just accepted (row 1).
     #[must_use]
@@ -262,6 +260,22 @@ impl Command {
         matches!(&self.state, State::Started { hold, .. } if hold.attempt == attempt)
     }
 
+    /// Whether it may have begun in the page.
+    #[must_use]
+    pub fn may_have_run(&self) -> bool {
+        match &self.state {
+            State::Queued { attempts, .. } => self.facts.action.is_safe() && *attempts > 0,
+            State::Sent { .. } => self.facts.action.is_safe(),
+            State::Started { .. } => true,
+            State::Ended { outcome, .. } => match outcome {
+                Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => true,
+                Outcome::Expired { may_have_run, .. } | Outcome::Cancelled { may_have_run } => {
+                    *may_have_run
+                }
+            },
+        }
+    }
+
     /// The latest moment at which it is over, whatever happens.
     #[must_use]
     pub fn total_by(&self) -> Moment {
@@ -289,339 +303,6 @@ impl Command {
             }
             State::Ended { at, lane_until, .. } => lane_until.unwrap_or(*at + limits::RETAIN),
         }
-    }
-
-    /// Lets an event happen to the command: the one place where its state changes.
-    ///
-    /// A deadline that is over takes effect first, at its own moment, even if the
-    /// timer was late: so an event never wins against a deadline that it missed.
-    pub fn apply(&mut self, event: Event, now: Moment) -> Step {
-        let from = self.phase();
-        let elapsed = self.elapse(now);
-        let step = self.react(event, now);
-        let Some(cancel) = elapsed else { return step };
-        let (to, reply) = match step {
-            Step::Unchanged(reply) => (self.phase(), reply),
-            Step::Changed { to, reply, .. } => (to, reply),
-        };
-        Step::Changed { from, to, reply, cancel }
-    }
-
-    /// Takes every deadline that is over. `None`: there was none. Else whether the
-    /// extension is to be told to stop.
-    fn elapse(&mut self, now: Moment) -> Option<Option<CancelReason>> {
-        let mut taken = None;
-        while !self.is_forgettable() && self.next_deadline() <= now {
-            let stop = self.pass_deadline();
-            taken = Some(taken.flatten().or(stop));
-        }
-        taken
-    }
-
-    /// Whether the only deadline left is the end of its retention, which is not the
-    /// command's to take: its keeper drops it.
-    const fn is_forgettable(&self) -> bool {
-        matches!(self.phase(), Phase::Ended)
-    }
-
-    /// Rows 4, 8, 12, 13, 14, and the end of a lane's hold.
-    fn pass_deadline(&mut self) -> Option<CancelReason> {
-        let due = self.next_deadline();
-        let may_have_run = self.facts.action.is_safe();
-        match &mut self.state {
-            State::Queued { respond_by: Some(by), .. } if *by <= due => {
-                self.expire(Expiry::ExtensionNoResponse, may_have_run, due);
-            }
-            State::Queued { attempts: 0, reachable: false, .. } => {
-                self.expire(Expiry::NoExtension, false, due);
-            }
-            State::Queued { attempts, .. } => {
-                let may_have_run = may_have_run && *attempts > 0;
-                self.expire(Expiry::NotDelivered, may_have_run, due);
-            }
-            State::Sent { .. } => self.expire(Expiry::ExtensionNoResponse, may_have_run, due),
-            State::Started { away_until: Some(by), .. } if *by <= due => {
-                self.expire(Expiry::ExtensionDisconnected, true, due);
-            }
-            State::Started { execute_by, .. } if *execute_by <= due => {
-                let outcome = Outcome::overran(self.facts.timeout);
-                self.end_leaving(outcome, due);
-                return Some(CancelReason::ExecutionTimeout);
-            }
-            State::Started { .. } => {
-                let outcome =
-                    Outcome::Expired { reason: Expiry::CommandExpired, may_have_run: true };
-                self.end_leaving(outcome, due);
-                return Some(CancelReason::CommandExpired);
-            }
-            State::Ended { lane_until, .. } => *lane_until = None,
-        }
-        None
-    }
-
-    fn react(&mut self, event: Event, now: Moment) -> Step {
-        match event {
-            Event::Reachable => self.reachable(),
-            Event::Deliver(peer) => self.deliver(peer, now),
-            Event::Claim(peer, attempt) => self.claim(peer, attempt, now),
-            Event::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
-            Event::LinkClosed => self.link_closed(now),
-            Event::Back(peer, says) => self.back(&peer, says, now),
-            Event::Cancel => self.cancel(now),
-            Event::Read => self.read(now),
-            Event::Tick => Step::Unchanged(Reply::Nothing),
-        }
-    }
-
-    fn reachable(&mut self) -> Step {
-        match &mut self.state {
-            State::Queued { reachable: reachable @ false, .. } => {
-                *reachable = true;
-                self.changed(Phase::Queued, Reply::Nothing)
-            }
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
-        }
-    }
-
-    /// Row 3.
-    fn deliver(&mut self, by: Peer, now: Moment) -> Step {
-        let State::Queued { attempts, .. } = self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        let attempt = Attempt(attempts + 1);
-        self.state = State::Sent { hold: Hold { attempt, by }, respond_by: now + limits::RESPOND };
-        self.mark(TracePhase::Delivered, now, Some(attempt));
-        self.changed(Phase::Queued, Reply::Nothing)
-    }
-
-    /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
-    /// `go` does nothing in the extension.
-    fn claim(&mut self, peer: Peer, attempt: Attempt, now: Moment) -> Step {
-        match &self.state {
-            State::Sent { hold, .. } if hold.is(&peer, attempt) => {
-                self.mark(TracePhase::Claimed, now, Some(attempt));
-                self.start(peer, now)
-            }
-            State::Started { hold, .. } if hold.attempt == attempt && hold.by == peer => {
-                Step::Unchanged(Reply::Go)
-            }
-            State::Ended { .. } => Step::Unchanged(Reply::Nack(NackReason::AlreadyTerminal)),
-            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => {
-                Step::Unchanged(Reply::Nack(NackReason::StaleAttempt))
-            }
-        }
-    }
-
-    /// From here on it is this life of the worker's.
-    fn start(&mut self, by: Peer, now: Moment) -> Step {
-        let State::Sent { hold: Hold { attempt, .. }, .. } = self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        let hold = Hold { attempt, by };
-        let execute_by = now + self.facts.timeout + limits::REPORT_GRACE;
-        self.state = State::Started { hold, execute_by, away_until: None, progress: None };
-        self.mark(TracePhase::Started, now, Some(attempt));
-        self.changed(Phase::Sent, Reply::Go)
-    }
-
-    /// Rows 6, 6a, 9, 10 and 18.
-    fn hear(
-        &mut self,
-        peer: &Peer,
-        attempt: Attempt,
-        report: ExtensionReport,
-        now: Moment,
-    ) -> Step {
-        let stale = Step::Unchanged(Reply::Nack(NackReason::StaleAttempt));
-        match &self.state {
-            State::Queued { .. } => stale,
-            State::Sent { hold, .. } | State::Started { hold, .. } if !hold.is(peer, attempt) => {
-                stale
-            }
-            // Only a safe command reports without a claim. Any other that does has
-            // run without `go`: its word does not count.
-            State::Sent { .. } if !self.facts.action.is_safe() => match report {
-                ExtensionReport::Cancelled { may_have_run } => {
-                    self.finish(Outcome::Cancelled { may_have_run }, now)
-                }
-                ExtensionReport::Pending { .. }
-                | ExtensionReport::Complete { .. }
-                | ExtensionReport::Error { .. }
-                | ExtensionReport::Timeout { .. } => stale,
-            },
-            State::Sent { .. } | State::Started { .. } => match Outcome::reported(report) {
-                Ok(outcome) => self.finish(outcome, now),
-                Err(progress) => self.progress(peer, progress.at(now), now),
-            },
-            State::Ended { .. } => self.late(peer, attempt, report, now),
-        }
-    }
-
-    fn finish(&mut self, outcome: Outcome, now: Moment) -> Step {
-        let from = self.phase();
-        self.end(outcome, now);
-        self.changed(from, Reply::Ack)
-    }
-
-    /// Rows 6a and 9.
-    fn progress(&mut self, peer: &Peer, said: Progress, now: Moment) -> Step {
-        let from = self.phase();
-        if from == Phase::Sent {
-            let _ = self.start(peer.clone(), now);
-        }
-        let State::Started { hold, progress, away_until, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        *progress = Some(said);
-        *away_until = None;
-        let attempt = hold.attempt;
-        if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
-            self.mark(TracePhase::FirstPending, now, Some(attempt));
-        }
-        self.changed(from, Reply::Nothing)
-    }
-
-    /// Row 18: the outcome stands. A report from whoever had the command last says
-    /// that the page is done with it, so its tab is free.
-    fn late(
-        &mut self,
-        peer: &Peer,
-        attempt: Attempt,
-        report: ExtensionReport,
-        now: Moment,
-    ) -> Step {
-        let from = self.phase();
-        let State::Ended { outcome, hold, lane_until, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        let from_holder = hold.as_ref().is_some_and(|hold| hold.is(peer, attempt));
-        let reply = match Outcome::reported(report) {
-            Err(_still_running) => return Step::Unchanged(Reply::Nothing),
-            Ok(reported) if from_holder && reported == *outcome => Reply::Ack,
-            Ok(_) => Reply::Nack(NackReason::AlreadyTerminal),
-        };
-        if from_holder {
-            *lane_until = None;
-        }
-        let late_marks = self.trace.iter().filter(|m| m.phase == TracePhase::LateResult).count();
-        if reply != Reply::Ack && late_marks < LATE_MARKS {
-            self.mark(TracePhase::LateResult, now, Some(attempt));
-        }
-        self.changed(from, reply)
-    }
-
-    /// Rows 7, 7a and 11.
-    fn link_closed(&mut self, now: Moment) -> Step {
-        match &mut self.state {
-            State::Sent { hold, .. } if hold.attempt.0 >= limits::ATTEMPTS => {
-                let may_have_run = self.facts.action.is_safe();
-                self.expire(Expiry::DeliveryFailed, may_have_run, now);
-                self.changed(Phase::Sent, Reply::Nothing)
-            }
-            State::Sent { hold, respond_by } => {
-                let Hold { attempt, .. } = *hold;
-                let respond_by = Some(*respond_by);
-                self.state = State::Queued { attempts: attempt.0, respond_by, reachable: true };
-                self.mark(TracePhase::Requeued, now, Some(attempt));
-                self.changed(Phase::Sent, Reply::Nothing)
-            }
-            State::Started { away_until: away_until @ None, .. } => {
-                *away_until = Some(now + limits::AWAY);
-                self.changed(Phase::Started, Reply::Nothing)
-            }
-            State::Started { .. } | State::Queued { .. } | State::Ended { .. } => {
-                Step::Unchanged(Reply::Nothing)
-            }
-        }
-    }
-
-    /// Rows 11a and 12.
-    fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Moment) -> Step {
-        let State::Started { hold, away_until, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        if hold.by.browser != peer.browser {
-            return Step::Unchanged(Reply::Nothing);
-        }
-        let same_life = hold.by == *peer;
-        let reply = match says {
-            Some(InFlightState::Claimed) if same_life => Reply::Go,
-            Some(InFlightState::Running) if same_life => Reply::Nothing,
-            Some(InFlightState::Done) => Reply::Nothing,
-            Some(InFlightState::Claimed | InFlightState::Running) | None => {
-                self.expire(Expiry::ExtensionDisconnected, true, now);
-                return self.changed(Phase::Started, Reply::Nothing);
-            }
-        };
-        *away_until = None;
-        self.changed(Phase::Started, reply)
-    }
-
-    /// Rows 15 and 16.
-    fn cancel(&mut self, now: Moment) -> Step {
-        let from = self.phase();
-        match &self.state {
-            State::Queued { attempts, .. } => {
-                let may_have_run = self.facts.action.is_safe() && *attempts > 0;
-                self.end(Outcome::Cancelled { may_have_run }, now);
-                self.changed(from, Reply::Nothing)
-            }
-            State::Sent { .. } => {
-                let may_have_run = self.facts.action.is_safe();
-                self.end(Outcome::Cancelled { may_have_run }, now);
-                self.stopped(from)
-            }
-            State::Started { .. } => {
-                self.end_leaving(Outcome::Cancelled { may_have_run: true }, now);
-                self.stopped(from)
-            }
-            State::Ended { .. } => Step::Unchanged(Reply::Nothing),
-        }
-    }
-
-    fn read(&mut self, now: Moment) -> Step {
-        let from = self.phase();
-        let State::Ended { read: read @ false, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        *read = true;
-        self.mark(TracePhase::FirstRead, now, None);
-        self.changed(from, Reply::Nothing)
-    }
-
-    fn expire(&mut self, reason: Expiry, may_have_run: bool, at: Moment) {
-        self.end(Outcome::Expired { reason, may_have_run }, at);
-    }
-
-    fn end(&mut self, outcome: Outcome, at: Moment) {
-        let hold = self.hold().cloned();
-        let attempt = hold.as_ref().map(|hold| hold.attempt);
-        self.state = State::Ended { at, outcome, hold, lane_until: None, read: false };
-        self.mark(TracePhase::Done, at, attempt);
-    }
-
-    /// Ends it while the page may still be at it: its tab stays taken for a while.
-    fn end_leaving(&mut self, outcome: Outcome, at: Moment) {
-        self.end(outcome, at);
-        if let State::Ended { lane_until, .. } = &mut self.state {
-            *lane_until = Some(at + limits::LANE_HOLD);
-        }
-    }
-
-    fn mark(&mut self, phase: TracePhase, at: Moment, attempt: Option<Attempt>) {
-        self.trace.push(Mark { phase, at, attempt });
-    }
-
-    fn changed(&self, from: Phase, reply: Reply) -> Step {
-        Step::Changed { from, to: self.phase(), reply, cancel: None }
-    }
-
-    fn stopped(&self, from: Phase) -> Step {
-        let cancel = Some(CancelReason::Cancelled);
-        Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Gone {
     pub owner: Owner,
     /// When its record went.
     pub at: Moment,
+    /// Whether it may have begun in the page.
+    pub may_have_run: bool,
 }
 
 impl Retention {
@@ -93,16 +95,18 @@ impl Retention {
         unread: Option<&str>,
         limits: &Limits,
     ) {
-        if let Some(why) = unread {
+        if let Some(why) = unread.filter(|_| self.shelves.contains_key(client)) {
             let failure = FailedCommand {
                 correlation_id: id.clone(),
                 error: "expired".into(),
                 at: gone.at,
                 hint: why.into(),
+                message: None,
             };
             self.list_failure(client, failure, limits);
         }
-        let shelf = self.shelves.entry(client.clone()).or_default();
+        // A client that was forgotten leaves no tombstones: nobody would clear them.
+        let Some(shelf) = self.shelves.get_mut(client) else { return };
         shelf.ended.retain(|kept| kept.id != *id);
         shelf.tombstones.push_back(id.clone());
         self.gone.insert(id.clone(), gone);
@@ -144,7 +148,8 @@ mod tests {
     }
 
     fn bury(retention: &mut Retention, id: &str, unread: Option<&str>) {
-        let gone = Gone { owner: "user".into(), at: NOW };
+        let _ = retention.keep(&"ann".into(), id.into(), &limits());
+        let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
         retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
     }
 
@@ -154,6 +159,7 @@ mod tests {
             error: "queue_full".into(),
             at: NOW,
             hint: "wait".into(),
+            message: None,
         }
     }
 
@@ -191,6 +197,16 @@ mod tests {
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].correlation_id.as_str(), "unread");
         assert_eq!(&*listed[0].hint, "never retrieved");
+    }
+
+    #[test]
+    fn a_forgotten_client_leaves_nothing_behind() {
+        let mut retention = Retention::default();
+        let _ = retention.keep(&"ann".into(), "1".into(), &limits());
+        retention.forget_client(&"ann".into());
+        let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
+        retention.bury(&"ann".into(), &"1".into(), gone, Some("never retrieved"), &limits());
+        assert!(retention.shelves.is_empty() && retention.gone.is_empty());
     }
 
     #[test]

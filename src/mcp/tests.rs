@@ -1,1 +1,206 @@
+//! JSON-RPC messages and the choice of an era, without any carrier.
 
+use serde_json::{Value, json};
+
+use super::*;
+
+fn request(message: Value) -> Request {
+    match Incoming::parse(message.to_string().as_bytes()) {
+        Ok(Incoming::Request(request)) => request,
+        other => panic!("{message} should be a request, and is {other:?}"),
+    }
+}
+
+fn list(meta: Value) -> Request {
+    request(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}))
+}
+
+fn modern() -> Request {
+    list(json!({META_VERSION: MODERN_VERSION, "io.modelcontextprotocol/clientCapabilities": {}}))
+}
+
+fn headers(version: &str, method: &str) -> Headers {
+    Headers { version: Some(version.to_owned()), method: Some(method.to_owned()), name: None }
+}
+
+fn fault(result: Result<Era, RpcError>) -> Fault {
+    result.unwrap_err().fault
+}
+
+#[test]
+fn ids_are_strings_or_whole_numbers_and_come_back_as_they_were() {
+    for id in [json!(0), json!(-3), json!("server-discover-probe-1"), json!("")] {
+        let request = request(json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        assert_eq!(serde_json::to_value(&request.id).unwrap(), id);
+    }
+    for id in [json!(null), json!(1.5), json!([1]), json!({}), json!(true)] {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
+        let (error, known) = Incoming::parse(message.as_bytes()).unwrap_err();
+        assert_eq!((error.fault, known), (Fault::Shape, None), "{message}");
+    }
+}
+
+#[test]
+fn what_is_not_json_rpc_is_refused_and_its_id_is_told_if_it_could_be_read() {
+    let id = Some(Id::Number(7));
+    for (text, fault, id) in [
+        ("", Fault::Parse, None),
+        ("{", Fault::Parse, None),
+        ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\u{0}\"}", Fault::Parse, None),
+        ("[]", Fault::Shape, None),
+        (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, Fault::Shape, None),
+        ("7", Fault::Shape, None),
+        (r#"{"id":7,"method":"ping"}"#, Fault::Shape, id.clone()),
+        (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, Fault::Shape, id.clone()),
+        (r#"{"jsonrpc":"2.0","id":7}"#, Fault::Shape, id.clone()),
+        (r#"{"jsonrpc":"2.0","id":7,"method":1}"#, Fault::Shape, id.clone()),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}"#, Fault::Shape, id),
+    ] {
+        let (error, known) = Incoming::parse(text.as_bytes()).unwrap_err();
+        assert_eq!((error.fault, known), (fault, id), "{text}");
+    }
+    assert_eq!(Incoming::parse(&[0xff, 0xfe]).unwrap_err().0.fault, Fault::Parse);
+}
+
+#[test]
+fn notifications_and_answers_are_told_from_requests() {
+    let parse = |text: &str| Incoming::parse(text.as_bytes()).unwrap();
+    let method = "notifications/initialized".to_owned();
+    let told = parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert_eq!(told, Incoming::Notification { method });
+    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Incoming::Response);
+    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), Incoming::Response);
+}
+
+#[test]
+fn a_request_says_its_era_in_its_meta_and_over_http_in_its_headers_too() {
+    assert_eq!(Era::of(&modern(), None), Ok(Era::Modern));
+    let right = headers(MODERN_VERSION, "tools/list");
+    assert_eq!(Era::of(&modern(), Some(&right)), Ok(Era::Modern));
+    let legacy = request(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    assert_eq!(Era::of(&legacy, None), Ok(Era::Legacy));
+    assert_eq!(Era::of(&legacy, Some(&Headers::default())), Ok(Era::Legacy));
+    for version in LEGACY_VERSIONS {
+        let headers = headers(version, "whatever");
+        assert_eq!(Era::of(&legacy, Some(&headers)), Ok(Era::Legacy), "{version}");
+    }
+    let initialize = request(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"}));
+    let headers = headers("1999-01-01", "initialize");
+    assert_eq!(Era::of(&initialize, Some(&headers)), Ok(Era::Legacy));
+}
+
+#[test]
+fn headers_that_are_missing_or_say_something_else_are_a_mismatch() {
+    for wrong in [
+        Headers::default(),
+        headers("2025-11-25", "tools/list"),
+        headers(MODERN_VERSION, "TOOLS/LIST"),
+        headers(MODERN_VERSION, "tools/list,tools/list"),
+        Headers { method: None, ..headers(MODERN_VERSION, "") },
+    ] {
+        assert_eq!(fault(Era::of(&modern(), Some(&wrong))), Fault::HeaderMismatch, "{wrong:?}");
+    }
+}
+
+#[test]
+fn names_travel_in_headers_plainly_or_in_base64() {
+    let call = |name: &str| {
+        let meta = json!({
+            META_VERSION: MODERN_VERSION, "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": name, "_meta": meta});
+        request(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+    };
+    let named = |name: &str| Headers {
+        name: Some(name.to_owned()),
+        ..headers(MODERN_VERSION, "tools/call")
+    };
+    for name in ["interact", "größe", " padded ", "=?base64?x?=", "日本"] {
+        let header = encode_name(name);
+        assert!(header.is_ascii());
+        assert_eq!(Era::of(&call(name), Some(&named(&header))), Ok(Era::Modern), "{name}");
+    }
+    assert_eq!(Era::of(&call("interact"), Some(&named("\t interact "))), Ok(Era::Modern));
+    for wrong in ["observe", "Interact", "=?base64?aW50ZXJhY3Q?=", "=?base64?!!?=", ""] {
+        let era = Era::of(&call("interact"), Some(&named(wrong)));
+        assert_eq!(fault(era), Fault::HeaderMismatch, "{wrong}");
+    }
+}
+
+#[test]
+fn what_the_meta_lacks_is_named_before_anything_else_is_looked_at() {
+    for meta in [
+        json!({META_VERSION: MODERN_VERSION}),
+        json!({META_VERSION: MODERN_VERSION, "io.modelcontextprotocol/clientCapabilities": 1}),
+        json!({META_VERSION: 1, "io.modelcontextprotocol/clientCapabilities": {}}),
+    ] {
+        let error = Era::of(&list(meta), Some(&Headers::default())).unwrap_err();
+        assert_eq!(error.fault, Fault::Envelope);
+        assert!(error.message.contains("io.modelcontextprotocol/"), "{}", error.message);
+    }
+    let bare = request(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    let headers = headers(MODERN_VERSION, "tools/list");
+    assert_eq!(fault(Era::of(&bare, Some(&headers))), Fault::Envelope);
+}
+
+#[test]
+fn an_unknown_version_is_told_which_are_known() {
+    let meta = json!({
+        META_VERSION: "v999.0.0", "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let headers = headers("v999.0.0", "tools/list");
+    let error = Era::of(&list(meta), Some(&headers)).unwrap_err();
+    assert_eq!(error.fault, Fault::Version);
+    let data = json!({"supported": [MODERN_VERSION], "requested": "v999.0.0"});
+    assert_eq!(error.data.as_deref(), Some(&data));
+    let bare = request(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    assert_eq!(fault(Era::of(&bare, Some(&headers))), Fault::Version);
+}
+
+#[test]
+fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}});
+    assert!(answer_alone(&request(call), Era::Modern).is_none());
+    for (method, era) in [
+        ("initialize", Era::Legacy),
+        ("ping", Era::Legacy),
+        ("tools/list", Era::Legacy),
+        ("tools/list", Era::Modern),
+        ("server/discover", Era::Modern),
+    ] {
+        let request = request(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+        let text = answer_alone(&request, era).unwrap().unwrap();
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        let is_modern = answer["result"]["resultType"] == "complete";
+        assert_eq!(is_modern, era == Era::Modern, "{method}");
+    }
+    for (method, era) in [
+        ("initialize", Era::Modern),
+        ("ping", Era::Modern),
+        ("server/discover", Era::Legacy),
+        ("prompts/list", Era::Legacy),
+    ] {
+        let request = request(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+        let error = answer_alone(&request, era).unwrap().unwrap_err();
+        assert_eq!(error.fault, Fault::Method, "{method}");
+    }
+}
+
+#[test]
+fn a_client_gets_the_version_that_it_asked_for_or_the_newest_of_its_era() {
+    for (asked, got) in [
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-03-26", "2025-03-26"),
+        ("2024-11-05", "2024-11-05"),
+        ("1999-01-01", "2025-11-25"),
+        (MODERN_VERSION, "2025-11-25"),
+    ] {
+        let params = json!({"protocolVersion": asked});
+        let initialize =
+            request(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
+        let text = answer_alone(&initialize, Era::Legacy).unwrap().unwrap();
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(answer["result"]["protocolVersion"], got, "{asked}");
+    }
+}

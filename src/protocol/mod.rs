@@ -16,7 +16,7 @@ pub use ids::{Attempt, BrowserId, ClientId, CorrelationId, InstanceId, Owner, Qu
 pub use moment::Moment;
 pub use report::{
     CommandReport, FailedCommand, FinishedCommand, PendingCommand, Progress, Status, TraceEntry,
-    TracePhase,
+    TracePhase, millis,
 };
 
 /// The version of the frame protocol that this build speaks, as `hello` and

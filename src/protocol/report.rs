@@ -69,6 +69,8 @@ pub enum Status {
         /// Where in the script.
         #[serde(skip_serializing_if = "Option::is_none")]
         stack: Option<Arc<str>>,
+        /// Always true: pages decide what stands in `error` and `stack`.
+        untrusted: bool,
         /// When.
         failed_at: Moment,
     },
@@ -187,13 +189,23 @@ pub struct FailedCommand {
     /// When it failed, expired or was refused.
     #[serde(rename = "expired_at")]
     pub at: Moment,
-    /// What happened and what to do.
+    /// What happened, in a sentence of ours.
     pub hint: Arc<str>,
+    /// What the browser said of it. It may come from a page: data, not instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Arc<str>>,
+}
+
+/// A length in ms, to the µs.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "2^53 µs are 285 years")]
+pub fn millis(length: std::time::Duration) -> f64 {
+    length.as_micros() as f64 / 1_000.0
 }
 
 fn as_millis<S: serde::Serializer>(
     length: &std::time::Duration,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(length.as_secs_f64() * 1_000.0)
+    serializer.serialize_f64(millis(*length))
 }

@@ -299,10 +299,11 @@ fn kind(value: &Value) -> &'static str {
 
 /// The known name that is most like this one, if any is.
 fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |known: &&str| strsim::jaro_winkler(name, known);
+    // Counts swapped letters as one slip; a third of the letters may be wrong.
+    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
     known
-        .map(|known| (likeness(&known), known))
-        .filter(|(likeness, _)| *likeness > 0.75)
+        .map(|known| (likeness(known), known))
+        .filter(|(likeness, _)| *likeness > 0.6)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, known)| known)
 }

@@ -70,7 +70,7 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: Map<String, Value>) ->
             }))
         }
         Configure::Clients {} => {
-            let clients = hub.clients();
+            let clients = hub.clients(&caller.owner);
             ToolResult::of(
                 &json!({"you": caller.client, "count": clients.len(), "clients": clients}),
             )

@@ -36,8 +36,8 @@ struct Tool {
     description: &'static str,
     input_schema: Value,
     annotations: Value,
-    /// Whether it can return before its work is done (seed 002). SDK clients drop
-    /// fields that they do not know, so it stands in `_meta` as well.
+    /// Whether it can return before its work is done. SDK clients drop fields that they
+    /// do not know, so it stands in `_meta` as well.
     #[serde(rename = "async", skip_serializing_if = "std::ops::Not::not")]
     is_async: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -70,7 +70,10 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: Map<String, Value>) ->
         Observe::PendingCommands {} => pending_commands(&hub.lists(caller)),
         Observe::FailedCommands {} => {
             let commands = hub.failures(caller);
-            ToolResult::of(&json!({"status": "ok", "count": commands.len(), "commands": commands}))
+            let count = commands.len();
+            ToolResult::of(
+                &json!({"status": "ok", "count": count, "commands": commands, "untrusted": true}),
+            )
         }
         Observe::Tabs {} => {
             let tabs = hub.tabs(caller);

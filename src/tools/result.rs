@@ -99,7 +99,10 @@ impl ToolResult {
             Refusal::AmbiguousBrowser { browsers } | Refusal::BrowserGone { browsers, .. } => {
                 body["browsers"] = json!(browsers);
             }
-            Refusal::TabGone { tabs, .. } => body["tabs"] = json!(tabs),
+            Refusal::TabGone { tabs, .. } => {
+                body["tabs"] = json!(tabs);
+                body["untrusted"] = true.into();
+            }
             Refusal::RateLimited { .. }
             | Refusal::TooManyWaiters { .. }
             | Refusal::UnsupportedAction { .. }
@@ -134,6 +137,7 @@ impl ToolResult {
                 "expired_at": gone.at,
                 "reason": Gone::REASON.code(),
                 "hint": Gone::REASON.hint(),
+                "may_have_run": gone.may_have_run,
             })),
             Seen::NotFound => Self::failed(&json!({
                 "status": "not_found",

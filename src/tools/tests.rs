@@ -1,1 +1,154 @@
+//! What a model is shown of the tools, and what it is told when it calls them wrongly.
 
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use super::*;
+
+fn check(arguments: &Arguments, given: Value) -> Result<Value, Value> {
+    let Value::Object(given) = given else { panic!("arguments are an object") };
+    match arguments.check(given) {
+        Ok(checked) => Ok(Value::Object(checked)),
+        Err(wrong) => Err(serde_json::to_value(wrong).unwrap()),
+    }
+}
+
+fn interact(given: Value) -> Result<Value, Value> {
+    check(&interact::ARGUMENTS, given)
+}
+
+/// Every schema inside a schema.
+fn walk(schema: &Value, visit: &mut impl FnMut(&Map<String, Value>)) {
+    match schema {
+        Value::Object(object) => {
+            visit(object);
+            object.values().for_each(|inner| walk(inner, visit));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| walk(inner, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn the_list_of_tools_is_small_and_in_its_order() {
+    let names: Vec<_> = list().as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["interact", "observe", "configure"]);
+    let size = list().to_string().len();
+    assert!(size <= 8 * 1024, "{size} bytes");
+}
+
+#[test]
+fn every_input_schema_is_one_flat_object_that_all_clients_can_read() {
+    for tool in list().as_array().unwrap() {
+        let schema = &tool["inputSchema"];
+        assert_eq!(schema["type"], "object");
+        walk(schema, &mut |object| {
+            for forbidden in ["oneOf", "anyOf", "allOf", "if", "$ref", "format"] {
+                assert!(!object.get(forbidden).is_some_and(Value::is_array), "{forbidden}");
+            }
+        });
+        for (name, property) in schema["properties"].as_object().unwrap() {
+            assert!(property["type"].is_string(), "{name} has one type: {property}");
+            assert!(property["description"].is_string(), "{name} says what it is for");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_can_return_early_says_so_in_both_places() {
+    let interact = &list()[0];
+    assert_eq!(interact["async"], true);
+    assert_eq!(interact["_meta"]["tabwire/async"], true);
+    assert!(list()[1].get("async").is_none());
+}
+
+#[test]
+fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
+    let properties = &list()[0]["inputSchema"]["properties"];
+    let actions = &properties["action"]["enum"];
+    assert_eq!(*actions, json!(["execute_js", "navigate", "page_info", "tab_list", "screenshot"]));
+    let script = properties["script"]["description"].as_str().unwrap();
+    assert!(script.starts_with("(execute_js)"), "{script}");
+    assert_eq!(properties["wait_ms"]["maximum"], 55_000);
+}
+
+#[test]
+fn right_arguments_pass_unchanged_and_whole_numbers_may_be_written_with_a_point() {
+    let given = json!({"action": "execute_js", "script": "1", "wait_ms": 5.0, "tab_id": 7});
+    let expected = json!({"action": "execute_js", "script": "1", "wait_ms": 5, "tab_id": 7});
+    assert_eq!(interact(given), Ok(expected));
+}
+
+#[test]
+fn a_misspelt_action_or_parameter_gets_the_closest_known_one() {
+    let wrong = interact(json!({"action": "execute_jss"})).unwrap_err();
+    assert_eq!(wrong["param"], "action");
+    assert_eq!(wrong["hint"], "Did you mean `execute_js`?");
+    let wrong = interact(json!({"action": "execute_js", "scrpt": "1"})).unwrap_err();
+    assert_eq!(wrong["error"], "unknown_argument");
+    assert_eq!(wrong["param"], "scrpt");
+    assert_eq!(wrong["hint"], "Did you mean `script`?");
+    let wrong = interact(json!({"action": "screenshot", "format": "pgn"})).unwrap_err();
+    assert_eq!(wrong["hint"], "Did you mean `png`?");
+}
+
+#[test]
+fn a_parameter_of_another_action_is_told_from_an_unknown_one() {
+    let wrong = interact(json!({"action": "navigate", "url": "x", "script": "1"})).unwrap_err();
+    assert_eq!(wrong["error"], "unknown_argument");
+    assert_eq!(wrong["hint"], "`script` is for execute_js; leave it out.");
+}
+
+#[test]
+fn what_is_missing_is_named_with_what_it_is_for() {
+    let wrong = interact(json!({})).unwrap_err();
+    assert_eq!((&wrong["error"], &wrong["param"]), (&json!("missing_argument"), &json!("action")));
+    let wrong = interact(json!({"action": "navigate"})).unwrap_err();
+    assert_eq!((&wrong["error"], &wrong["param"]), (&json!("missing_argument"), &json!("url")));
+    assert!(wrong["hint"].as_str().unwrap().starts_with("Add `url`: "));
+}
+
+#[test]
+fn wrong_types_and_ranges_say_what_is_expected() {
+    for (given, param, expected) in [
+        (json!({"action": 1}), "action", json!(null)),
+        (json!({"action": "execute_js", "script": 1}), "script", json!("string")),
+        (json!({"action": "tab_list", "wait_ms": "5"}), "wait_ms", json!("integer")),
+        (json!({"action": "tab_list", "wait_ms": 5.5}), "wait_ms", json!("integer")),
+        (json!({"action": "tab_list", "wait_ms": null}), "wait_ms", json!("integer")),
+        (json!({"action": "tab_list", "wait_ms": -1}), "wait_ms", json!("0 to 55000")),
+        (json!({"action": "tab_list", "wait_ms": 55_001}), "wait_ms", json!("0 to 55000")),
+        (json!({"action": "tab_list", "timeout_ms": 0}), "timeout_ms", json!("1 to 300000")),
+        (json!({"action": "tab_list", "wait_ms": u64::MAX}), "wait_ms", json!("0 to 55000")),
+        (json!({"action": "tab_list", "trace": "yes"}), "trace", json!("boolean")),
+        (json!({"action": "tab_list", "browser": ["b"]}), "browser", json!("string")),
+    ] {
+        let wrong = interact(given.clone()).unwrap_err();
+        assert_eq!(wrong["error"], "invalid_argument", "{given}");
+        assert_eq!(wrong["param"], param, "{given}");
+        assert!(expected.is_null() || wrong["expected"] == expected, "{given}: {wrong}");
+        assert!(wrong["hint"].is_string(), "{given}");
+    }
+}
+
+#[test]
+fn what_passes_the_check_can_be_read_by_the_handlers() {
+    for (tool, given) in [
+        ("interact", json!({"action": "screenshot", "full_page": true, "format": "jpeg"})),
+        ("observe", json!({"what": "command_result", "correlation_id": "x", "limit": 10})),
+        ("observe", json!({"what": "tabs"})),
+        ("configure", json!({"action": "cancel", "correlation_id": "x"})),
+        ("configure", json!({"action": "health"})),
+    ] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tools = Tools::new(Hub::start(crate::lifecycle::Limits::default()), Duration::ZERO);
+            let caller = Caller { owner: "user".into(), client: "a".into() };
+            let Value::Object(given) = given else { panic!("arguments are an object") };
+            let Some(Call::Now(result)) = tools.call(&caller, tool, given) else {
+                panic!("{tool}")
+            };
+            assert!(!result.body.get().contains("invalid_argument"), "{}", result.body);
+        });
+    }
+}

@@ -146,7 +146,7 @@ impl Expiry {
     #[must_use]
     pub const fn message(self) -> &'static str {
         match self {
-            Self::NoExtension => "No browser with the Tabwire extension was connected",
+            Self::NoExtension => "No browser that could take it was connected",
             Self::NotDelivered => {
                 "Its turn did not come before its time was over: the tab was busy, or its browser away"
             }

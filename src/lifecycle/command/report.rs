@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Command, Outcome, State};
 use crate::protocol::{
     Action, CommandReport, FailedCommand, FinishedCommand, Moment, PendingCommand, Status,
-    TraceEntry, TracePhase,
+    TraceEntry, TracePhase, millis,
 };
 
 impl Command {
@@ -69,6 +69,7 @@ impl Command {
                 error: error.message.as_str().into(),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(Into::into),
+                untrusted: true,
                 failed_at: at,
             },
             Outcome::Timeout { error } => Status::Timeout {
@@ -135,14 +136,23 @@ impl Command {
     #[must_use]
     pub fn as_failed(&self) -> Option<FailedCommand> {
         let State::Ended { at, outcome, .. } = &self.state else { return None };
-        let (error, hint) = match outcome {
+        let (error, hint, message) = match outcome {
             Outcome::Complete { .. } | Outcome::Cancelled { .. } => return None,
-            Outcome::Error { error } => (error.code.as_str(), error.message.as_str()),
-            Outcome::Timeout { error } => (Outcome::EXECUTION_TIMEOUT, error.message.as_str()),
-            Outcome::Expired { reason, .. } => (reason.code(), reason.message()),
+            Outcome::Error { error } => {
+                (error.code.as_str(), "The browser reported that it failed", Some(&error.message))
+            }
+            Outcome::Timeout { error } => {
+                (Outcome::EXECUTION_TIMEOUT, "It ran past its time", Some(&error.message))
+            }
+            Outcome::Expired { reason, .. } => (reason.code(), reason.message(), None),
         };
-        let correlation_id = self.facts.id.clone();
-        Some(FailedCommand { correlation_id, error: error.into(), at: *at, hint: hint.into() })
+        Some(FailedCommand {
+            correlation_id: self.facts.id.clone(),
+            error: error.into(),
+            at: *at,
+            hint: hint.into(),
+            message: message.map(|message| message.as_str().into()),
+        })
     }
 
     /// How long it took from `go` to its result, if it has one: what estimates are
@@ -165,8 +175,4 @@ impl Command {
     pub const fn action(&self) -> &Action {
         &self.facts.action
     }
-}
-
-fn millis(length: Duration) -> f64 {
-    length.as_secs_f64() * 1_000.0
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use super::transitions::LATE_MARKS;
 use super::*;
 use crate::lifecycle::Limits;
 use crate::protocol::{ReportedError, TraceEntry};

@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Action, ImageFormat};
+use crate::protocol::{Action, Attempt, CorrelationId, ImageFormat, TabId};
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
 
@@ -158,6 +161,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "error",
         "events",
         "hello",
+        "nack",
         "pending",
         "pong",
         "ready",
@@ -176,6 +180,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Events { .. } => "events",
         FromExtension::Tabs { .. } => "tabs",
         FromExtension::Pong { .. } => "pong",
+        FromExtension::Nack { .. } => "nack",
         FromExtension::Report { report, .. } => match report {
             ExtensionReport::Pending { .. } => "pending",
             ExtensionReport::Complete { .. } => "complete",

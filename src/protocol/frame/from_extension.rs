@@ -1,0 +1,317 @@
+//! What an extension sends, and how it is read.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::protocol::{Attempt, BrowserId, CorrelationId, InstanceId, NackReason, TabId};
+
+/// What an extension sends to the daemon.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromExtension {
+    /// The answer to `challenge`.
+    Hello(Hello),
+    /// The answer to a valid `welcome`; commands are delivered from here on.
+    Ready(Ready),
+    /// I am about to run this.
+    Claim {
+        /// The command.
+        correlation_id: CorrelationId,
+        /// The attempt.
+        attempt: Attempt,
+    },
+    /// Entries of a stream, in batches. They are not kept.
+    Events {
+        /// The stream's name.
+        stream: String,
+        /// The entries.
+        entries: Vec<Box<RawValue>>,
+    },
+    /// The tabs have changed.
+    Tabs {
+        /// All tabs.
+        tabs: Vec<Tab>,
+    },
+    /// It does not know a type of frame that we sent.
+    Nack {
+        /// Why what we sent does not count.
+        reason: NackReason,
+    },
+    /// The answer to `ping`.
+    Pong {
+        /// What `ping` carried.
+        t: u64,
+    },
+    /// What became of a command: `pending`, `complete`, `error`, `timeout` or
+    /// `cancelled`.
+    #[serde(untagged)]
+    Report {
+        /// The command.
+        correlation_id: CorrelationId,
+        /// The attempt.
+        attempt: Attempt,
+        /// What became of it.
+        #[serde(flatten)]
+        report: ExtensionReport,
+    },
+}
+
+/// Who the extension is, with its proof. It tells nothing private: the other side
+/// is not proven yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol versions that it speaks.
+    pub protocol: Vec<u32>,
+    /// The installation.
+    pub browser_id: BrowserId,
+    /// This life of the worker.
+    pub instance_id: InstanceId,
+    /// The extension's version.
+    pub extension_version: String,
+    /// 32 random bytes in base64url.
+    pub nonce: String,
+    /// The proof, in base64url.
+    pub mac: String,
+}
+
+/// What the extension has and what it can do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ready {
+    /// What a person would call this browser.
+    pub label: String,
+    /// The browser's user agent.
+    pub user_agent: String,
+    /// The names of the actions that it can run.
+    pub actions: Vec<String>,
+    /// All tabs.
+    pub tabs: Vec<Tab>,
+    /// The commands that it still has to do with.
+    pub in_flight: Vec<InFlight>,
+}
+
+/// A command that the extension still has to do with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InFlight {
+    /// The command.
+    pub correlation_id: CorrelationId,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// How far it is.
+    pub state: InFlightState,
+}
+
+/// How far the extension is with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InFlightState {
+    /// Claimed; no `go` has come.
+    Claimed,
+    /// `go` has come and it runs.
+    Running,
+    /// It is over and its report is in the outbox.
+    Done,
+}
+
+/// A browser tab.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tab {
+    /// The tab.
+    pub tab_id: TabId,
+    /// Its window.
+    pub window_id: i64,
+    /// What it shows.
+    #[serde(default)]
+    pub url: String,
+    /// The page's title.
+    #[serde(default)]
+    pub title: String,
+    /// Whether it is the one its window shows.
+    #[serde(default)]
+    pub active: bool,
+    /// Whether its window is the one that had the focus last.
+    #[serde(default)]
+    pub focused: bool,
+}
+
+/// What an extension says of a command.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ExtensionReport {
+    /// It still runs.
+    Pending {
+        /// What it is at.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// How far it is, from 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        progress: Option<f64>,
+    },
+    /// It is done.
+    Complete {
+        /// The result, kept byte for byte.
+        result: Arc<RawValue>,
+        /// The origin of the page that it came from.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<String>,
+    },
+    /// It failed.
+    Error {
+        /// How.
+        error: ReportedError,
+    },
+    /// The extension's own clock ran out.
+    Timeout {
+        /// How.
+        error: ReportedError,
+    },
+    /// It was stopped.
+    Cancelled {
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
+}
+
+/// A failure as the extension tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedError {
+    /// A word for programs.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+    /// Where in the script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+}
+
+/// Why a text is no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// It is not JSON, has no `type`, or lacks what its type needs.
+    #[error("malformed frame: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// It is a frame of a kind that this build does not know.
+    #[error("unknown frame type `{0}`")]
+    UnknownType(String),
+}
+
+impl FromExtension {
+    /// Reads one frame.
+    ///
+    /// The body is read by its own type rather than through a tagged enum: that
+    /// keeps results byte for byte, and an unknown type apart from a bad frame.
+    ///
+    /// # Errors
+    ///
+    /// [`FrameError::UnknownType`] for a well-formed frame of another kind, and
+    /// [`FrameError::Malformed`] for anything else that is not a frame.
+    pub fn parse(text: &str) -> Result<Self, FrameError> {
+        if !text.trim_ascii_start().starts_with('{') {
+            // Serde would read an array as a struct, field by field.
+            return Err(FrameError::Malformed(serde::de::Error::custom("not an object")));
+        }
+        let kind = serde_json::from_str::<Kind<'_>>(text)?.kind;
+        Ok(match kind.as_ref() {
+            "hello" => Self::Hello(serde_json::from_str(text)?),
+            "ready" => Self::Ready(serde_json::from_str(text)?),
+            "claim" => {
+                let Fence { correlation_id, attempt } = serde_json::from_str(text)?;
+                Self::Claim { correlation_id, attempt }
+            }
+            "events" => {
+                let Events { stream, entries } = serde_json::from_str(text)?;
+                Self::Events { stream, entries }
+            }
+            "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
+            "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
+            "pong" => Self::Pong { t: serde_json::from_str::<Pong>(text)?.t },
+            reported => {
+                let report = ExtensionReport::parse(reported, text)?;
+                let Fence { correlation_id, attempt } = serde_json::from_str(text)?;
+                Self::Report { correlation_id, attempt, report }
+            }
+        })
+    }
+}
+
+impl ExtensionReport {
+    fn parse(kind: &str, text: &str) -> Result<Self, FrameError> {
+        Ok(match kind {
+            "pending" => {
+                let Pending { message, progress } = serde_json::from_str(text)?;
+                Self::Pending { message, progress }
+            }
+            "complete" => {
+                let Complete { result, origin } = serde_json::from_str(text)?;
+                Self::Complete { result: result.into(), origin }
+            }
+            "error" => Self::Error { error: serde_json::from_str::<Failure>(text)?.error },
+            "timeout" => Self::Timeout { error: serde_json::from_str::<Failure>(text)?.error },
+            "cancelled" => {
+                let Cancelled { may_have_run } = serde_json::from_str(text)?;
+                Self::Cancelled { may_have_run }
+            }
+            unknown => return Err(FrameError::UnknownType(unknown.to_owned())),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Fence {
+    correlation_id: CorrelationId,
+    attempt: Attempt,
+}
+
+#[derive(Deserialize)]
+struct Events {
+    stream: String,
+    entries: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Tabs {
+    tabs: Vec<Tab>,
+}
+
+#[derive(Deserialize)]
+struct Nack {
+    reason: NackReason,
+}
+
+#[derive(Deserialize)]
+struct Pong {
+    t: u64,
+}
+
+#[derive(Deserialize)]
+struct Pending {
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    progress: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Complete {
+    result: Box<RawValue>,
+    #[serde(default)]
+    origin: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    error: ReportedError,
+}
+
+#[derive(Deserialize)]
+struct Cancelled {
+    may_have_run: bool,
+}

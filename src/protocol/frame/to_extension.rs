@@ -1,0 +1,139 @@
+//! What the daemon sends.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::protocol::{Attempt, CorrelationId, QueryId, TabId};
+
+/// What the daemon sends to an extension.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToExtension {
+    /// The first frame on a new connection.
+    Challenge {
+        /// 32 random bytes in base64url.
+        nonce: String,
+    },
+    /// Proves that the daemon holds the key. The extension runs nothing before it.
+    Welcome {
+        /// The protocol version both sides go on with.
+        protocol: u32,
+        /// Names this life of the daemon; a new one means that it was restarted.
+        epoch: Arc<str>,
+        /// The daemon's version.
+        server_version: &'static str,
+        /// How often `ping` comes, in milliseconds.
+        heartbeat_ms: u64,
+        /// What the extension should record.
+        capture: CaptureSettings,
+        /// The proof, in base64url.
+        mac: String,
+    },
+    /// Asks for a command to be claimed, or, if it is safe, to be run.
+    Command {
+        /// Which delivery this is.
+        attempt: Attempt,
+        /// The command.
+        command: CommandBody,
+    },
+    /// The claim is recorded: begin now.
+    Go {
+        /// The claimed command.
+        correlation_id: CorrelationId,
+        /// The claimed attempt.
+        attempt: Attempt,
+    },
+    /// Stop if you can and say `cancelled`, or finish and say `complete`.
+    Cancel {
+        /// The command to stop.
+        correlation_id: CorrelationId,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// The report is recorded; it may leave the outbox.
+    ResultAck {
+        /// The reported command.
+        correlation_id: CorrelationId,
+        /// The reported attempt.
+        attempt: Attempt,
+    },
+    /// What was sent does not count.
+    Nack {
+        /// The command it was about, if it named one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        correlation_id: Option<CorrelationId>,
+        /// The attempt it was about, if it named one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<Attempt>,
+        /// Why.
+        reason: NackReason,
+    },
+    /// What to record has changed.
+    Capture {
+        /// What to record from now on.
+        capture: CaptureSettings,
+    },
+    /// Shows that the daemon lives, as a data frame: protocol pings do not keep
+    /// the extension's worker alive.
+    Ping {
+        /// Unix time in milliseconds; comes back in `pong`.
+        t: u64,
+    },
+}
+
+/// What the extension should record on its own: nothing.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct CaptureSettings {}
+
+/// A command as the extension gets it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandBody {
+    /// The command's second name.
+    pub id: QueryId,
+    /// The command's name.
+    pub correlation_id: CorrelationId,
+    /// The action's name.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The action's own parameters.
+    pub params: Arc<RawValue>,
+    /// The tab it is for; absent for the browser as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tab_id: Option<TabId>,
+    /// How long it may run, in milliseconds from `go`.
+    pub timeout_ms: u64,
+    /// Whether it is run at once, without a claim.
+    pub safe: bool,
+    /// Whether an earlier attempt was delivered and lost before it began.
+    pub redelivered: bool,
+}
+
+/// Why the daemon asks for a command to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelReason {
+    /// Its owner asked for it.
+    Cancelled,
+    /// It ran past its time.
+    ExecutionTimeout,
+    /// Its whole time, from creation, is over.
+    CommandExpired,
+}
+
+/// Why something that the extension sent does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NackReason {
+    /// Another attempt, or another browser, holds the command now.
+    StaleAttempt,
+    /// The command had already ended.
+    AlreadyTerminal,
+    /// No such command.
+    UnknownCommand,
+    /// No such frame type.
+    UnknownType,
+    /// Not a frame.
+    Malformed,
+}
