@@ -1,4 +1,5 @@
 //! JSON-RPC messages and the choice of an era, without any carrier.
+#![expect(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 
 use serde_json::{Value, json};
 
