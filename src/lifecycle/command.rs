@@ -40,10 +40,10 @@ pub struct Facts {
     pub created: Moment,
 }
 
-/// A command and where it stands.
+/// A command and where it stands. Cheap to clone: what can be large is shared.
 #[derive(Clone, Debug)]
 pub struct Command {
-    facts: Facts,
+    facts: Arc<Facts>,
     state: State,
     trace: Vec<Mark>,
 }
@@ -216,12 +216,12 @@ impl Command {
     pub fn new(facts: Facts) -> Self {
         let queued = Mark { phase: TracePhase::Queued, at: facts.created, attempt: None };
         let state = State::Queued { attempts: 0, respond_by: None, reachable: false };
-        Self { facts, state, trace: vec![queued] }
+        Self { facts: facts.into(), state, trace: vec![queued] }
     }
 
     /// What it is.
     #[must_use]
-    pub const fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &Facts {
         &self.facts
     }
 

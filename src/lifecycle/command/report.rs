@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Command, Outcome, State};
 use crate::protocol::{
-    Action, CommandReport, FailedCommand, FinishedCommand, Moment, PendingCommand, Status,
-    TraceEntry, TracePhase, millis,
+    CommandReport, FailedCommand, FinishedCommand, Moment, PendingCommand, Status, TraceEntry,
+    TracePhase, millis,
 };
 
 impl Command {
@@ -168,11 +168,5 @@ impl Command {
         };
         let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;
         Some(done.since(began))
-    }
-
-    /// What it does.
-    #[must_use]
-    pub const fn action(&self) -> &Action {
-        &self.facts.action
     }
 }

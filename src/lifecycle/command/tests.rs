@@ -1432,10 +1432,13 @@ fn check_state(command: &Command, what: &str) {
     assert!(at <= command.total_by(), "{what}: ended after total");
     match outcome {
         Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => {
-            assert!(begun || command.action().is_safe(), "{what}: {outcome:?} without a start");
+            assert!(
+                begun || command.facts().action.is_safe(),
+                "{what}: {outcome:?} without a start"
+            );
         }
         Outcome::Expired { may_have_run, .. } => {
-            let possibly = if command.action().is_safe() { deliveries > 0 } else { begun };
+            let possibly = if command.facts().action.is_safe() { deliveries > 0 } else { begun };
             assert_eq!(*may_have_run, possibly, "{what}: {outcome:?}");
         }
         // The extension may know better than we do.
