@@ -186,7 +186,7 @@ async fn serve(place: &Place, serving: &Serving, json: bool) -> anyhow::Result<E
     };
     let port = daemon.port();
     if json {
-        say(json!({"port": port, "version": SERVER_VERSION}))?;
+        say(json!({"pid": std::process::id(), "port": port, "version": SERVER_VERSION}))?;
     } else {
         say(format!(
             "tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"

@@ -19,14 +19,18 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use crate::home::{Home, HomeError};
+use crate::home::{DaemonRecord, Home, HomeError};
+use crate::mcp::LEGACY_VERSIONS;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::CLIENT_HEADER;
+use crate::protocol::{CLIENT_HEADER, SERVER_VERSION};
 
 /// How long a daemon may take to start.
 const START: Duration = Duration::from_secs(10);
 
-/// How often, and how far apart, a daemon that is just starting is looked for.
+/// How long a daemon may take to say whether it has anything to do.
+const ASK: Duration = Duration::from_secs(2);
+
+/// How often, and how far apart, a daemon that is just starting or ending is looked for.
 const RECORD_LOOKS: u32 = 200;
 const RECORD_LOOK: Duration = Duration::from_millis(10);
 
@@ -109,8 +113,17 @@ pub(super) struct DaemonLink {
 
 #[derive(Clone)]
 struct Found {
+    record: DaemonRecord,
     url: String,
     authorization: String,
+}
+
+impl Found {
+    fn at(record: DaemonRecord, home: &Home) -> Self {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let url = format!("http://127.0.0.1:{}/mcp", record.port);
+        Self { record, url, authorization: format!("Bearer {token}") }
+    }
 }
 
 /// An answer whose status and headers have come.
@@ -185,20 +198,53 @@ impl DaemonLink {
         }
         let failed = |error: HomeError| Unanswered::NoDaemon(error.to_string());
         let home = Home::open(&self.target.home).map_err(failed)?;
-        let port = match running(&home).map_err(failed)? {
-            Some(port) => port,
-            None => self.start(&home).await?,
+        let mut found = match running(&home).map_err(failed)? {
+            Some(record) => Found::at(record, &home),
+            None => Found::at(self.start(&home, self.target.port).await?, &home),
         };
-        let token = home.auth().token(&DEFAULT_OWNER.into());
-        let found = Found {
-            url: format!("http://127.0.0.1:{port}/mcp"),
-            authorization: format!("Bearer {token}"),
-        };
+        if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
+            found = self.replace(&home, found.record).await?;
+        }
         *known = Some(found.clone());
         Ok(found)
     }
 
-    async fn start(&self, home: &Home) -> Result<u16, Unanswered> {
+    /// Whether an older daemon has nothing to do, so that it can be replaced.
+    async fn is_free(&self, found: &Found) -> bool {
+        let health = json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {
+            "name": "configure", "arguments": {"action": "health"},
+        }});
+        let headers = Headers { version: LEGACY_VERSIONS[0], method: None, name: None };
+        let line = Bytes::from(health.to_string());
+        let asked = async {
+            let request = request(found, &self.target.client, line, &headers).ok()?;
+            let response = self.client.request(request).await.ok()?;
+            let answer: Value = serde_json::from_str(&Reply(response).text().await.ok()?).ok()?;
+            answer["result"]["structuredContent"]["pending"].as_u64()
+        };
+        tokio::time::timeout(ASK, asked).await.ok().flatten() == Some(0)
+    }
+
+    /// Asks an older daemon to end, and starts one of this version on its port, where
+    /// the extension looks for it.
+    async fn replace(&self, home: &Home, old: DaemonRecord) -> Result<Found, Unanswered> {
+        tracing::info!(old = old.version, new = SERVER_VERSION, "replacing an older daemon");
+        let failed = |error: HomeError| Unanswered::NoDaemon(error.to_string());
+        let pid = i32::try_from(old.pid).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            // The lock was held, so it is the process that the record names.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        for _ in 0..RECORD_LOOKS {
+            if !home.has_daemon().map_err(failed)? {
+                break;
+            }
+            tokio::time::sleep(RECORD_LOOK).await;
+        }
+        Ok(Found::at(self.start(home, old.port).await?, home))
+    }
+
+    async fn start(&self, home: &Home, port: u16) -> Result<DaemonRecord, Unanswered> {
         let dir = home.dir().to_owned();
         let no_daemon = |error: String| Unanswered::NoDaemon(error);
         let lock = tokio::task::spawn_blocking(move || Home::open(&dir)?.lock_start()).await;
@@ -208,17 +254,17 @@ impl DaemonLink {
         // A daemon that has the lock but does not listen yet says where in a moment.
         for _ in 0..RECORD_LOOKS {
             let failed = |error: HomeError| no_daemon(error.to_string());
-            if let Some(port) = running(home).map_err(failed)? {
-                return Ok(port);
+            if let Some(record) = running(home).map_err(failed)? {
+                return Ok(record);
             }
             if !home.has_daemon().map_err(failed)? {
                 break;
             }
             tokio::time::sleep(RECORD_LOOK).await;
         }
-        let started = tokio::time::timeout(START, self.spawn(home)).await;
+        let started = tokio::time::timeout(START, self.spawn(home, port)).await;
         match started {
-            Ok(Ok(port)) => Ok(port),
+            Ok(Ok(record)) => Ok(record),
             Ok(Err(error)) => Err(no_daemon(error.to_string())),
             Err(_elapsed) => {
                 Err(no_daemon(format!("it was not ready within {} s", START.as_secs())))
@@ -228,10 +274,10 @@ impl DaemonLink {
 
     /// Starts a daemon of its own session, which says on its standard output where it
     /// listens.
-    async fn spawn(&self, home: &Home) -> io::Result<u16> {
+    async fn spawn(&self, home: &Home, port: u16) -> io::Result<DaemonRecord> {
         let log = open_log(home)?;
         let mut daemon = Command::new(&self.target.program)
-            .args(["serve", "--detach", "--json", "--port", &self.target.port.to_string()])
+            .args(["serve", "--detach", "--json", "--port", &port.to_string()])
             .env("TABWIRE_HOME", &self.target.home)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -241,23 +287,25 @@ impl DaemonLink {
         if let Some(stdout) = daemon.stdout.take() {
             BufReader::new(stdout).read_line(&mut said).await?;
         }
-        let port = serde_json::from_str::<Value>(&said)
-            .ok()
-            .and_then(|said| u16::try_from(said["port"].as_u64()?).ok());
-        port.ok_or_else(|| match said.trim() {
+        serde_json::from_str(&said).map_err(|_| match said.trim() {
             "" => io::Error::other(last_words(home)),
             said => io::Error::other(said.to_owned()),
         })
     }
 }
 
-/// The port of the daemon that runs on this state directory. Its lock shows that the
-/// record is its own: nobody else gets to see the token.
-fn running(home: &Home) -> Result<Option<u16>, HomeError> {
-    if !home.has_daemon()? {
-        return Ok(None);
-    }
-    Ok(home.daemon_record()?.map(|record| record.port))
+/// The daemon that runs on this state directory. Its lock shows that the record is its
+/// own: nobody else gets to see the token.
+fn running(home: &Home) -> Result<Option<DaemonRecord>, HomeError> {
+    if home.has_daemon()? { home.daemon_record() } else { Ok(None) }
+}
+
+/// Whether version `a` is newer than `b`, both like `1.2.3`.
+fn is_newer(a: &str, b: &str) -> bool {
+    let numbers = |version: &str| -> Option<Vec<u32>> {
+        version.split('.').map(|number| number.parse().ok()).collect()
+    };
+    matches!((numbers(a), numbers(b)), (Some(a), Some(b)) if a > b)
 }
 
 fn open_log(home: &Home) -> io::Result<std::fs::File> {
@@ -292,4 +340,18 @@ fn request(
         request = request.header("mcp-name", name);
     }
     request.body(Full::new(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_newer;
+
+    #[test]
+    fn only_a_newer_version_replaces_an_older_one() {
+        assert!(is_newer("0.2.0", "0.1.9"));
+        assert!(is_newer("0.10.0", "0.9.0"));
+        assert!(!is_newer("0.1.0", "0.1.0"));
+        assert!(!is_newer("0.1.0", "0.2.0"));
+        assert!(!is_newer("0.1.0", "nightly"));
+    }
 }

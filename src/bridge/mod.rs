@@ -3,10 +3,11 @@
 //! One line in is one message; nothing but MCP goes to standard output. What needs no
 //! daemon is answered here at once, with the daemon's own code. The daemon is started by
 //! the first call that needs it, and outlives the bridge. Everything the bridge runs is
-//! a task of one set, and ends with it: when standard input does.
+//! a task of one set, and ends with it: when standard input does, or the client dies.
 
 mod daemon_link;
 mod lines;
+mod parent;
 
 use std::io;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::mcp::{self, Era, Id, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Reque
 pub use daemon_link::Target;
 use daemon_link::{DaemonLink, Headers, Unanswered};
 use lines::{Line, next_line};
+use parent::Parent;
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;
@@ -41,7 +43,8 @@ const SUBMIT: Duration = Duration::from_secs(35);
 /// What a call that waits has on top of its own time.
 const WAIT_GRACE: Duration = Duration::from_secs(10);
 
-/// Forwards lines until standard input ends.
+/// Forwards lines until standard input ends, or until the process that started this one
+/// is dead.
 ///
 /// # Errors
 ///
@@ -51,6 +54,7 @@ pub async fn run(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
+    let parent = Parent::now();
     let (answers, to_write) = mpsc::channel(ANSWERS);
     let bridge = Bridge::new(target, answers);
     let writing = write(to_write, output);
@@ -58,6 +62,7 @@ pub async fn run(
     tokio::select! {
         read = bridge.read(input) => read?,
         written = &mut writing => return written,
+        () = parent.death() => return Ok(()),
     }
     drop(bridge);
     // Nobody can send any more: this puts out what was answered last.
