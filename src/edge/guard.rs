@@ -47,12 +47,10 @@ struct Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 5] = [
+static TABLE: [Rule; 3] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
     Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
-    Rule { method: Method::GET, path: "/mcp", who: Who::Owner, body: 0 },
-    Rule { method: Method::DELETE, path: "/mcp", who: Who::Owner, body: 0 },
 ];
 
 /// Who was let in.

@@ -51,7 +51,10 @@ pub(super) async fn post(
     let request = match Incoming::parse(&body) {
         Ok(Incoming::Request(request)) => request,
         Ok(Incoming::Notification { .. } | Incoming::Response) => {
-            return StatusCode::ACCEPTED.into_response();
+            return match mcp_headers(&headers).check_version() {
+                Ok(()) => StatusCode::ACCEPTED.into_response(),
+                Err(error) => json_response(StatusCode::BAD_REQUEST, error.to_json(None)),
+            };
         }
         Err((error, id)) => {
             let text = error.to_json(id.as_ref());

@@ -19,7 +19,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::routing::any;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
@@ -88,11 +88,12 @@ pub async fn serve(
 
 fn router(edge: Arc<Edge>) -> Router {
     Router::new()
-        .route("/health", get(health))
-        .route(WS_PATH, get(ws::upgrade))
-        .route("/mcp", post(mcp::post))
+        // Methods are the guard's to check: a router that did would tell those who may
+        // not know which there are.
+        .route("/health", any(health))
+        .route(WS_PATH, any(ws::upgrade))
+        .route("/mcp", any(mcp::post))
         .fallback(|| async { Problem::NoRoute })
-        .method_not_allowed_fallback(|| async { Problem::NoMethod { allow: "POST" } })
         .layer(middleware::from_fn_with_state(edge.clone(), admit))
         .with_state(edge)
 }

@@ -42,6 +42,22 @@ pub struct Headers {
     pub name: Option<String>,
 }
 
+impl Headers {
+    /// Whether a message that needs no answer is of a version that is spoken here, if it
+    /// says which.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Version`].
+    pub fn check_version(&self) -> Result<(), RpcError> {
+        match self.version.as_deref() {
+            None | Some(MODERN_VERSION) => Ok(()),
+            Some(version) if LEGACY_VERSIONS.contains(&version) => Ok(()),
+            Some(unknown) => Err(unsupported(unknown, &all_versions())),
+        }
+    }
+}
+
 impl Era {
     /// The era of a request. `headers` is `None` on carriers that have none.
     ///

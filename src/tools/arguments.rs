@@ -299,8 +299,11 @@ fn kind(value: &Value) -> &'static str {
 
 /// The known name that is most like this one, if any is.
 fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Counts swapped letters as one slip; a third of the letters may be wrong.
-    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
+    // Swapped letters count as one slip, and a name that breaks off is a good guess.
+    let likeness = |known: &str| {
+        let breaks_off = name.len() > 2 && known.starts_with(name);
+        strsim::normalized_damerau_levenshtein(name, known).max(if breaks_off { 0.9 } else { 0.0 })
+    };
     known
         .map(|known| (likeness(known), known))
         .filter(|(likeness, _)| *likeness > 0.6)

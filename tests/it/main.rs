@@ -1,1 +1,16 @@
-fn main() {}
+//! What Tabwire promises, tried from outside: over real sockets and with the real
+//! program. One file a promise.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod support;
+
+mod bridge;
+mod browser;
+mod docs;
+mod guard;
+mod layers;
+mod links;
+mod mcp;
+mod program;
+mod push;
+mod ws;

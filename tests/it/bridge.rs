@@ -1,0 +1,345 @@
+//! `tabwire mcp`: MCP over stdio, with a daemon that comes when it is needed.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Place, Shim, StdioClient, Stopwatch, modern_meta, signal};
+
+fn health() -> Value {
+    json!({"action": "health"})
+}
+
+async fn initialize(client: &mut StdioClient, version: &str) -> Value {
+    let info = json!({"name": "it", "version": "1"});
+    let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+    let answer = client.rpc(json!(0), "initialize", params).await;
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    answer["result"].clone()
+}
+
+#[tokio::test]
+async fn what_needs_no_daemon_is_answered_without_one() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
+        let result = initialize(&mut client, version).await;
+        assert_eq!(result["protocolVersion"], version);
+        assert_eq!(result["serverInfo"]["name"], "tabwire");
+    }
+    let list = client.rpc(json!(1), "tools/list", json!({})).await;
+    assert_eq!(list["result"]["tools"][0]["name"], "interact");
+    assert_eq!(client.rpc(json!(2), "ping", json!({})).await["result"], json!({}));
+    let unknown = client.rpc(json!(3), "resources/list", json!({})).await;
+    assert_eq!(unknown["error"]["code"], -32601);
+    // Some clients ask this of a throw-away process and go on in another one.
+    let probe = json!("server-discover-probe-1");
+    let discover = client.rpc(probe, "server/discover", json!({"_meta": modern_meta()})).await;
+    assert_eq!(discover["result"]["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(discover["result"]["resultType"], "complete");
+    let list = client.rpc(json!("b"), "tools/list", json!({"_meta": modern_meta()})).await;
+    assert_eq!(list["result"]["resultType"], "complete");
+    client.end_input();
+    assert!(client.ended().await);
+    assert_eq!(client.read().await, None, "nothing that nobody asked for");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "it left nothing behind");
+}
+
+#[tokio::test]
+async fn the_first_call_starts_a_daemon_which_stays() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    initialize(&mut client, "2025-11-25").await;
+    assert_eq!(client.call("configure", health()).await["status"], "ok");
+    let daemon = place.daemon().expect("a daemon runs");
+    client.end_input();
+    assert!(client.ended().await);
+    assert_eq!(client.complaints().await, "");
+    let mut another = StdioClient::start(&place);
+    let clients = another.call("configure", json!({"action": "clients"})).await;
+    assert_eq!(clients["count"], 2, "{clients}");
+    assert_eq!(place.daemon(), Some(daemon), "the same one");
+    let stopped = place.run(&["stop"]).await;
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert_eq!(place.daemon(), None);
+}
+
+#[tokio::test]
+async fn a_modern_call_is_answered_in_its_form() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    let params = json!({"name": "configure", "arguments": health(), "_meta": modern_meta()});
+    let answer = client.rpc(json!(0), "tools/call", params).await;
+    assert_eq!(answer["id"], 0);
+    assert_eq!(answer["result"]["resultType"], "complete");
+    let server = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    assert_eq!(server["name"], "tabwire");
+    let unknown = json!({"name": "n\u{f6}pe", "arguments": {}, "_meta": modern_meta()});
+    let answer = client.rpc(json!(1), "tools/call", unknown).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let mut meta = modern_meta();
+    meta["io.modelcontextprotocol/protocolVersion"] = "v999.0.0".into();
+    let answer = client.rpc(json!(2), "tools/list", json!({"_meta": meta})).await;
+    assert_eq!(answer["error"]["code"], -32022);
+    assert_eq!(answer["error"]["data"]["supported"], json!(["2026-07-28"]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_bridges_at_once_leave_one_daemon() {
+    let place = Place::new();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..10 {
+        let mut client = StdioClient::start(&place);
+        calls.spawn(async move {
+            client.call("configure", health()).await;
+            client
+        });
+    }
+    let mut clients = calls.join_all().await;
+    let seen = clients[0].call("configure", json!({"action": "clients"})).await;
+    assert_eq!(seen["count"], 10, "all of them talk to the same one: {seen}");
+    let daemon = place.daemon().unwrap();
+    assert_eq!(daemons_of(&place), [daemon.pid]);
+}
+
+/// The processes that run `tabwire serve` on this state directory.
+fn daemons_of(place: &Place) -> Vec<u32> {
+    let wanted = format!("TABWIRE_HOME={}", place.path().display());
+    let has = |path: String, wanted: &str| {
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).any(|part| part == wanted.as_bytes())
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        has(format!("/proc/{pid}/environ"), &wanted) && has(format!("/proc/{pid}/cmdline"), "serve")
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn at_the_end_of_its_input_it_hands_out_what_is_answered_and_ends() {
+    let place = Place::new();
+    let _daemon = place.serve(&[]).await;
+    let mut client = StdioClient::start(&place);
+    client.call("configure", health()).await;
+    let ids: Vec<_> = (0..20).map(Value::from).collect();
+    let mut lines = String::new();
+    for id in &ids {
+        let params = json!({"name": "configure", "arguments": health()});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        lines.push_str(&format!("{call}\n"));
+    }
+    // One that would wait for long must not hold it up.
+    let waiting = json!({"action": "page_info", "wait_ms": 50_000});
+    let params = json!({"name": "interact", "arguments": waiting});
+    let call = json!({"jsonrpc": "2.0", "id": "waits", "method": "tools/call", "params": params});
+    lines.push_str(&format!("{call}\n"));
+    let watch = Stopwatch::start();
+    client.send_bytes(lines.as_bytes()).await;
+    client.end_input();
+    let mut answered = Vec::new();
+    while let Some(answer) = client.read().await {
+        answered.push(answer["id"].clone());
+    }
+    assert!(client.ended().await);
+    watch.assert_under(500, "ending");
+    assert_eq!(answered.len(), 20, "{answered:?}");
+    assert!(ids.iter().all(|id| answered.contains(id)), "{answered:?}");
+    assert!(place.daemon().is_some(), "the daemon goes on");
+}
+
+#[tokio::test]
+async fn it_ends_at_once_when_nothing_was_asked() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    client.rpc(json!(1), "ping", json!({})).await;
+    let watch = Stopwatch::start();
+    client.end_input();
+    assert!(client.ended().await);
+    watch.assert_under(200, "ending");
+}
+
+#[tokio::test]
+async fn submissions_keep_the_order_of_their_lines() {
+    let place = Place::new();
+    let daemon = place.serve(&["--limit", "queued=100"]).await;
+    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut client = StdioClient::start(&place);
+    let scripts: Vec<_> = (0..40).map(|n| format!("script {n}")).collect();
+    let mut lines = String::new();
+    for (n, script) in scripts.iter().enumerate() {
+        // Some wait for their result, and must not hold up those behind them.
+        let wait_ms = if n % 3 == 0 { 8_000 } else { 0 };
+        let arguments = json!({
+            "action": "execute_js", "script": script, "tab_id": 7, "wait_ms": wait_ms
+        });
+        let params = json!({"name": "interact", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params});
+        lines.push_str(&format!("{call}\n"));
+    }
+    client.send_bytes(lines.as_bytes()).await;
+    let mut ran = Vec::new();
+    for _ in &scripts {
+        ran.push(extension.run(&json!(1)).await.script().to_owned());
+    }
+    assert_eq!(ran, scripts);
+    for n in 0..scripts.len() {
+        let answer = client.answer(&json!(n)).await;
+        let status = &answer["result"]["structuredContent"]["status"];
+        assert_eq!(*status, if n % 3 == 0 { "complete" } else { "queued" }, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn after_its_daemon_was_killed_the_next_read_works() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    for _ in 0..2 {
+        assert_eq!(client.call("configure", health()).await["status"], "ok");
+        let daemon = place.daemon().unwrap();
+        signal(daemon.pid, Signal::KILL);
+        place.until_no_daemon().await;
+        let pending = client.call("observe", json!({"what": "pending_commands"})).await;
+        assert_eq!(pending["pending"], json!([]));
+        assert_ne!(place.daemon().unwrap().pid, daemon.pid, "another one was started");
+    }
+}
+
+#[tokio::test]
+async fn a_submission_that_a_dying_daemon_may_have_taken_is_not_sent_again() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    client.call("configure", health()).await;
+    let daemon = place.daemon().unwrap();
+    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let arguments = json!({"action": "execute_js", "script": "1", "wait_ms": 20_000});
+    let params = json!({"name": "interact", "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    client.send(&call).await;
+    extension.command().await;
+    signal(daemon.pid, Signal::KILL);
+    let answer = client.answer(&json!(1)).await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let body = &answer["result"]["structuredContent"];
+    assert_eq!(body["error"], "daemon_lost", "{body}");
+    assert!(body["hint"].as_str().unwrap().contains("may have been taken"), "{body}");
+    let pending = client.call("observe", json!({"what": "pending_commands"})).await;
+    assert_eq!(pending["pending"], json!([]), "nothing was submitted anew");
+}
+
+#[tokio::test]
+async fn a_read_that_waits_while_its_daemon_is_killed_is_asked_again_of_another_one() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    let id = client.call("interact", json!({"action": "page_info"})).await;
+    let id = id["correlation_id"].as_str().unwrap();
+    let daemon = place.daemon().unwrap();
+    let wait = json!({"what": "command_result", "correlation_id": id, "wait_ms": 20_000});
+    let params = json!({"name": "observe", "arguments": wait});
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        .await;
+    // It is on its way by the time that a later one is answered.
+    client.call("configure", health()).await;
+    signal(daemon.pid, Signal::KILL);
+    let answer = client.answer(&json!(1)).await;
+    let body = &answer["result"]["structuredContent"];
+    assert_eq!(body["error"], "not_found", "the new daemon knows nothing of it: {body}");
+    assert_ne!(place.daemon().unwrap().pid, daemon.pid);
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_request_gets_an_error_and_the_next_one_works() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    let long = vec![b'x'; 20 * 1024 * 1024];
+    let lines: [(&str, &[u8], i64); 8] = [
+        ("a word", b"hello", -32700),
+        ("half a line", br#"{"jsonrpc":"2.0","id":1,"meth"#, -32700),
+        ("bytes", b"\x00\xff\xfe\x80", -32700),
+        (
+            "invalid UTF-8 in a string",
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
+            -32700,
+        ),
+        ("a batch", br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
+        ("no method", br#"{"jsonrpc":"2.0","id":null}"#, -32600),
+        ("a carriage return", b"nonsense\r", -32700),
+        ("20 MB", &long, -32600),
+    ];
+    for (what, line, code) in lines {
+        client.send_bytes(line).await;
+        client.send_bytes(b"\n").await;
+        let answer = client.read().await.unwrap();
+        assert_eq!(answer["error"]["code"], code, "{what}: {answer}");
+        assert_eq!(answer["id"], Value::Null, "{what}");
+        let ping = client.rpc(json!("next"), "ping", json!({})).await;
+        assert_eq!(ping["result"], json!({}), "after {what}");
+    }
+    // What wants no answer gets none.
+    client.send_bytes(b"\n   \n\r\n").await;
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled"})).await;
+    client.send(&json!({"jsonrpc": "2.0", "id": 9, "result": {}})).await;
+    client.send_bytes(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).await;
+    client.end_input();
+    assert_eq!(client.read().await.unwrap()["id"], "last", "a last line without an end counts");
+    assert_eq!(client.read().await, None);
+    assert!(client.ended().await);
+    assert_eq!(place.daemon(), None, "none of it needed a daemon");
+}
+
+#[tokio::test]
+async fn a_script_of_two_megabytes_is_refused_and_the_next_call_works() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    let script = "x".repeat(2 * 1024 * 1024);
+    let call = json!({"action": "execute_js", "script": script});
+    let refusal = client.call_fails("interact", call).await;
+    assert_eq!(refusal["error"], "too_large", "{refusal}");
+    assert_eq!(client.call("configure", health()).await["pending"], 0);
+}
+
+#[tokio::test]
+async fn a_port_that_another_program_has_is_a_failed_call_that_names_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let place = Place::with_port(port);
+    let mut client = StdioClient::start(&place);
+    initialize(&mut client, "2025-11-25").await;
+    let failure = client.call_fails("configure", health()).await;
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains(&format!("port {port}")), "{message}");
+    assert!(message.contains(&format!("process {}", std::process::id())), "{message}");
+    assert!(!failure["hint"].as_str().unwrap().is_empty());
+    drop(taken);
+    assert_eq!(client.call("configure", health()).await["status"], "ok", "once it is free");
+    assert_eq!(place.daemon().unwrap().port, port);
+}
+
+#[tokio::test]
+async fn a_state_directory_that_is_open_to_others_is_a_failed_call_that_says_how_to_close_it() {
+    let place = Place::new();
+    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+    let mut client = StdioClient::start(&place);
+    let failure = client.call_fails("configure", health()).await;
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("chmod 700"), "{message}");
+    assert!(message.contains(place.path().to_str().unwrap()), "{message}");
+    fs::set_permissions(place.path(), Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(client.call("configure", health()).await["status"], "ok", "once it is closed");
+}
+
+#[tokio::test]
+async fn a_client_that_is_named_keeps_its_name() {
+    let place = Place::new();
+    let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "my agent"]));
+    let clients = client.call("configure", json!({"action": "clients"})).await;
+    assert_eq!(clients["you"], "my agent");
+    let mut unnamed = StdioClient::start(&place);
+    let clients = unnamed.call("configure", json!({"action": "clients"})).await;
+    assert_ne!(clients["you"], "my agent");
+    assert_eq!(clients["count"], 2);
+}

@@ -1,0 +1,317 @@
+//! The real thing: a real Chromium with the real extension, driven through the real
+//! daemon. Each test has a browser of its own, with a throw-away profile.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tabwire::demo::{Browser, find_browser};
+use tabwire::extension;
+use tabwire::protocol::EXTENSION_ID;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{Daemon, McpClient, phases};
+
+/// Pages for the browser, and how often each was asked for.
+struct Pages {
+    port: u16,
+    hits: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Pages {
+    async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let hits = Arc::new(Mutex::new(HashMap::new()));
+        let counted = hits.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve_page(stream, counted.clone()));
+            }
+        });
+        Self { port, hits }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    fn hits(&self, path: &str) -> usize {
+        self.hits.lock().unwrap().get(path).copied().unwrap_or(0)
+    }
+}
+
+async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut first = String::new();
+    stream.read_line(&mut first).await.ok()?;
+    let mut line = String::from("-");
+    while !line.trim().is_empty() {
+        line.clear();
+        stream.read_line(&mut line).await.ok()?;
+    }
+    let path = first.split(' ').nth(1)?.to_owned();
+    *hits.lock().unwrap().entry(path.clone()).or_default() += 1;
+    let strict = "Content-Security-Policy: default-src 'none'; require-trusted-types-for 'script'; \
+                  trusted-types 'none'\r\n";
+    let (headers, title) = match path.as_str() {
+        "/" => ("", "Home Page"),
+        "/strict" => (strict, "Strict Page"),
+        "/second" => ("", "Second Page"),
+        _ => ("", "Another Page"),
+    };
+    let body = format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>");
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}Content-Length: {}\r\nConnection: \
+         close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(answer.as_bytes()).await.ok()
+}
+
+/// A daemon, a browser that is connected to it, pages and a client.
+struct Stage {
+    daemon: Daemon,
+    client: McpClient,
+    pages: Pages,
+    browser: Browser,
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let daemon = Daemon::start().await;
+        let client = McpClient::legacy(&daemon);
+        let pages = Pages::start().await;
+        let (browser, folder) = open_browser(&daemon, &pages.url("/"));
+        // Accepted before the browser is there, and run when it is.
+        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
+        let tabs = client.call("interact", tabs).await;
+        assert_eq!(tabs["status"], "complete", "{tabs}");
+        Self { daemon, client, pages, browser, _folder: folder }
+    }
+
+    async fn interact(&self, mut arguments: Value) -> Value {
+        arguments["wait_ms"] = 20_000.into();
+        arguments["trace"] = true.into();
+        self.client.call_raw("interact", arguments).await["structuredContent"].clone()
+    }
+
+    async fn run(&self, script: &str) -> Value {
+        self.interact(json!({"action": "execute_js", "script": script})).await
+    }
+
+    /// The value that a script gives.
+    async fn value(&self, script: &str) -> Value {
+        let answer = self.run(script).await;
+        assert_eq!(answer["status"], "complete", "{script}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    async fn go(&self, path: &str) -> Value {
+        self.interact(json!({"action": "navigate", "url": self.pages.url(path)})).await
+    }
+
+    async fn end(self) {
+        self.browser.end().await.unwrap();
+        self.daemon.stop().await;
+    }
+}
+
+fn open_browser(daemon: &Daemon, page: &str) -> (Browser, tempfile::TempDir) {
+    let folder = tempfile::Builder::new().prefix("tabwire-it-browser-").tempdir().unwrap();
+    let unpacked = folder.path().join("extension");
+    let key = daemon.home().auth().extension_key(EXTENSION_ID);
+    extension::unpack(&unpacked, daemon.port(), &key).unwrap();
+    let profile = folder.path().join("profile");
+    let browser = Browser::launch(&chromium(), &profile, &unpacked, page).unwrap();
+    (browser, folder)
+}
+
+fn chromium() -> PathBuf {
+    find_browser().expect("the tests need a Chromium: `make test` installs it on Debian")
+}
+
+#[tokio::test]
+async fn a_command_goes_to_the_page_and_back_through_every_phase() {
+    let stage = Stage::set().await;
+    let answer = stage.run("document.title").await;
+    assert_eq!(answer["status"], "complete", "{answer}");
+    assert_eq!(answer["result"], json!({"success": true, "value": "Home Page", "type": "string"}));
+    assert_eq!(answer["origin"], stage.pages.url(""));
+    assert_eq!(answer["untrusted"], true);
+    assert_eq!(phases(&answer)[..5], ["queued", "delivered", "claimed", "started", "done"]);
+
+    // Without waiting: an id at once, and the result by it.
+    let id = stage.client.submit(json!({"action": "execute_js", "script": "1 + 1"})).await;
+    assert_eq!(stage.client.outcome(&id).await["result"]["value"], 2);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn scripts_of_every_form_give_their_values_and_failures_say_what_is_wrong() {
+    let stage = Stage::set().await;
+    for (script, value) in [
+        ("return 7", json!(7)),
+        ("await Promise.resolve('later')", json!("later")),
+        ("const a = 2; const b = 3; a * b", json!(6)),
+        ("({ answer: [1, null, 'x'] })", json!({"answer": [1, null, "x"]})),
+    ] {
+        assert_eq!(stage.value(script).await, value, "{script}");
+    }
+    for (script, kind) in [("undefined", "undefined"), ("10n", "bigint"), ("0/0", "nan")] {
+        let answer = stage.run(script).await;
+        assert_eq!(answer["result"]["type"], kind, "{answer}");
+    }
+    let thrown = stage.run("throw new RangeError('too much')").await;
+    assert_eq!(thrown["status"], "error", "{thrown}");
+    assert_eq!(thrown["reason"], "script_threw");
+    assert_eq!(thrown["error"], "RangeError: too much");
+    assert_eq!(thrown["untrusted"], true);
+    let syntax = stage.run("this is no script").await;
+    assert_eq!(syntax["reason"], "syntax_error", "{syntax}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_slow_script_says_pending_and_an_endless_one_times_out_and_leaves_the_tab_usable() {
+    let stage = Stage::set().await;
+    let slow = "await new Promise(done => setTimeout(done, 2300)); return 'done'";
+    let answer = stage.run(slow).await;
+    assert_eq!(answer["result"]["value"], "done", "{answer}");
+    assert!(phases(&answer).contains(&"first_pending".to_owned()), "{answer}");
+
+    let endless = json!({"action": "execute_js", "script": "while (true) {}", "timeout_ms": 500});
+    let answer = stage.interact(endless).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    assert_eq!(answer["may_have_run"], true);
+    assert_eq!(stage.value("document.title").await, "Home Page");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn strict_pages_can_be_scripted_and_a_navigation_ends_with_the_new_page() {
+    let stage = Stage::set().await;
+    let answer = stage.go("/strict").await;
+    assert_eq!(answer["result"]["value"]["title"], "Strict Page", "{answer}");
+    assert_eq!(stage.value("document.title").await, "Strict Page");
+
+    // A page that leaves in the middle of a script.
+    let leaves =
+        format!("location.href = '{}'; await new Promise(() => {{}})", stage.pages.url("/second"));
+    let answer = stage.run(&leaves).await;
+    assert_eq!(answer["reason"], "navigation_interrupted", "{answer}");
+    let info = stage.interact(json!({"action": "page_info"})).await;
+    assert!(info["result"]["value"]["url"].as_str().unwrap().ends_with("/second"), "{info}");
+
+    let refused = json!({"action": "navigate", "url": "javascript:alert(1)"});
+    let answer = stage.interact(refused).await;
+    assert_eq!(answer["reason"], "invalid_params", "{answer}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_screenshot_is_a_picture_for_the_model_and_no_text() {
+    let stage = Stage::set().await;
+    let shot = json!({"action": "screenshot", "wait_ms": 20_000});
+    let result = stage.client.call_raw("interact", shot).await;
+    let picture = &result["content"][1];
+    assert_eq!((&picture["type"], &picture["mimeType"]), (&json!("image"), &json!("image/png")));
+    // The first bytes of a PNG, in base64.
+    assert!(picture["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    let value = &result["structuredContent"]["result"]["value"];
+    assert!(value["width"].as_u64().unwrap() <= 1_568, "{value}");
+    assert_eq!(value["data"], "(shown as image content)");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_script_has_run_once_at_most_and_the_next_one_runs() {
+    let stage = Stage::set().await;
+    let script = "await fetch('/touched'); await new Promise(() => {})";
+    let id = stage.client.submit(json!({"action": "execute_js", "script": script})).await;
+    while stage.pages.hits("/touched") == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let answer = stage.client.cancel(&id).await;
+    assert_eq!((&answer["status"], &answer["may_have_run"]), (&json!("cancelled"), &json!(true)));
+    assert_eq!(stage.value("document.title").await, "Home Page");
+    assert_eq!(stage.pages.hits("/touched"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_browser_comes_back_by_itself_after_the_daemon_was_restarted() {
+    let stage = Stage::set().await;
+    let Stage { daemon, pages, browser, _folder, .. } = stage;
+    let daemon = daemon.restart().await;
+    let client = McpClient::legacy(&daemon);
+    let script = json!({"action": "execute_js", "script": "document.title", "wait_ms": 20_000});
+    let answer = client.call("interact", script).await;
+    assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+    assert_eq!(pages.hits("/"), 1, "the page was not touched by it");
+    browser.end().await.unwrap();
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_web_page_gets_nothing_out_of_the_daemon() {
+    let stage = Stage::set().await;
+    let daemon = format!("127.0.0.1:{}", stage.daemon.port());
+    let probe = |what: &str| {
+        format!("try {{ {what} }} catch (error) {{ return 'refused: ' + error.name }}")
+    };
+    for what in [
+        format!("return await (await fetch('http://{daemon}/health')).text()"),
+        format!("return (await fetch('http://{daemon}/health', {{mode: 'no-cors'}})).type"),
+        format!(
+            "return await (await fetch('http://{daemon}/mcp', {{method: 'POST', body: '{{}}'}})).text()"
+        ),
+        format!(
+            "return await (await fetch('http://{daemon}/mcp', {{method: 'POST', headers: \
+             {{'content-type': 'application/json', authorization: 'Bearer x'}}, body: '{{}}'}})).text()"
+        ),
+    ] {
+        let said = stage.value(&probe(&what)).await;
+        let opaque = said == "opaque";
+        assert!(opaque || said == "refused: TypeError", "{what}: {said}");
+    }
+    let socket = format!(
+        "return await new Promise(done => {{ const socket = new WebSocket('ws://{daemon}/ws', \
+         'tabwire.v1'); socket.onopen = () => done('open'); socket.onmessage = () => \
+         done('message'); socket.onclose = ({{code}}) => done(code) }})"
+    );
+    assert_eq!(stage.value(&socket).await, 1006);
+    let browsers = stage.client.call("observe", json!({"what": "browsers"})).await;
+    assert_eq!(browsers["count"], 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_demonstration_works_and_leaves_no_process_and_no_file_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = tokio::process::Command::new(env!("CARGO_BIN_EXE_tabwire"))
+        .arg("demo")
+        .env("TMPDIR", folder.path())
+        .env("HOME", folder.path())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    demo.stdout.take().unwrap().read_to_string(&mut said).await.unwrap();
+    assert!(demo.wait().await.unwrap().success(), "{said}");
+    for phase in ["queued 0.0", "delivered", "claimed", "started", "first_pending", "done"] {
+        assert!(said.contains(phase), "{phase} is missing in:\n{said}");
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let path = folder.path().to_str().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let commands = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
+    let of_ours = commands.filter(|c| String::from_utf8_lossy(c).contains(path));
+    assert_eq!(of_ours.count(), 0, "processes are left");
+}

@@ -1,0 +1,149 @@
+//! The documentation says what the program does: what can be generated is, and links lead
+//! somewhere.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// `docs/tools.md` as the tools themselves have it.
+fn tools_page() -> String {
+    let mut page = String::from(
+        "# Tools\n\nWhat MCP clients are shown by `tools/list`. This page is generated from it: \
+         change `src/tools/` or\n`src/protocol/action.rs`, then run `UPDATE_DOCS=1 cargo test --test it docs`.\n",
+    );
+    for tool in tabwire::tools::list().as_array().unwrap() {
+        write!(
+            page,
+            "\n## `{}`: {}\n\n{}\n",
+            text(&tool["name"]),
+            text(&tool["title"]),
+            text(&tool["description"])
+        )
+        .unwrap();
+        let schema = &tool["inputSchema"];
+        let required: Vec<_> = schema["required"].as_array().unwrap().iter().map(text).collect();
+        let properties = schema["properties"].as_object().unwrap();
+        let (selector, rest): (Vec<_>, Vec<_>) =
+            properties.iter().partition(|(name, _)| required.contains(&name.as_str()));
+        for (name, schema) in selector {
+            write!(page, "\n| `{name}` | |\n|---|---|\n").unwrap();
+            for line in text(&schema["description"]).lines() {
+                let (choice, what) = line.split_once(": ").unwrap_or((line, ""));
+                writeln!(page, "| `{choice}` | {what} |").unwrap();
+            }
+        }
+        if rest.is_empty() {
+            continue;
+        }
+        page.push_str("\n| Parameter | Type | |\n|---|---|---|\n");
+        for (name, schema) in rest {
+            writeln!(page, "| `{name}` | {} | {} |", kind(schema), text(&schema["description"]))
+                .unwrap();
+        }
+    }
+    page
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn kind(schema: &Value) -> String {
+    if let Some(choices) = schema["enum"].as_array() {
+        let choices: Vec<_> = choices.iter().map(|choice| format!("`{}`", text(choice))).collect();
+        return choices.join(", ");
+    }
+    match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
+        (Some(least), Some(most)) => format!("{} from {least} to {most}", text(&schema["type"])),
+        (Some(least), None) => format!("{} from {least}", text(&schema["type"])),
+        _ => text(&schema["type"]).to_owned(),
+    }
+}
+
+#[test]
+fn the_page_of_tools_is_what_the_tools_say() {
+    let path = root().join("docs/tools.md");
+    let generated = tools_page();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == generated,
+        "docs/tools.md is stale: run `UPDATE_DOCS=1 cargo test --test it docs` and look at the change"
+    );
+}
+
+fn pages() -> Vec<PathBuf> {
+    let docs = std::fs::read_dir(root().join("docs")).unwrap();
+    let mut pages: Vec<_> = docs.map(|entry| entry.unwrap().path()).collect();
+    pages.push(root().join("README.md"));
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages
+}
+
+/// The relative targets of a page's links, with their anchors.
+fn links(page: &str) -> Vec<(&str, Option<&str>)> {
+    let targets = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let relative = targets.filter(|target| !target.contains("://"));
+    relative
+        .map(|target| match target.split_once('#') {
+            Some((file, anchor)) => (file, Some(anchor)),
+            None => (target, None),
+        })
+        .collect()
+}
+
+/// The anchors of a page's headings, as they are made of their words.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = page.lines().filter_map(|line| {
+        line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
+    });
+    let anchor = |heading: &str| {
+        let kept = heading.to_lowercase().replace(' ', "-");
+        kept.chars().filter(|c| c.is_alphanumeric() || *c == '-' || *c == '_').collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn every_link_between_pages_leads_somewhere() {
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        for (file, anchor) in links(&page) {
+            let target =
+                if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: no {file}", path.display());
+            if let Some(anchor) = anchor {
+                let there = anchors(&std::fs::read_to_string(&target).unwrap());
+                assert!(
+                    there.iter().any(|known| known == anchor),
+                    "{}: no #{anchor} in {}",
+                    path.display(),
+                    target.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_broken_link_would_be_found() {
+    assert_eq!(links("see [a](x.md#y-z) and [b](https://example.org)"), [("x.md", Some("y-z"))]);
+    assert_eq!(anchors("# One\n## Lanes, caps and `x`\ntext"), ["one", "lanes-caps-and-x"]);
+}
+
+#[test]
+fn the_manifests_of_program_and_extension_have_one_version() {
+    let manifest = std::fs::read_to_string(root().join("extension-shim/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let package = std::fs::read_to_string(root().join("package.json")).unwrap();
+    let package: Value = serde_json::from_str(&package).unwrap();
+    assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
+}

@@ -1,0 +1,130 @@
+//! A daemon in this process: the same function that the program calls, on a free port
+//! and in a throw-away state directory.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use tabwire::daemon::{self, Settings};
+use tabwire::home::Home;
+use tabwire::lifecycle::Limits;
+use tabwire::proof::DEFAULT_OWNER;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::Stopwatch;
+
+/// A throw-away state directory, closed to others.
+pub(crate) struct StateDir(tempfile::TempDir);
+
+impl StateDir {
+    pub(crate) fn new() -> Self {
+        let closed = Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new().prefix("tabwire-it-").permissions(closed).tempdir();
+        Self(dir.unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// What the program finds in it.
+    pub(crate) fn home(&self) -> Home {
+        Home::open(self.path()).unwrap()
+    }
+}
+
+/// A running daemon. It ends with the test, or when it is told to.
+pub(crate) struct Daemon {
+    dir: StateDir,
+    settings: Settings,
+    port: u16,
+    stop: CancellationToken,
+    running: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Daemon {
+    /// One with the usual settings.
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// One with settings of its own.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let dir = StateDir::new();
+        let mut settings = Settings {
+            home: dir.path().to_owned(),
+            port: 0,
+            limits: Limits::default(),
+            default_wait: Duration::ZERO,
+            idle_exit: None,
+        };
+        change(&mut settings);
+        let stop = CancellationToken::new();
+        let mut this = Self { dir, settings, port: 0, stop, running: None };
+        this.run().await;
+        this
+    }
+
+    async fn run(&mut self) {
+        let daemon = daemon::Daemon::start(self.settings.clone()).await.unwrap();
+        self.port = daemon.port();
+        self.stop = CancellationToken::new();
+        self.running = Some(tokio::spawn(daemon.run(self.stop.clone())));
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn home(&self) -> Home {
+        self.dir.home()
+    }
+
+    /// The user's bearer token.
+    pub(crate) fn token(&self) -> String {
+        self.token_of(DEFAULT_OWNER)
+    }
+
+    /// Another owner's.
+    pub(crate) fn token_of(&self, owner: &str) -> String {
+        self.home().auth().token(&owner.into())
+    }
+
+    /// Asks for a shutdown; what is connected finds out.
+    pub(crate) fn begin_to_stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Stops it, and sees to it that this takes less than 2 s.
+    pub(crate) async fn stop(mut self) {
+        self.end().await;
+    }
+
+    /// Stops it and starts another one on the same port and state directory.
+    pub(crate) async fn restart(mut self) -> Self {
+        self.end().await;
+        self.settings.port = self.port;
+        self.run().await;
+        self
+    }
+
+    async fn end(&mut self) {
+        let watch = Stopwatch::start();
+        self.stop.cancel();
+        if let Some(running) = self.running.take() {
+            super::soon("the daemon's end", running).await.unwrap().unwrap();
+        }
+        watch.assert_under(2_000, "the daemon's end");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(running) = &self.running {
+            running.abort();
+        }
+    }
+}

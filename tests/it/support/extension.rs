@@ -1,0 +1,436 @@
+//! An extension as the daemon sees it: a WebSocket that speaks frames, and does with
+//! them whatever a test wants.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tabwire::home::Home;
+use tabwire::proof::{self, ExtensionKey};
+use tabwire::protocol::{EXTENSION_ID, WS_PATH, WS_SUBPROTOCOL};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
+
+use super::{Daemon, soon};
+
+/// An extension in a browser, not connected.
+#[derive(Clone)]
+pub(crate) struct Shim {
+    port: u16,
+    key: Arc<ExtensionKey>,
+    extension_id: String,
+    browser: String,
+    instance: String,
+    actions: Vec<&'static str>,
+    tabs: Vec<Value>,
+    receive_buffer: Option<u32>,
+}
+
+/// A connected extension.
+pub(crate) struct FakeExtension {
+    shim: Shim,
+    socket: WebSocketStream<TcpStream>,
+    /// What was read while the answer to a question was waited for.
+    unread: VecDeque<Value>,
+    barriers: u32,
+}
+
+/// A command as it was delivered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Delivered {
+    pub(crate) id: String,
+    pub(crate) attempt: u64,
+    /// Everything that the frame says of it.
+    pub(crate) command: Value,
+}
+
+impl Delivered {
+    pub(crate) fn of(frame: &Value) -> Self {
+        assert_eq!(frame["type"], "command", "{frame}");
+        let command = frame["command"].clone();
+        let id = command["correlation_id"].as_str().unwrap().to_owned();
+        Self { id, attempt: frame["attempt"].as_u64().unwrap(), command }
+    }
+
+    pub(crate) fn script(&self) -> &str {
+        self.command["params"]["script"].as_str().unwrap()
+    }
+
+    /// A frame of this type about this command, with further fields.
+    pub(crate) fn frame(&self, kind: &str, fields: Value) -> Value {
+        let Value::Object(fields) = fields else { panic!("fields are an object: {fields}") };
+        let mut frame = json!({"type": kind, "correlation_id": self.id, "attempt": self.attempt});
+        frame.as_object_mut().unwrap().extend(fields);
+        frame
+    }
+
+    /// What the daemon answers of this type.
+    pub(crate) fn answer(&self, kind: &str) -> Value {
+        self.frame(kind, json!({}))
+    }
+
+    /// The frame that tells it to stop.
+    pub(crate) fn cancel(&self, reason: &str) -> Value {
+        json!({"type": "cancel", "correlation_id": self.id, "reason": reason})
+    }
+
+    /// The frame that says that it does not count.
+    pub(crate) fn nack(&self, reason: &str) -> Value {
+        self.frame("nack", json!({"reason": reason}))
+    }
+}
+
+/// A tab as the extension reports it; the first window, not active.
+pub(crate) fn tab(id: i64) -> Value {
+    json!({"tab_id": id, "window_id": 1, "url": format!("http://tab-{id}.test/"),
+           "title": format!("Tab {id}"), "active": false, "focused": true})
+}
+
+/// The same, shown by its window.
+pub(crate) fn active_tab(id: i64) -> Value {
+    let mut tab = tab(id);
+    tab["active"] = true.into();
+    tab
+}
+
+impl Shim {
+    /// Our own extension in a browser with two tabs: 7, which is active, and 8.
+    pub(crate) fn of(daemon: &Daemon) -> Self {
+        Self::at(daemon.port(), &daemon.home())
+    }
+
+    /// The same for a daemon of which only the port and the state directory are known.
+    pub(crate) fn at(port: u16, home: &Home) -> Self {
+        Self {
+            port,
+            key: Arc::new(home.auth().extension_key(EXTENSION_ID)),
+            extension_id: EXTENSION_ID.to_owned(),
+            browser: "browser-1".to_owned(),
+            instance: "instance-1".to_owned(),
+            actions: vec!["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
+            tabs: vec![active_tab(7), tab(8)],
+            receive_buffer: None,
+        }
+    }
+
+    pub(crate) fn browser(self, browser: &str) -> Self {
+        Self { browser: browser.to_owned(), ..self }
+    }
+
+    /// Another life of its worker.
+    pub(crate) fn instance(self, instance: &str) -> Self {
+        Self { instance: instance.to_owned(), ..self }
+    }
+
+    /// Another extension; its key stays the same.
+    pub(crate) fn extension(self, id: &str) -> Self {
+        Self { extension_id: id.to_owned(), ..self }
+    }
+
+    pub(crate) fn key(self, key: ExtensionKey) -> Self {
+        Self { key: Arc::new(key), ..self }
+    }
+
+    pub(crate) fn actions(self, actions: &[&'static str]) -> Self {
+        Self { actions: actions.to_vec(), ..self }
+    }
+
+    pub(crate) fn tabs(self, tabs: Vec<Value>) -> Self {
+        Self { tabs, ..self }
+    }
+
+    /// Leaves the daemon little room to send ahead.
+    pub(crate) fn with_little_room(self) -> Self {
+        Self { receive_buffer: Some(4_096), ..self }
+    }
+
+    /// What a person would call this browser.
+    pub(crate) fn label(&self) -> String {
+        format!("Browser {}", self.browser)
+    }
+
+    /// Opens the socket, no more.
+    pub(crate) async fn open(&self) -> FakeExtension {
+        let socket = TcpSocket::new_v4().unwrap();
+        if let Some(size) = self.receive_buffer {
+            socket.set_recv_buffer_size(size).unwrap();
+        }
+        let address = format!("127.0.0.1:{}", self.port);
+        let stream = soon("a connection", socket.connect(address.parse().unwrap())).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let uri = format!("ws://{address}{WS_PATH}").parse().unwrap();
+        let request = ClientRequestBuilder::new(uri)
+            .with_header("Origin", format!("chrome-extension://{}", self.extension_id))
+            .with_sub_protocol(WS_SUBPROTOCOL);
+        let upgrade = tokio_tungstenite::client_async(request, stream);
+        let (socket, _) = soon("the upgrade", upgrade).await.unwrap();
+        FakeExtension { shim: self.clone(), socket, unread: VecDeque::new(), barriers: 0 }
+    }
+
+    /// Opens the socket and proves itself, no more.
+    pub(crate) async fn greet(&self) -> FakeExtension {
+        let mut extension = self.open().await;
+        extension.hello().await;
+        extension
+    }
+
+    /// Connects; nothing is in flight.
+    pub(crate) async fn connect(&self) -> FakeExtension {
+        self.connect_with(&[]).await
+    }
+
+    /// Connects with commands in flight, each with its state.
+    pub(crate) async fn connect_with(&self, in_flight: &[(&Delivered, &str)]) -> FakeExtension {
+        let mut extension = self.greet().await;
+        extension.ready(in_flight).await;
+        extension
+    }
+}
+
+impl FakeExtension {
+    /// The `hello` that answers a challenge.
+    pub(crate) fn hello_to(&self, challenge: &str) -> Value {
+        let nonce = proof::nonce();
+        let shim = &self.shim;
+        let mac = shim.key.hello_mac(challenge, &nonce, &shim.instance.as_str().into());
+        json!({
+            "type": "hello", "protocol": [1], "browser_id": shim.browser,
+            "instance_id": shim.instance, "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
+        })
+    }
+
+    /// The challenge's nonce.
+    pub(crate) async fn challenge(&mut self) -> String {
+        let challenge = self.next().await;
+        assert_eq!(challenge["type"], "challenge", "{challenge}");
+        challenge["nonce"].as_str().unwrap().to_owned()
+    }
+
+    /// Proves itself, and has the daemon prove itself; its `welcome`.
+    pub(crate) async fn hello(&mut self) -> Value {
+        let challenge = self.challenge().await;
+        let hello = self.hello_to(&challenge);
+        self.send(&hello).await;
+        let welcome = self.next().await;
+        assert_eq!(welcome["type"], "welcome", "{welcome}");
+        let nonce = hello["nonce"].as_str().unwrap();
+        let epoch = welcome["epoch"].as_str().unwrap();
+        let mac = self.shim.key.welcome_mac(nonce, &challenge, epoch);
+        assert_eq!(welcome["mac"], mac, "the daemon proves that it holds the key");
+        welcome
+    }
+
+    /// Says that it is ready, and waits until the daemon has taken that in.
+    pub(crate) async fn ready(&mut self, in_flight: &[(&Delivered, &str)]) {
+        let in_flight: Vec<_> = in_flight
+            .iter()
+            .map(|(command, state)| {
+                json!({"correlation_id": command.id, "attempt": command.attempt, "state": state})
+            })
+            .collect();
+        let shim = &self.shim;
+        let ready = json!({
+            "type": "ready", "label": shim.label(), "user_agent": "it", "actions": shim.actions,
+            "tabs": shim.tabs, "in_flight": in_flight,
+        });
+        self.send(&ready).await;
+        let sent = self.so_far().await;
+        self.unread.extend(sent);
+    }
+
+    pub(crate) async fn send(&mut self, frame: &Value) {
+        self.send_message(Message::text(frame.to_string())).await;
+    }
+
+    pub(crate) async fn send_message(&mut self, message: Message) {
+        soon("sending", self.socket.send(message)).await.unwrap();
+    }
+
+    /// Sends what the daemon may refuse while it is still being sent.
+    pub(crate) async fn try_send_message(&mut self, message: Message) {
+        let _ = soon("sending", self.socket.send(message)).await;
+    }
+
+    /// The next frame.
+    pub(crate) async fn next(&mut self) -> Value {
+        match self.unread.pop_front() {
+            Some(frame) => frame,
+            None => self.read().await,
+        }
+    }
+
+    async fn read(&mut self) -> Value {
+        match self.next_message().await {
+            Some(Message::Text(text)) => serde_json::from_str(&text).unwrap(),
+            other => panic!("a frame was expected, not {other:?}"),
+        }
+    }
+
+    async fn next_message(&mut self) -> Option<Message> {
+        soon("a frame", self.socket.next()).await.and_then(Result::ok)
+    }
+
+    /// Reads on until the daemon closes the socket: its code and reason.
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
+        let mut said = None;
+        while let Some(message) = self.next_message().await {
+            if let Message::Close(frame) = message {
+                said = frame.map(|frame| (frame.code.into(), frame.reason.as_str().to_owned()));
+            }
+        }
+        said.expect("the daemon says why it closes the socket")
+    }
+
+    /// The same, and it says nothing more before it does.
+    pub(crate) async fn closed_without_a_frame(&mut self) -> (u16, String) {
+        assert_eq!(self.unread, Vec::<Value>::new());
+        match self.next_message().await {
+            Some(Message::Close(Some(frame))) => {
+                (frame.code.into(), frame.reason.as_str().to_owned())
+            }
+            other => panic!("a close frame was expected, not {other:?}"),
+        }
+    }
+
+    /// The next frame, which must be a command.
+    pub(crate) async fn command(&mut self) -> Delivered {
+        Delivered::of(&self.next().await)
+    }
+
+    /// The next frame must be this one.
+    pub(crate) async fn expect(&mut self, frame: &Value) {
+        assert_eq!(self.next().await, *frame);
+    }
+
+    /// Everything that the daemon has sent so far: it answers in the order in which it is
+    /// asked, so what comes before the answer to a question was there before it.
+    pub(crate) async fn so_far(&mut self) -> Vec<Value> {
+        self.barriers += 1;
+        let id = format!("barrier-{}", self.barriers);
+        self.send(&json!({"type": "claim", "correlation_id": id, "attempt": 1})).await;
+        let mut frames: Vec<_> = self.unread.drain(..).collect();
+        loop {
+            let frame = self.read().await;
+            if frame["correlation_id"] == id.as_str() {
+                return frames;
+            }
+            frames.push(frame);
+        }
+    }
+
+    /// Sees to it that the daemon has sent nothing.
+    pub(crate) async fn expect_nothing(&mut self) {
+        assert_eq!(self.so_far().await, Vec::<Value>::new());
+    }
+
+    /// Claims a command and gets its `go`.
+    pub(crate) async fn claim(&mut self, command: &Delivered) {
+        self.send(&command.answer("claim")).await;
+        self.expect(&command.answer("go")).await;
+    }
+
+    pub(crate) async fn pending(&mut self, command: &Delivered, fields: Value) {
+        self.send(&command.frame("pending", fields)).await;
+    }
+
+    /// Reports a result and gets its `result_ack`.
+    pub(crate) async fn complete(&mut self, command: &Delivered, result: &Value) {
+        self.report(command, "complete", json!({"result": result})).await;
+    }
+
+    /// Reports an end and gets its `result_ack`.
+    pub(crate) async fn report(&mut self, command: &Delivered, kind: &str, fields: Value) {
+        self.send(&command.frame(kind, fields)).await;
+        self.expect(&command.answer("result_ack")).await;
+    }
+
+    /// Takes the next command and runs it.
+    pub(crate) async fn run(&mut self, result: &Value) -> Delivered {
+        let command = self.command().await;
+        self.claim(&command).await;
+        self.complete(&command, result).await;
+        command
+    }
+
+    /// The browser's tabs have changed.
+    pub(crate) async fn set_tabs(&mut self, tabs: &[Value]) {
+        self.send(&json!({"type": "tabs", "tabs": tabs})).await;
+    }
+
+    /// The connection breaks: no closing handshake.
+    pub(crate) fn breaks(self) {
+        drop(self);
+    }
+
+    /// Runs whatever comes, as a good extension does, until the connection ends.
+    pub(crate) fn auto(self, run: impl Fn(&Delivered) -> Value + Send + 'static) -> Auto {
+        let runs = Arc::new(Mutex::new(HashMap::new()));
+        let task = tokio::spawn(serve(self, run, runs.clone()));
+        Auto { runs, task }
+    }
+}
+
+/// An extension that runs whatever comes.
+pub(crate) struct Auto {
+    runs: Arc<Mutex<HashMap<String, usize>>>,
+    task: JoinHandle<()>,
+}
+
+impl Auto {
+    /// How often each command was run.
+    pub(crate) fn runs(&self) -> HashMap<String, usize> {
+        self.runs.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Auto {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(
+    mut extension: FakeExtension,
+    run: impl Fn(&Delivered) -> Value,
+    runs: Arc<Mutex<HashMap<String, usize>>>,
+) {
+    let mut claimed: HashMap<String, Delivered> = HashMap::new();
+    loop {
+        let frame: Value = match extension.unread.pop_front() {
+            Some(frame) => frame,
+            None => match extension.socket.next().await {
+                Some(Ok(Message::Text(text))) => serde_json::from_str(&text).unwrap(),
+                _ended => return,
+            },
+        };
+        let ready = match frame["type"].as_str().unwrap() {
+            "command" => {
+                let command = Delivered::of(&frame);
+                if command.command["safe"] == true {
+                    Some(command)
+                } else {
+                    extension.send(&command.answer("claim")).await;
+                    claimed.insert(command.id.clone(), command);
+                    None
+                }
+            }
+            // A second `go` for the same attempt finds nothing to run.
+            "go" => claimed.remove(frame["correlation_id"].as_str().unwrap()),
+            "ping" => {
+                extension.send(&json!({"type": "pong", "t": frame["t"]})).await;
+                None
+            }
+            "result_ack" | "cancel" | "capture" => None,
+            unexpected => panic!("{unexpected}: {frame}"),
+        };
+        if let Some(command) = ready {
+            *runs.lock().unwrap().entry(command.id.clone()).or_default() += 1;
+            let result = run(&command);
+            extension.send(&command.frame("complete", json!({"result": result}))).await;
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! An MCP client over HTTP, in both eras.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{HeaderMap, Request, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use super::{Daemon, soon};
+
+/// An MCP client. What it asserts of every answer is what the protocol asks for.
+pub(crate) struct McpClient {
+    http: Client<HttpConnector, Full<Bytes>>,
+    url: String,
+    token: String,
+    name: Option<String>,
+    is_modern: bool,
+    ids: AtomicI64,
+}
+
+/// An HTTP answer.
+#[derive(Debug)]
+pub(crate) struct HttpAnswer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl HttpAnswer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| {
+            panic!("no JSON ({error}): {}", String::from_utf8_lossy(&self.body))
+        })
+    }
+
+    /// The JSON-RPC error's code, if it is one.
+    pub(crate) fn error_code(&self) -> Option<i64> {
+        self.json()["error"]["code"].as_i64()
+    }
+}
+
+/// What every request of 2026-07-28 carries.
+pub(crate) fn modern_meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "it", "version": "1"},
+    })
+}
+
+impl McpClient {
+    /// One of the era up to 2025-11-25.
+    pub(crate) fn legacy(daemon: &Daemon) -> Self {
+        Self::new(daemon, false)
+    }
+
+    /// One of 2026-07-28.
+    pub(crate) fn modern(daemon: &Daemon) -> Self {
+        Self::new(daemon, true)
+    }
+
+    fn new(daemon: &Daemon, is_modern: bool) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        Self {
+            http: Client::builder(TokioExecutor::new()).build(connector),
+            url: format!("http://127.0.0.1:{}/mcp", daemon.port()),
+            token: daemon.token(),
+            name: None,
+            is_modern,
+            ids: AtomicI64::new(0),
+        }
+    }
+
+    /// Names itself.
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self { name: Some(name.to_owned()), ..self }
+    }
+
+    /// Calls with another token.
+    pub(crate) fn with_token(self, token: String) -> Self {
+        Self { token, ..self }
+    }
+
+    /// Sends a body with these headers besides the token and the content type.
+    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> HttpAnswer {
+        let mut request = Request::post(&self.url)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("authorization", format!("Bearer {}", self.token));
+        if let Some(name) = &self.name {
+            request = request.header("x-tabwire-client", name);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
+        let response = self.http.request(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        HttpAnswer { status: head.status, headers: head.headers, body }
+    }
+
+    /// Sends a request of this client's era, with an id of its own.
+    pub(crate) async fn rpc(&self, method: &str, params: Value) -> HttpAnswer {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (headers, message) = self.message(&id.into(), method, params);
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let answer = self.post(&headers, message.to_string().into_bytes()).await;
+        let json = answer.json();
+        assert_eq!(json["jsonrpc"], "2.0", "{json}");
+        assert_eq!(json["id"], id, "{json}");
+        answer
+    }
+
+    /// A request of this client's era, with its headers.
+    pub(crate) fn message(
+        &self,
+        id: &Value,
+        method: &str,
+        mut params: Value,
+    ) -> (Vec<(&'static str, String)>, Value) {
+        let mut headers = vec![("mcp-protocol-version", "2025-11-25".to_owned())];
+        if self.is_modern {
+            headers = vec![
+                ("mcp-protocol-version", "2026-07-28".to_owned()),
+                ("mcp-method", method.to_owned()),
+            ];
+            if let Some(name) = params["name"].as_str() {
+                headers.push(("mcp-name", name.to_owned()));
+            }
+            params["_meta"] = modern_meta();
+        }
+        (headers, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    }
+
+    /// Calls a tool; the whole result.
+    pub(crate) async fn call_raw(&self, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = self.rpc("tools/call", params).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        assert_eq!(answer.headers["content-type"], "application/json");
+        let result = answer.json()["result"].clone();
+        let text = result["content"][0]["text"].as_str().expect("content has text first");
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text, result["structuredContent"], "the text is the same JSON as the data");
+        assert_eq!(result.get("resultType").is_some(), self.is_modern, "{result}");
+        assert_eq!(result.get("_meta").is_some(), self.is_modern, "{result}");
+        result
+    }
+
+    /// Calls a tool and expects that it works.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let result = self.call_raw(tool, arguments).await;
+        assert_eq!(result["isError"], false, "{result}");
+        result["structuredContent"].clone()
+    }
+
+    /// Calls a tool and expects that it fails, with a word, a sentence and a next step.
+    pub(crate) async fn call_fails(&self, tool: &str, arguments: Value) -> Value {
+        let result = self.call_raw(tool, arguments).await;
+        assert_eq!(result["isError"], true, "{result}");
+        let body = result["structuredContent"].clone();
+        for field in ["error", "message", "hint"] {
+            let text = body[field].as_str().unwrap_or_default();
+            assert!(!text.is_empty(), "a failure has `{field}`: {body}");
+        }
+        body
+    }
+
+    /// Submits a command; its correlation id.
+    pub(crate) async fn submit(&self, arguments: Value) -> String {
+        let answer = self.call("interact", arguments).await;
+        assert_eq!(answer["status"], "queued", "{answer}");
+        answer["correlation_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Submits a script for a tab; its correlation id.
+    pub(crate) async fn script(&self, script: &str, tab: i64) -> String {
+        self.submit(json!({"action": "execute_js", "script": script, "tab_id": tab})).await
+    }
+
+    /// What is known of a command, with the time of every phase.
+    pub(crate) async fn status(&self, id: &str) -> Value {
+        let what = json!({"what": "command_result", "correlation_id": id, "trace": true});
+        self.call("observe", what).await
+    }
+
+    /// Waits until a command is over; what is known of it.
+    pub(crate) async fn outcome(&self, id: &str) -> Value {
+        let what = json!({
+            "what": "command_result", "correlation_id": id, "wait_ms": 8_000, "trace": true
+        });
+        let outcome = soon("an outcome", self.call("observe", what)).await;
+        assert_ne!(outcome["status"], "pending", "{outcome}");
+        outcome
+    }
+
+    /// Cancels a command; what is known of it then.
+    pub(crate) async fn cancel(&self, id: &str) -> Value {
+        self.call("configure", json!({"action": "cancel", "correlation_id": id})).await
+    }
+}
+
+/// The phases of a trace.
+pub(crate) fn phases(report: &Value) -> Vec<String> {
+    let entries = report["trace"].as_array().expect("a trace was asked for");
+    entries.iter().map(|entry| entry["phase"].as_str().unwrap().to_owned()).collect()
+}

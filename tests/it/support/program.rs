@@ -1,0 +1,251 @@
+//! The program itself, in a throw-away state directory.
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tabwire::home::DaemonRecord;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::{StateDir, soon};
+
+/// A place for the program: a state directory of its own, and any free port. Whatever
+/// daemon it leaves behind is ended with it.
+pub(crate) struct Place {
+    dir: StateDir,
+    port: u16,
+}
+
+/// What a run of the program left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A `tabwire serve` that listens.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) port: u16,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::with_port(0)
+    }
+
+    /// One whose daemon is to listen on this port.
+    pub(crate) fn with_port(port: u16) -> Self {
+        Self { dir: StateDir::new(), port }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn home(&self) -> tabwire::home::Home {
+        self.dir.home()
+    }
+
+    /// The daemon that runs here.
+    pub(crate) fn daemon(&self) -> Option<DaemonRecord> {
+        let home = self.home();
+        if home.has_daemon().unwrap() { home.daemon_record().unwrap() } else { None }
+    }
+
+    /// Waits until no daemon runs here any more, so that nobody takes a dying one for a
+    /// living one.
+    pub(crate) async fn until_no_daemon(&self) {
+        let home = self.home();
+        let gone = async {
+            while home.has_daemon().unwrap() {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon("the daemon's end", gone).await;
+    }
+
+    /// The program with these arguments, not started.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tabwire"));
+        command
+            .args(arguments)
+            .env("TABWIRE_HOME", self.path())
+            .env("TABWIRE_PORT", self.port.to_string())
+            .env_remove("TABWIRE_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+        finish(self.command(arguments)).await
+    }
+
+    /// Starts `tabwire serve` and waits until it listens.
+    pub(crate) async fn serve(&self, arguments: &[&str]) -> Served {
+        let arguments: Vec<_> = ["serve", "--json"].iter().chain(arguments).copied().collect();
+        let mut child = self.command(&arguments).spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = soon("the daemon's start", said.next_line()).await.unwrap();
+        let Some(line) = line else {
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+            panic!("it did not start: {stderr}");
+        };
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let port = said["port"].as_u64().unwrap().try_into().unwrap();
+        Served { child, port }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Nothing here may panic: the test may have failed already.
+        let Ok(home) = tabwire::home::Home::open(self.path()) else { return };
+        let Ok(true) = home.has_daemon() else { return };
+        if let Ok(Some(record)) = home.daemon_record() {
+            let _ = kill_process(pid(record.pid), Signal::KILL);
+        }
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) async fn finish(mut command: Command) -> Ran {
+    let output = soon("the program's end", command.output()).await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+impl Served {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn end(mut self) -> ExitStatus {
+        soon("the daemon's end", self.child.wait()).await.unwrap()
+    }
+}
+
+fn pid(pid: u32) -> Pid {
+    Pid::from_raw(pid.try_into().unwrap()).unwrap()
+}
+
+/// Sends a signal to a process of ours.
+pub(crate) fn signal(process: u32, signal: Signal) {
+    kill_process(pid(process), signal).unwrap();
+}
+
+/// An MCP client of `tabwire mcp`: lines in, lines out.
+pub(crate) struct StdioClient {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+    /// Answers that came before the one that was waited for.
+    unread: Vec<Value>,
+}
+
+impl StdioClient {
+    pub(crate) fn start(place: &Place) -> Self {
+        Self::spawn(place.command(&["mcp"]))
+    }
+
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, input, output, unread: Vec::new() }
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        soon("writing", input.write_all(bytes)).await.unwrap();
+        input.flush().await.unwrap();
+    }
+
+    /// Sends a message as a line.
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.send_bytes(format!("{message}\n").as_bytes()).await;
+    }
+
+    /// The next line, which must be a JSON-RPC message; `None` at the end.
+    pub(crate) async fn read(&mut self) -> Option<Value> {
+        let line = soon("a line", self.output.next_line()).await.unwrap()?;
+        let message: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("nothing but MCP on stdout ({error}): {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        Some(message)
+    }
+
+    /// The answer to the request of this id.
+    pub(crate) async fn answer(&mut self, id: &Value) -> Value {
+        if let Some(n) = self.unread.iter().position(|answer| answer["id"] == *id) {
+            return self.unread.remove(n);
+        }
+        loop {
+            let message = self.read().await.expect("the bridge has ended");
+            if message["id"] == *id {
+                return message;
+            }
+            self.unread.push(message);
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn rpc(&mut self, id: Value, method: &str, params: Value) -> Value {
+        let message =
+            serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send(&message).await;
+        self.answer(&id).await
+    }
+
+    /// Calls a tool; the whole result.
+    pub(crate) async fn call_raw(&mut self, tool: &str, arguments: Value) -> Value {
+        let params = serde_json::json!({"name": tool, "arguments": arguments});
+        let answer = self.rpc("call".into(), "tools/call", params).await;
+        let result = answer["result"].clone();
+        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text, result["structuredContent"], "the text is the same JSON as the data");
+        result
+    }
+
+    /// Calls a tool and expects that it works.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let result = self.call_raw(tool, arguments).await;
+        assert_eq!(result["isError"], false, "{result}");
+        result["structuredContent"].clone()
+    }
+
+    /// Calls a tool and expects that it fails, with a word, a sentence and a next step.
+    pub(crate) async fn call_fails(&mut self, tool: &str, arguments: Value) -> Value {
+        let result = self.call_raw(tool, arguments).await;
+        assert_eq!(result["isError"], true, "{result}");
+        result["structuredContent"].clone()
+    }
+
+    /// Ends standard input.
+    pub(crate) fn end_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for the bridge to end; whether it ended well.
+    pub(crate) async fn ended(&mut self) -> bool {
+        soon("the bridge's end", self.child.wait()).await.unwrap().success()
+    }
+
+    /// What it wrote to standard error, once it has ended.
+    pub(crate) async fn complaints(&mut self) -> String {
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+        stderr
+    }
+}

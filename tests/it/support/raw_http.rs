@@ -1,0 +1,99 @@
+//! HTTP byte by byte, for requests that no proper client makes.
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{Daemon, soon};
+
+/// A connection on which any bytes can be sent.
+pub(crate) struct RawConnection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// An answer as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RawAnswer {
+    pub(crate) status: u16,
+    /// Names in lower case, without `date`.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl RawAnswer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {}", self.body))
+    }
+}
+
+impl RawConnection {
+    pub(crate) async fn open(daemon: &Daemon) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", daemon.port())).await.unwrap();
+        Self { stream, buffer: Vec::new() }
+    }
+
+    /// Sends bytes. The other side may have had enough of them: its answer says why.
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = soon("sending", self.stream.write_all(bytes.as_ref())).await;
+    }
+
+    /// Reads on. False: the connection is closed.
+    async fn read_more(&mut self) -> bool {
+        let read = soon("an answer", self.stream.read_buf(&mut self.buffer)).await;
+        matches!(read, Ok(1..))
+    }
+
+    /// The next answer; `None` if the connection is closed instead.
+    pub(crate) async fn answer(&mut self) -> Option<RawAnswer> {
+        let head = loop {
+            let end = self.buffer.windows(4).position(|window| window == b"\r\n\r\n");
+            if let Some(end) = end {
+                break self.buffer.drain(..end + 4).collect::<Vec<_>>();
+            }
+            if !self.read_more().await {
+                return None;
+            }
+        };
+        let head = String::from_utf8(head).unwrap();
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let headers = lines.map(|line| {
+            let (name, value) = line.split_once(':').unwrap();
+            (name.to_lowercase(), value.trim().to_owned())
+        });
+        let headers: Vec<_> = headers.filter(|(name, _)| name != "date").collect();
+        let mut answer = RawAnswer { status, headers, body: String::new() };
+        let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
+        while self.buffer.len() < length {
+            assert!(self.read_more().await, "closed in the middle of a body");
+        }
+        answer.body = String::from_utf8(self.buffer.drain(..length).collect()).unwrap();
+        Some(answer)
+    }
+
+    /// Waits until the other side closes the connection, and sees to it that it says
+    /// nothing before.
+    pub(crate) async fn assert_closed_in_silence(&mut self) {
+        while self.read_more().await {}
+        assert_eq!(String::from_utf8_lossy(&self.buffer), "", "said before it closed");
+    }
+}
+
+/// Sends one request, line by line, and reads the answer. `HOST` stands for the daemon's
+/// own name and port, `TOKEN` for the user's token.
+pub(crate) async fn raw(daemon: &Daemon, lines: &[&str], body: &[u8]) -> RawAnswer {
+    let mut head = lines.join("\r\n");
+    head = head.replace("HOST", &format!("127.0.0.1:{}", daemon.port()));
+    head = head.replace("TOKEN", &daemon.token());
+    head.push_str("\r\n\r\n");
+    let mut connection = RawConnection::open(daemon).await;
+    connection.send(head).await;
+    connection.send(body).await;
+    let answer = connection.answer().await;
+    answer.unwrap_or_else(|| panic!("closed without an answer: {lines:?}"))
+}
