@@ -1,1 +1,167 @@
-fn main() {}
+//! How fast a command is pushed, measured from outside, beside a bare relay.
+//!
+//! `cargo bench --bench push` starts the release binary as a process of its own
+//! (`tabwire serve`, guard on, default limits but for the rate) and, as another, a *bare
+//! relay*: the same libraries on the same kind of runtime (an axum handler that hands the
+//! body of a POST to a WebSocket and answers with what comes back), which tracks nothing,
+//! checks nothing and parses nothing. It is the floor: what sockets and wake-ups cost on
+//! this machine at this moment.
+//!
+//! This process plays both ends, in one thread: the MCP client, on one kept-alive
+//! connection, and the extension, on one WebSocket, to the daemon with proof, claim and
+//! `go`. Both servers get the same bytes with the same headers. Calls go one after
+//! another, in blocks that alternate between the two servers, so that noise of the machine
+//! hits both alike; compare figures of one run only.
+//!
+//! # How to read the table
+//!
+//! Times are in µs. A call that waits goes POST → `command` → claim → `go` → report →
+//! answer: the daemon's `go` is a second round trip that the relay does not have, so the
+//! floor of that ratio is near 1.7, not 1. A `safe` command needs none. A submit that does
+//! not wait is answered at once, and set beside a POST that the relay answers at once, too,
+//! after it has handed the body on.
+//!
+//! What the daemon itself does for a submit is shown twice. From outside: how much later
+//! than an empty POST at the relay its answer comes. From inside, in this process: how long
+//! the message takes from its bytes to the text of its answer, and `Hub::submit` within.
+//!
+//! # Flags
+//!
+//! After `--`: `--quick` for a tenth of the calls, `--json` for one line of JSON (µs) after
+//! the table, `--check` to exit with 1 if a required bound is missed.
+
+#[path = "push/figures.rs"]
+mod figures;
+#[path = "push/inside.rs"]
+mod inside;
+#[path = "push/load.rs"]
+mod load;
+#[path = "push/process.rs"]
+mod process;
+#[path = "push/relay.rs"]
+mod relay;
+#[path = "push/table.rs"]
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::Parser;
+
+use load::{DaemonSide, RelaySide};
+use table::Measured;
+
+/// Measures how fast a command is pushed, beside a bare relay.
+#[derive(Parser)]
+#[command(name = "push")]
+struct Options {
+    /// A tenth of the calls
+    #[arg(long)]
+    quick: bool,
+    /// Print one line of JSON after the table
+    #[arg(long)]
+    json: bool,
+    /// Exit with 1 if a required bound is missed
+    #[arg(long)]
+    check: bool,
+    /// Measure this daemon instead, such as an earlier build's
+    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    daemon: PathBuf,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// Be the bare relay
+    #[arg(long, hide = true)]
+    bare_relay: bool,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Calls of each kind that do not count, before the first block: as many as it takes
+    /// for the daemon to keep all the results that it ever keeps.
+    warm_up: usize,
+    blocks: usize,
+    /// Calls of each kind in a block.
+    calls: usize,
+}
+
+const FULL: Extent = Extent { warm_up: 400, blocks: 20, calls: 200 };
+const QUICK: Extent = Extent { warm_up: 150, blocks: 8, calls: 50 };
+
+fn main() -> ExitCode {
+    // `cargo test --benches` and its like run this too, without that flag: there is
+    // nothing to test here.
+    if !std::env::args().any(|argument| argument == "--bench" || argument == "--bare-relay") {
+        return ExitCode::SUCCESS;
+    }
+    let options = Options::parse();
+    let done = if options.bare_relay { relay::run() } else { bench(&options) };
+    done.unwrap_or_else(|error| {
+        table::say_to_stderr(&format!("push: {error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn bench(options: &Options) -> anyhow::Result<ExitCode> {
+    let extent = if options.quick { QUICK } else { FULL };
+    let state = tempfile::tempdir().context("no temporary directory")?;
+    let daemon = process::Server::daemon(&options.daemon, &state.path().join("state"))?;
+    let relay = process::Server::relay()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut measured = runtime.block_on(async {
+        let mut daemon = DaemonSide::connect(&daemon, &state.path().join("state")).await?;
+        let mut relay = RelaySide::connect(&relay).await?;
+        measure(&mut daemon, &mut relay, extent).await
+    })?;
+    inside::measure(&mut measured, extent.warm_up, extent.blocks * extent.calls)?;
+    drop((daemon, relay));
+    let missed = table::show(&measured, extent, options.json)?;
+    Ok(if options.check && missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Warms both servers up, then measures them in alternating blocks.
+async fn measure(
+    daemon: &mut DaemonSide,
+    relay: &mut RelaySide,
+    extent: Extent,
+) -> anyhow::Result<Measured> {
+    let mut warm = Measured::default();
+    block(daemon, relay, extent.warm_up, false, &mut warm).await?;
+    let mut measured = Measured::default();
+    for number in 0..extent.blocks {
+        let relay_first = number % 2 == 1;
+        block(daemon, relay, extent.calls, relay_first, &mut measured).await?;
+    }
+    Ok(measured)
+}
+
+/// One block: each kind of call at one server, then at the other.
+async fn block(
+    daemon: &mut DaemonSide,
+    relay: &mut RelaySide,
+    calls: usize,
+    relay_first: bool,
+    measured: &mut Measured,
+) -> anyhow::Result<()> {
+    for turn in [relay_first, !relay_first] {
+        if turn {
+            relay.empty_posts(calls, &mut measured.relay_empty).await?;
+            relay.submits(calls, &mut measured.relay_submit).await?;
+            relay.waits(calls, &mut measured.relay_wait).await?;
+        } else {
+            daemon.submits(calls, &mut measured.submit).await?;
+            daemon.waits(load::SCRIPT, calls, &mut measured.wait).await?;
+            daemon.waits(load::SAFE, calls, &mut measured.safe).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -136,7 +136,8 @@ pub fn nonce() -> String {
 /// Random bytes in hexadecimal: `N` bytes give 2 × `N` digits.
 #[must_use]
 pub fn random_hex<const N: usize>() -> String {
-    random::<N>().iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
+    random::<N>().iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 fn random<const N: usize>() -> [u8; N] {

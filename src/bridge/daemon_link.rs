@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 use crate::home::{DaemonRecord, Home, HomeError};
 use crate::mcp::LEGACY_VERSIONS;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{CLIENT_HEADER, SERVER_VERSION};
+use crate::protocol::{CLIENT_HEADER, EARLY_HEADER, SERVER_VERSION};
 
 /// How long a daemon may take to start.
 const START: Duration = Duration::from_secs(10);
@@ -52,6 +52,8 @@ pub struct Target {
 
 /// The headers of a forwarded request.
 pub(super) struct Headers {
+    /// Whether the status is to come as soon as the command is accepted.
+    pub(super) early: bool,
     pub(super) version: &'static str,
     pub(super) method: Option<String>,
     pub(super) name: Option<String>,
@@ -127,14 +129,19 @@ impl Found {
 }
 
 /// An answer whose status and headers have come.
-pub(super) struct Reply(Response<Incoming>);
+pub(super) struct Reply {
+    response: Response<Incoming>,
+    /// Whether what it answers may have been taken, should the rest of it not come.
+    may_be_taken: bool,
+}
 
 impl Reply {
     /// The JSON-RPC message, byte for byte.
     pub(super) async fn text(self) -> Result<String, Unanswered> {
-        let status = self.0.status();
-        let lost = |detail: String| Unanswered::Lost { detail, may_be_taken: true };
-        let body = self.0.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
+        let Self { response, may_be_taken } = self;
+        let status = response.status();
+        let lost = |detail: String| Unanswered::Lost { detail, may_be_taken };
+        let body = response.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
         let text = String::from_utf8(body.to_bytes().into())
             .map_err(|_| lost("its answer is not UTF-8".to_owned()))?;
         if status == StatusCode::OK {
@@ -171,33 +178,41 @@ impl DaemonLink {
         is_submit: bool,
     ) -> Result<Reply, Unanswered> {
         let line = Bytes::from(line);
-        let mut first = true;
+        let mut gone: Option<DaemonRecord> = None;
         loop {
-            let found = self.find().await?;
+            let found = self.find(gone.as_ref()).await?;
             let request = request(&found, &self.target.client, line.clone(), &headers)
                 .map_err(|error| Unanswered::NoDaemon(error.to_string()))?;
             let error = match self.client.request(request).await {
-                Ok(response) => return Ok(Reply(response)),
+                Ok(response) => return Ok(Reply { response, may_be_taken: is_submit }),
                 Err(error) => error,
             };
             *self.found.lock().await = None;
             let was_sent = !error.is_connect();
-            if !first || (was_sent && is_submit) {
-                let detail = error.to_string();
+            let detail = error.to_string();
+            if gone.is_some() || (was_sent && is_submit) {
                 return Err(Unanswered::Lost { detail, may_be_taken: was_sent && is_submit });
             }
-            first = false;
+            gone = Some(found.record);
         }
     }
 
     /// Where the daemon is; starts one if none runs. Of several bridges one starts it.
-    async fn find(&self) -> Result<Found, Unanswered> {
+    /// `gone` is one that has just failed.
+    async fn find(&self, gone: Option<&DaemonRecord>) -> Result<Found, Unanswered> {
         let mut known = self.found.lock().await;
         if let Some(found) = &*known {
             return Ok(found.clone());
         }
         let failed = |error: HomeError| Unanswered::NoDaemon(error.to_string());
         let home = Home::open(&self.target.home).map_err(failed)?;
+        // A daemon that was killed holds its lock a moment longer than its sockets.
+        for _ in 0..RECORD_LOOKS {
+            if gone.is_none() || running(&home).map_err(failed)?.as_ref() != gone {
+                break;
+            }
+            tokio::time::sleep(RECORD_LOOK).await;
+        }
         let mut found = match running(&home).map_err(failed)? {
             Some(record) => Found::at(record, &home),
             None => Found::at(self.start(&home, self.target.port).await?, &home),
@@ -214,12 +229,14 @@ impl DaemonLink {
         let health = json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {
             "name": "configure", "arguments": {"action": "health"},
         }});
-        let headers = Headers { version: LEGACY_VERSIONS[0], method: None, name: None };
+        let headers =
+            Headers { early: false, version: LEGACY_VERSIONS[0], method: None, name: None };
         let line = Bytes::from(health.to_string());
         let asked = async {
             let request = request(found, &self.target.client, line, &headers).ok()?;
             let response = self.client.request(request).await.ok()?;
-            let answer: Value = serde_json::from_str(&Reply(response).text().await.ok()?).ok()?;
+            let reply = Reply { response, may_be_taken: false };
+            let answer: Value = serde_json::from_str(&reply.text().await.ok()?).ok()?;
             answer["result"]["structuredContent"]["pending"].as_u64()
         };
         tokio::time::timeout(ASK, asked).await.ok().flatten() == Some(0)
@@ -333,6 +350,9 @@ fn request(
         .header(AUTHORIZATION, &found.authorization)
         .header(CLIENT_HEADER, client)
         .header("mcp-protocol-version", headers.version);
+    if headers.early {
+        request = request.header(EARLY_HEADER, "1");
+    }
     if let Some(method) = &headers.method {
         request = request.header("mcp-method", method);
     }

@@ -201,6 +201,7 @@ impl Bridge {
             (None, None)
         };
         let headers = Headers {
+            early: is_submit,
             version: match era {
                 Era::Modern => MODERN_VERSION,
                 Era::Legacy => {

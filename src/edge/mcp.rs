@@ -1,8 +1,8 @@
 //! `POST /mcp`: MCP over HTTP.
 //!
-//! Answers are plain JSON. A call that waits for its result gets its status and headers
-//! as soon as the command is accepted, so that whoever sends several calls knows when
-//! the next one may follow; the body comes with the result.
+//! Answers are plain JSON. A client that asks for it (the bridge does) gets the status and
+//! headers of a call that waits as soon as the command is accepted, and so knows when the
+//! next one may follow; the body comes with the result.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,13 +24,10 @@ use super::guard::{Admitted, MCP_BODY};
 use super::problem::{Problem, json_response};
 use crate::hub::{Caller, Hub};
 use crate::mcp::{self, Answer, Done, Era, Fault, Headers, Incoming, RpcError};
+use crate::protocol::EARLY_HEADER;
 
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(15);
-
-/// How long an answer is waited for before its headers go out alone: most results are
-/// there by then, and travel in one piece.
-const ONE_PIECE: Duration = Duration::from_millis(2);
 
 /// How much of a body that is too large is read and dropped, so that the client gets to
 /// read why it was refused rather than a broken connection.
@@ -68,13 +65,15 @@ pub(super) async fn post(
         }
     };
     let answer = mcp::handle(&edge.tools, &caller, request, era);
+    // A command that was submitted is on its way to the socket's task: it goes first.
+    tokio::task::yield_now().await;
     let receipt = Receipt { hub: edge.tools.hub().clone(), caller };
     match answer {
         Answer::Done(done) => receipt.respond(done, era),
-        Answer::Later(mut later) => match tokio::time::timeout(ONE_PIECE, &mut later).await {
-            Ok(done) => receipt.respond(done, era),
-            Err(_not_yet) => json_response(StatusCode::OK, receipt.body(Text::Coming(later))),
-        },
+        Answer::Later(later) if headers.contains_key(EARLY_HEADER) => {
+            json_response(StatusCode::OK, receipt.body(Text::Coming(later)))
+        }
+        Answer::Later(later) => receipt.respond(later.await, era),
     }
 }
 

@@ -52,6 +52,9 @@ const GOODBYE: Duration = Duration::from_millis(500);
 /// The largest message and frame, in bytes.
 const LARGEST_FRAME: usize = 8 * 1024 * 1024;
 
+/// How much is read at a time, in bytes: room for this much is zeroed before each read.
+const READ_BUFFER: usize = 16 * 1024;
+
 /// What may wait in the socket's own buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;
 
@@ -132,6 +135,7 @@ async fn serve(edge: Arc<Edge>, extension_id: String, upgraded: Upgraded) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LARGEST_FRAME))
         .max_frame_size(Some(LARGEST_FRAME))
+        .read_buffer_size(READ_BUFFER)
         .write_buffer_size(0)
         .max_write_buffer_size(WRITE_BUFFER);
     let socket =
@@ -178,8 +182,11 @@ async fn converse(
     };
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
-        end = write(sink, &mut outbox) => Err(end),
+        // Reading first: what it leads to, above all `go`, is then written in the same
+        // turn.
+        biased;
         end = read(stream, &link) => Err(end),
+        end = write(sink, &mut outbox) => Err(end),
     }
 }
 
@@ -209,6 +216,10 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> Re
             Ok(frame) => frame,
             Err(farewell) => return Ok(close_of(farewell)),
         };
+        if matches!(frame, ToExtension::ResultAck { .. }) {
+            // Nobody waits for it, but somebody may for the result: that goes first.
+            tokio::task::yield_now().await;
+        }
         tokio::select! {
             biased;
             sent = send(sink, &frame) => sent?,
@@ -231,6 +242,7 @@ async fn read(stream: &mut SplitStream<Socket>, link: &Link) -> Result<Close, Lo
     let mut answered = HashSet::new();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.tick().await;
+    let mut heard = link.now();
     let dead = tokio::time::sleep(DEAD);
     tokio::pin!(dead);
     loop {
@@ -244,9 +256,17 @@ async fn read(stream: &mut SplitStream<Socket>, link: &Link) -> Result<Close, Lo
                 link.ping();
                 continue;
             }
-            () = &mut dead => return Ok(Close::new(1002, "nothing came for 45 s")),
+            () = &mut dead => {
+                // Wound up again only now: that is cheaper than with every frame.
+                let left = DEAD.saturating_sub(link.now().since(heard));
+                if left.is_zero() {
+                    return Ok(Close::new(1002, "nothing came for 45 s"));
+                }
+                dead.set(tokio::time::sleep(left));
+                continue;
+            }
         };
-        dead.set(tokio::time::sleep(DEAD));
+        heard = link.now();
         match FromExtension::parse(&text) {
             Ok(frame) => link.receive(frame),
             Err(FrameError::UnknownType(kind)) => {

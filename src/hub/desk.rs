@@ -89,8 +89,8 @@ impl Books {
     pub(super) fn estimate(&self, action: &crate::protocol::Action) -> Duration {
         let Some(runs) = self.runs.get(action.name()) else { return action.usual_length() };
         let mut runs: Vec<_> = runs.iter().copied().collect();
-        runs.sort_unstable();
-        runs.get(runs.len() / 2).copied().unwrap_or_else(|| action.usual_length())
+        let middle = runs.len() / 2;
+        if runs.is_empty() { action.usual_length() } else { *runs.select_nth_unstable(middle).1 }
     }
 
     pub(super) fn next_link(&mut self) -> u64 {
@@ -141,7 +141,8 @@ impl<'a> Desk<'a> {
             Step::Unchanged(reply) => return Some(reply),
             Step::Changed { from, to, reply, cancel } => (from, to, reply, cancel),
         };
-        let command = watched.borrow().clone();
+        // Read in place: nothing below changes this command, and only the desk does.
+        let command = watched.borrow();
         self.follow_deadline(&command);
         self.follow_holder(&command, holder);
         if let (Some(reason), Some(hold)) = (cancel, command.hold()) {
@@ -257,7 +258,7 @@ impl<'a> Desk<'a> {
     /// Drops an ended command's record and leaves a tombstone (rows 19 and 20).
     pub(super) fn forget(&mut self, id: &CorrelationId, if_unread: &str) {
         let Some((_, watched)) = self.inner.commands.remove(id) else { return };
-        let command = watched.borrow().clone();
+        let command = watched.borrow();
         let facts = command.facts();
         self.deadlines.remove(id);
         // A lane that was still held is not any more.

@@ -303,6 +303,12 @@ impl Link {
         self.hub.with_desk(|desk| desk.send(&self.peer.browser, nack));
     }
 
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.hub.now()
+    }
+
     /// Asks the extension for a sign of life.
     pub fn ping(&self) {
         self.hub.with_desk(|desk| {

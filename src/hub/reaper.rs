@@ -18,11 +18,14 @@ const SWEEP_AT_LEAST: Duration = Duration::from_secs(60);
 pub(super) struct Deadlines {
     in_order: BTreeSet<(Moment, CorrelationId)>,
     of: HashMap<CorrelationId, Moment>,
+    /// Until when the reaper sleeps. It is not told of a deadline after that: it will see
+    /// for itself. So a busy daemon wakes it now and then, and not with every command.
+    asleep_until: Option<Moment>,
 }
 
 impl Deadlines {
-    /// Sets a command's next deadline. True: it is now the first of all, so the reaper
-    /// has to be told.
+    /// Sets a command's next deadline. True: the reaper would sleep past it, and has to be
+    /// told.
     #[must_use]
     pub(super) fn set(&mut self, id: &CorrelationId, at: Moment) -> bool {
         if let Some(before) = self.of.insert(id.clone(), at) {
@@ -31,9 +34,12 @@ impl Deadlines {
             }
             self.in_order.remove(&(before, id.clone()));
         }
-        let is_first = self.in_order.first().is_none_or(|(first, _)| at < *first);
         self.in_order.insert((at, id.clone()));
-        is_first
+        let too_long = self.asleep_until.is_none_or(|until| at < until);
+        if too_long {
+            self.asleep_until = Some(at);
+        }
+        too_long
     }
 
     /// Forgets a command.
@@ -43,9 +49,10 @@ impl Deadlines {
         }
     }
 
-    /// The first deadline of all.
-    pub(super) fn first(&self) -> Option<Moment> {
-        self.in_order.first().map(|(at, _)| *at)
+    /// The first deadline of all, until which the reaper now sleeps.
+    pub(super) fn sleep(&mut self) -> Option<Moment> {
+        self.asleep_until = self.in_order.first().map(|(at, _)| *at);
+        self.asleep_until
     }
 
     /// A command whose deadline has come.
@@ -57,7 +64,7 @@ impl Deadlines {
 /// Sleeps and reaps until `closed`.
 pub(super) async fn run(hub: Hub, closed: CancellationToken) {
     loop {
-        let next = hub.with_desk(|desk| desk.deadlines.first());
+        let next = hub.with_desk(|desk| desk.deadlines.sleep());
         let sleep = async {
             match next {
                 Some(at) => tokio::time::sleep_until(hub.0.clock.instant_of(at)).await,

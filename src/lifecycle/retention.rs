@@ -61,7 +61,7 @@ impl Retention {
     /// Notes that an ended command was read.
     pub fn note_read(&mut self, client: &ClientId, id: &CorrelationId) {
         let Some(shelf) = self.shelves.get_mut(client) else { return };
-        if let Some(kept) = shelf.ended.iter_mut().find(|kept| kept.id == *id) {
+        if let Some(kept) = shelf.ended.iter_mut().rev().find(|kept| kept.id == *id) {
             kept.read = true;
         }
     }
@@ -107,7 +107,10 @@ impl Retention {
         }
         // A client that was forgotten leaves no tombstones: nobody would clear them.
         let Some(shelf) = self.shelves.get_mut(client) else { return };
-        shelf.ended.retain(|kept| kept.id != *id);
+        // The oldest goes, as a rule: it is found at once.
+        if let Some(at) = shelf.ended.iter().position(|kept| kept.id == *id) {
+            shelf.ended.remove(at);
+        }
         shelf.tombstones.push_back(id.clone());
         self.gone.insert(id.clone(), gone);
         while shelf.tombstones.len() > limits.tombstones {

@@ -36,6 +36,10 @@ pub const WS_SUBPROTOCOL: &str = "tabwire.v1";
 /// lists and caps, not an identity.
 pub const CLIENT_HEADER: &str = "x-tabwire-client";
 
+/// The header by which an HTTP caller asks for the status and headers of a call that waits
+/// as soon as the command is accepted. Its value does not matter.
+pub const EARLY_HEADER: &str = "x-tabwire-early";
+
 /// The shim's id, fixed by `key` in `extension-shim/manifest.json`.
 pub const EXTENSION_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 

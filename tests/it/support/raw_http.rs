@@ -37,9 +37,9 @@ impl RawConnection {
         Self { stream, buffer: Vec::new() }
     }
 
-    /// Sends bytes. The other side may have had enough of them: its answer says why.
+    /// Sends bytes, and sees to it that the other side takes them all.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        let _ = soon("sending", self.stream.write_all(bytes.as_ref())).await;
+        soon("sending", self.stream.write_all(bytes.as_ref())).await.unwrap();
     }
 
     /// Reads on. False: the connection is closed.

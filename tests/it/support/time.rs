@@ -1,7 +1,9 @@
 //! Waiting without sleeping: for what happens soon, and for deadlines in frozen time.
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// How long anything that should happen at once may take on a busy machine.
@@ -19,10 +21,12 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 /// waits for a socket. While this lives, time passes by [`Frozen::pass`] alone.
 ///
 /// It works by keeping a blocking task busy: tokio moves a paused clock only while there
-/// is none. After [`Frozen::REAL`] the task ends, and with it a test that hangs.
+/// is none. What does not happen in frozen time would be waited for without end, so after
+/// [`Frozen::REAL`] time is let go, and the test fails.
 pub(crate) struct Frozen {
     /// Dropping it ends the blocking task.
-    _release: mpsc::Sender<()>,
+    release: Option<mpsc::Sender<()>>,
+    ran_away: Arc<AtomicBool>,
 }
 
 impl Frozen {
@@ -32,23 +36,41 @@ impl Frozen {
     pub(crate) async fn time() -> Self {
         let (release, released) = mpsc::channel::<()>();
         let (began, begun) = tokio::sync::oneshot::channel();
+        let ran_away = Arc::new(AtomicBool::new(false));
+        let runs_away = ran_away.clone();
         tokio::task::spawn_blocking(move || {
             let _ = began.send(());
-            // Either way it is over: the test has ended, or it hangs.
-            let _ = released.recv_timeout(Self::REAL);
+            if released.recv_timeout(Self::REAL) == Err(RecvTimeoutError::Timeout) {
+                runs_away.store(true, Ordering::SeqCst);
+            }
         });
         begun.await.unwrap();
-        Self { _release: release }
+        Self { release: Some(release), ran_away }
     }
 
     /// Lets this much time pass.
     pub(crate) async fn pass(&self, length: Duration) {
+        self.assert_frozen();
         tokio::time::advance(length).await;
     }
 
     /// Lets this many milliseconds pass.
     pub(crate) async fn pass_ms(&self, millis: u64) {
         self.pass(Duration::from_millis(millis)).await;
+    }
+
+    fn assert_frozen(&self) {
+        let ran_away = self.ran_away.load(Ordering::SeqCst);
+        assert!(!ran_away, "something was waited for that did not happen in frozen time");
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        drop(self.release.take());
+        if !std::thread::panicking() {
+            self.assert_frozen();
+        }
     }
 }
 

@@ -1,0 +1,37 @@
+//! Samples and what is said of them.
+
+use std::time::Duration;
+
+/// Samples of one duration.
+#[derive(Debug, Default)]
+pub(crate) struct Series(Vec<Duration>);
+
+impl Series {
+    pub(crate) fn add(&mut self, sample: Duration) {
+        self.0.push(sample);
+    }
+
+    /// The sample below which `percent` of all are, in µs.
+    pub(crate) fn percentile(&self, percent: usize) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let last = sorted.len().saturating_sub(1);
+        sorted.get(last * percent / 100).map_or(f64::NAN, |sample| sample.as_secs_f64() * 1e6)
+    }
+
+    pub(crate) fn p50(&self) -> f64 {
+        self.percentile(50)
+    }
+
+    pub(crate) fn p99(&self) -> f64 {
+        self.percentile(99)
+    }
+}
+
+/// What one kind of call took: until its frame was at the extension, and until its answer
+/// was at the caller.
+#[derive(Debug, Default)]
+pub(crate) struct Call {
+    pub(crate) frame: Series,
+    pub(crate) answer: Series,
+}

@@ -1,0 +1,129 @@
+//! The daemon's work on a submit, timed within one process: no sockets, and the same kind
+//! of runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::value::RawValue;
+use tabwire::hub::{Caller, Hub, Link, Outbox, Submission, Wish};
+use tabwire::lifecycle::{Limits, Peer, limits};
+use tabwire::mcp::{self, Answer, Era, Headers, Incoming};
+use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::{
+    Action, Attempt, CorrelationId, ExtensionReport, FromExtension, Ready, Tab, TabId, ToExtension,
+};
+use tabwire::tools::Tools;
+
+use crate::figures::Series;
+use crate::table::Measured;
+use crate::{load, now};
+
+/// Times `Hub::submit` and, around it, the handling of the whole message.
+pub(crate) fn measure(to: &mut Measured, warm_up: usize, calls: usize) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let measuring = runtime.spawn(async move {
+        let mut inside = Inside::start();
+        inside.submits(warm_up).await?;
+        let hub_submit = inside.submits(calls).await?;
+        let message = inside.messages(calls).await?;
+        inside.hub.shut_down().await;
+        anyhow::Ok((hub_submit, message))
+    });
+    (to.hub_submit, to.message) = runtime.block_on(measuring)??;
+    Ok(())
+}
+
+/// A hub with an extension.
+struct Inside {
+    hub: Hub,
+    caller: Caller,
+    link: Link,
+    outbox: Outbox,
+}
+
+impl Inside {
+    fn start() -> Self {
+        let hub = Hub::start(Limits { calls_per_minute: 0, ..Limits::default() });
+        let caller = Caller { owner: DEFAULT_OWNER.into(), client: "bench".into() };
+        let peer = Peer { browser: "bench".into(), instance: "bench".into() };
+        let (link, outbox) = hub.attach(peer, "0.1.0".to_owned());
+        let tab = Tab {
+            tab_id: TabId(7),
+            window_id: 1,
+            url: String::new(),
+            title: String::new(),
+            active: true,
+            focused: true,
+        };
+        link.receive(FromExtension::Ready(Ready {
+            label: "Bench".to_owned(),
+            user_agent: String::new(),
+            actions: vec!["execute_js".to_owned()],
+            tabs: vec![tab],
+            in_flight: Vec::new(),
+        }));
+        Self { hub, caller, link, outbox }
+    }
+
+    async fn submits(&mut self, calls: usize) -> anyhow::Result<Series> {
+        let mut took = Series::default();
+        for _ in 0..calls {
+            let submission = Submission {
+                action: Action::ExecuteJs { script: "document.title".to_owned() },
+                wish: Wish::default(),
+                timeout: limits::EXECUTE,
+            };
+            let began = now();
+            let accepted = self.hub.submit(&self.caller, submission);
+            took.add(now() - began);
+            accepted.map_err(|refused| anyhow::anyhow!("{}", refused.why.message()))?;
+            self.bring_to_its_end().await?;
+        }
+        Ok(took)
+    }
+
+    async fn messages(&mut self, calls: usize) -> anyhow::Result<Series> {
+        let tools = Tools::new(self.hub.clone(), Duration::ZERO);
+        let headers = Headers { version: Some("2025-11-25".to_owned()), ..Headers::default() };
+        let body = load::interact(load::SCRIPT);
+        let mut took = Series::default();
+        for _ in 0..calls {
+            let began = now();
+            let Ok(Incoming::Request(request)) = Incoming::parse(&body) else {
+                bail!("no request")
+            };
+            let Ok(era) = Era::of(&request, Some(&headers)) else { bail!("no era") };
+            let answer = mcp::handle(&tools, &self.caller, request, era);
+            took.add(now() - began);
+            let Answer::Done(done) = answer else { bail!("not answered at once") };
+            anyhow::ensure!(done.text.contains("queued"), "not queued: {}", done.text);
+            self.bring_to_its_end().await?;
+        }
+        Ok(took)
+    }
+
+    /// Runs the command that was delivered, and reads its result.
+    async fn bring_to_its_end(&mut self) -> anyhow::Result<()> {
+        let ToExtension::Command { attempt, command } = self.next_frame().await? else {
+            bail!("no command")
+        };
+        let id = command.correlation_id;
+        self.link.receive(FromExtension::Claim { correlation_id: id.clone(), attempt });
+        let ToExtension::Go { .. } = self.next_frame().await? else { bail!("no go") };
+        self.link.receive(complete(id.clone(), attempt)?);
+        let ToExtension::ResultAck { .. } = self.next_frame().await? else { bail!("no ack") };
+        self.hub.note_read(&self.caller, &id);
+        Ok(())
+    }
+
+    async fn next_frame(&mut self) -> anyhow::Result<ToExtension> {
+        self.outbox.next().await.ok().context("the link ended")
+    }
+}
+
+fn complete(correlation_id: CorrelationId, attempt: Attempt) -> anyhow::Result<FromExtension> {
+    let result = RawValue::from_string(r#"{"success":true}"#.to_owned())?;
+    let report = ExtensionReport::Complete { result: Arc::from(result), origin: None };
+    Ok(FromExtension::Report { correlation_id, attempt, report })
+}

@@ -1,0 +1,357 @@
+//! The load: an MCP client and an extension, for the daemon and for the relay.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+use axum::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, SEC_WEBSOCKET_PROTOCOL,
+};
+use axum::http::{HeaderValue, Request, StatusCode};
+use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::json;
+use tabwire::home::Home;
+use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey};
+use tabwire::protocol::{CLIENT_HEADER, EXTENSION_ID, InstanceId, WS_PATH, WS_SUBPROTOCOL};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+use crate::figures::{Call, Series};
+use crate::now;
+use crate::process::Server;
+
+/// Arguments of a command that is claimed.
+pub(crate) const SCRIPT: &str = r#""action":"execute_js","script":"document.title""#;
+
+/// Arguments of a command that is not.
+pub(crate) const SAFE: &str = r#""action":"page_info""#;
+
+/// The result that the extension reports for each command.
+const RESULT: &str = r#"{"success":true,"value":"Home Page","type":"string"}"#;
+
+/// A call of `interact` as it goes out.
+pub(crate) fn interact(arguments: &str) -> Bytes {
+    call("interact", arguments)
+}
+
+fn call(tool: &str, arguments: &str) -> Bytes {
+    let name = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{name}}}}}"#).into()
+}
+
+fn waiting(arguments: &str) -> Bytes {
+    interact(&format!(r#"{arguments},"wait_ms":10000"#))
+}
+
+/// The MCP client.
+struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    host: String,
+    token: String,
+}
+
+impl Client {
+    async fn connect(port: u16, token: String) -> anyhow::Result<Self> {
+        let (sender, connection) = http1::handshake(TokioIo::new(tcp(port).await?)).await?;
+        tokio::spawn(connection);
+        Ok(Self { sender, host: format!("127.0.0.1:{port}"), token })
+    }
+
+    /// A request with the headers that an MCP client sends.
+    fn request(&self, path: &str, body: Bytes) -> anyhow::Result<Request<Full<Bytes>>> {
+        let request = Request::post(path)
+            .header(HOST, &self.host)
+            .header(AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-11-25")
+            .header(CLIENT_HEADER, "bench");
+        Ok(request.body(Full::new(body))?)
+    }
+
+    /// Sends a request; its answer, and when it was there.
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<(Bytes, Instant)> {
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        let at = now();
+        ensure!(status == StatusCode::OK, "{status}: {}", String::from_utf8_lossy(&body));
+        Ok((body, at))
+    }
+}
+
+/// The extension's end of the socket.
+struct Extension(WebSocketStream<TcpStream>);
+
+impl Extension {
+    async fn connect(port: u16) -> anyhow::Result<Self> {
+        let mut request = format!("ws://127.0.0.1:{port}{WS_PATH}").into_client_request()?;
+        let origin = HeaderValue::try_from(format!("chrome-extension://{EXTENSION_ID}"))?;
+        request.headers_mut().insert(ORIGIN, origin);
+        let protocol = HeaderValue::from_static(WS_SUBPROTOCOL);
+        request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        let config = WebSocketConfig::default().write_buffer_size(0);
+        let stream = tcp(port).await?;
+        let handshake =
+            tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
+        Ok(Self(handshake?.0))
+    }
+
+    async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
+        match self.0.next().await.context("the socket was closed")?? {
+            Message::Text(text) => Ok(text),
+            other => bail!("no text: {other}"),
+        }
+    }
+
+    async fn send(&mut self, text: String) -> anyhow::Result<()> {
+        Ok(self.0.send(Message::text(text)).await?)
+    }
+
+    /// The next frame of one of these types; `ping` is answered.
+    async fn frame(&mut self, wanted: &str) -> anyhow::Result<Frame> {
+        loop {
+            let text = self.text().await?;
+            let at = now();
+            let Parsed { kind, t, attempt, correlation_id, command } = serde_json::from_str(&text)?;
+            if kind == wanted {
+                let id = correlation_id.or(command.map(|command| command.correlation_id));
+                let id = id.unwrap_or_default().into_owned();
+                return Ok(Frame { at, id, attempt });
+            }
+            ensure!(kind == "ping", "expected {wanted}: {text}");
+            self.send(json!({"type": "pong", "t": t}).to_string()).await?;
+        }
+    }
+
+    /// Challenge, hello, welcome, ready.
+    async fn introduce(&mut self, key: &ExtensionKey) -> anyhow::Result<()> {
+        let challenge: serde_json::Value = serde_json::from_str(&self.text().await?)?;
+        let challenge = challenge["nonce"].as_str().context("no challenge")?;
+        let (nonce, instance) = (proof::nonce(), InstanceId::from("bench"));
+        let mac = key.hello_mac(challenge, &nonce, &instance);
+        self.send(
+            json!({
+                "type": "hello", "protocol": [1], "browser_id": "bench", "instance_id": instance,
+                "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
+            })
+            .to_string(),
+        )
+        .await?;
+        self.frame("welcome").await?;
+        self.send(
+            json!({
+                "type": "ready", "label": "Bench", "user_agent": "Mozilla/5.0",
+                "actions": ["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
+                "tabs": [{
+                    "tab_id": 7, "window_id": 1, "url": "http://127.0.0.1:8000/",
+                    "title": "Home Page", "active": true, "focused": true,
+                }],
+                "in_flight": [],
+            })
+            .to_string(),
+        )
+        .await
+    }
+
+    /// Runs a command as the shim does, but in no time.
+    async fn run(&mut self, command: &Frame, is_safe: bool) -> anyhow::Result<()> {
+        let Frame { id, attempt, .. } = command;
+        let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
+        if !is_safe {
+            self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
+            self.frame("go").await?;
+        }
+        self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#)).await
+    }
+}
+
+/// A frame from the daemon, and when it was there.
+struct Frame {
+    at: Instant,
+    id: String,
+    attempt: u32,
+}
+
+/// What is read of a frame.
+#[derive(Deserialize)]
+struct Parsed<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    t: u64,
+    #[serde(default)]
+    attempt: u32,
+    #[serde(default, borrow)]
+    correlation_id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    command: Option<ParsedCommand<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ParsedCommand<'a> {
+    #[serde(borrow)]
+    correlation_id: Cow<'a, str>,
+}
+
+/// Both ends of the daemon.
+pub(crate) struct DaemonSide {
+    client: Client,
+    extension: Extension,
+}
+
+impl DaemonSide {
+    pub(crate) async fn connect(server: &Server, home: &Path) -> anyhow::Result<Self> {
+        let home = Home::open(home)?;
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let client = Client::connect(server.port, token).await?;
+        let mut extension = Extension::connect(server.port).await?;
+        extension.introduce(&home.auth().extension_key(EXTENSION_ID)).await?;
+        let mut side = Self { client, extension };
+        side.until_connected().await?;
+        Ok(side)
+    }
+
+    /// Nothing answers `ready`; the daemon has taken it in when it shows the browser.
+    async fn until_connected(&mut self) -> anyhow::Result<()> {
+        loop {
+            let request = self.client.request("/mcp", call("observe", r#""what":"browsers""#))?;
+            let (answer, _) = self.client.send(request).await?;
+            if String::from_utf8_lossy(&answer).contains(r#""connected":true"#) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Calls that are answered at once. Each command is brought to its end, and its result
+    /// read, before the next one; that is not measured.
+    pub(crate) async fn submits(&mut self, calls: usize, to: &mut Call) -> anyhow::Result<()> {
+        let body = interact(SCRIPT);
+        for _ in 0..calls {
+            let request = self.client.request("/mcp", body.clone())?;
+            let began = now();
+            let (answered, command) =
+                tokio::try_join!(self.client.send(request), self.extension.frame("command"))?;
+            to.frame.add(command.at - began);
+            to.answer.add(answered.1 - began);
+            self.extension.run(&command, false).await?;
+            self.extension.frame("result_ack").await?;
+            let read = format!(r#""what":"command_result","correlation_id":"{}""#, command.id);
+            let request = self.client.request("/mcp", call("observe", &read))?;
+            check_complete(&self.client.send(request).await?.0)?;
+        }
+        Ok(())
+    }
+
+    /// Calls that wait for their result.
+    pub(crate) async fn waits(
+        &mut self,
+        arguments: &str,
+        calls: usize,
+        to: &mut Call,
+    ) -> anyhow::Result<()> {
+        let body = waiting(arguments);
+        let Self { client, extension } = self;
+        for _ in 0..calls {
+            let request = client.request("/mcp", body.clone())?;
+            let began = now();
+            let ran = async {
+                let command = extension.frame("command").await?;
+                extension.run(&command, arguments == SAFE).await?;
+                Ok(command)
+            };
+            let (answered, command) = tokio::try_join!(client.send(request), ran)?;
+            to.frame.add(command.at - began);
+            to.answer.add(answered.1 - began);
+            extension.frame("result_ack").await?;
+            check_complete(&answered.0)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
+    let answer = String::from_utf8_lossy(answer);
+    ensure!(answer.contains(r#""status":"complete""#), "not complete: {answer}");
+    Ok(())
+}
+
+/// Both ends of the relay.
+pub(crate) struct RelaySide {
+    client: Client,
+    extension: Extension,
+}
+
+impl RelaySide {
+    pub(crate) async fn connect(server: &Server) -> anyhow::Result<Self> {
+        // A token of the daemon's length, so that requests have the same bytes.
+        let client = Client::connect(server.port, proof::nonce()).await?;
+        Ok(Self { client, extension: Extension::connect(server.port).await? })
+    }
+
+    /// Posts of which nothing follows.
+    pub(crate) async fn empty_posts(
+        &mut self,
+        calls: usize,
+        to: &mut Series,
+    ) -> anyhow::Result<()> {
+        let body = interact(SCRIPT);
+        for _ in 0..calls {
+            let request = self.client.request("/empty", body.clone())?;
+            let began = now();
+            to.add(self.client.send(request).await?.1 - began);
+        }
+        Ok(())
+    }
+
+    /// Posts that are handed on and answered at once.
+    pub(crate) async fn submits(&mut self, calls: usize, to: &mut Call) -> anyhow::Result<()> {
+        let body = interact(SCRIPT);
+        for _ in 0..calls {
+            let request = self.client.request("/submit", body.clone())?;
+            let began = now();
+            let seen = async {
+                self.extension.text().await?;
+                Ok(now())
+            };
+            let (answered, seen) = tokio::try_join!(self.client.send(request), seen)?;
+            to.frame.add(seen - began);
+            to.answer.add(answered.1 - began);
+        }
+        Ok(())
+    }
+
+    /// Posts that are answered with what comes back.
+    pub(crate) async fn waits(&mut self, calls: usize, to: &mut Call) -> anyhow::Result<()> {
+        let body = waiting(SCRIPT);
+        for _ in 0..calls {
+            let request = self.client.request("/wait", body.clone())?;
+            let began = now();
+            let replied = async {
+                self.extension.text().await?;
+                let seen = now();
+                self.extension.send(format!(r#"{{"type":"complete","result":{RESULT}}}"#)).await?;
+                Ok(seen)
+            };
+            let (answered, seen) = tokio::try_join!(self.client.send(request), replied)?;
+            to.frame.add(seen - began);
+            to.answer.add(answered.1 - began);
+        }
+        Ok(())
+    }
+}
+
+async fn tcp(port: u16) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}

@@ -1,0 +1,81 @@
+//! The servers that are measured, each a process of its own, ended by its id.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+/// The release binary that cargo built for this bench.
+pub(crate) const TABWIRE: &str = env!("CARGO_BIN_EXE_tabwire");
+
+/// How often, and how far apart, it is looked whether a server has ended.
+const END_LOOKS: u32 = 200;
+const END_LOOK: Duration = Duration::from_millis(15);
+
+/// A running server. Dropping it ends it.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+}
+
+/// What a server says on its first line.
+#[derive(Deserialize)]
+struct Listening {
+    port: u16,
+}
+
+impl Server {
+    /// The daemon, as a user runs it but for the rate limit. If this process is killed, it
+    /// ends by itself.
+    pub(crate) fn daemon(program: &Path, home: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        command
+            .args(["serve", "--port", "0", "--json", "--limit", "calls_per_minute=0"])
+            .args(["--idle-exit", "60"])
+            .env("TABWIRE_HOME", home)
+            .env_remove("TABWIRE_PORT")
+            .env_remove("TABWIRE_LOG");
+        Self::start(&mut command).context("the daemon does not start")
+    }
+
+    /// This program as the bare relay, which ends when its standard input does.
+    pub(crate) fn relay() -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("--bare-relay");
+        Self::start(&mut command).context("the relay does not start")
+    }
+
+    fn start(command: &mut Command) -> anyhow::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command.spawn()?;
+        let mut server = Self { child, port: 0 };
+        let stdout = server.child.stdout.take().context("no standard output")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let listening: Listening = serde_json::from_str(&line)
+            .with_context(|| format!("its first line is not {{\"port\":…}}: {line:?}"))?;
+        server.port = listening.port;
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended already.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        for _ in 0..END_LOOKS {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(END_LOOK);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
