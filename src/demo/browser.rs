@@ -5,11 +5,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 
 /// How long a browser may take to end when it is asked to.
 const END: Duration = Duration::from_secs(5);
+
+/// How often, and how far apart, it is looked whether its processes have all ended.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Programs that load an unpacked extension from the command line. Branded Chrome does
 /// not.
@@ -113,7 +117,19 @@ impl Browser {
             self.kill();
             self.process.wait().await?;
         }
+        // What it has started ends a moment after it.
+        for _ in 0..LOOKS {
+            if !self.has_processes() {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.kill();
         Ok(())
+    }
+
+    fn has_processes(&self) -> bool {
+        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
     }
 
     fn kill(&mut self) {
