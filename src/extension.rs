@@ -20,6 +20,48 @@ const LEFT_OUT: [&str; 3] = ["test", "protocol.d.ts", "config.json"];
 const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
 
+/// An unpacked extension of ours, of whatever version.
+pub struct Unpacked {
+    /// Its version.
+    pub version: String,
+    /// The daemon's port, as it was told; `None` if its configuration cannot be read.
+    pub port: Option<u16>,
+    key: Option<String>,
+}
+
+impl std::fmt::Debug for Unpacked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { version, port, key: _ } = self;
+        f.debug_struct("Unpacked")
+            .field("version", version)
+            .field("port", port)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Unpacked {
+    /// Whether it holds this key.
+    #[must_use]
+    pub fn has_key(&self, key: &ExtensionKey) -> bool {
+        self.key.as_ref() == Some(&key.encoded())
+    }
+}
+
+/// The extension of ours in `dir`; `None` if there is none.
+#[must_use]
+pub fn find(dir: &Path) -> Option<Unpacked> {
+    if !is_ours(dir) {
+        return None;
+    }
+    let read = |name: &str| -> Option<Value> {
+        serde_json::from_str(&fs::read_to_string(dir.join(name)).ok()?).ok()
+    };
+    let config = read(CONFIG).unwrap_or_default();
+    let version = read(MANIFEST)?["version"].as_str()?.to_owned();
+    let port = config["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+    Some(Unpacked { version, port, key: config["ext_key"].as_str().map(str::to_owned) })
+}
+
 /// Why the extension cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {

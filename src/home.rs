@@ -20,6 +20,7 @@ const DAEMON_LOCK: &str = "daemon.lock";
 const START_LOCK: &str = "start.lock";
 const DAEMON_RECORD: &str = "daemon.json";
 const EXTENSIONS: &str = "extensions.json";
+const UNPACKED: &str = "unpacked.json";
 
 /// How often, and how far apart, the daemon's lock is tried for.
 const LOCK_TRIES: u32 = 10;
@@ -128,6 +129,32 @@ impl Home {
         Ok(Self { dir: dir.to_owned(), auth })
     }
 
+    /// Opens the state directory if it is there, and makes nothing. `None`: there is
+    /// none, or it has no secret yet, so no daemon has run on it.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: it cannot be used, or it is not closed to others.
+    pub fn find(dir: &Path) -> Result<Option<Self>, HomeError> {
+        if !Self::has_dir(dir)? || !is_there(&dir.join(AUTH_KEY))? {
+            return Ok(None);
+        }
+        Ok(Some(Self { dir: dir.to_owned(), auth: read_key(dir)? }))
+    }
+
+    /// Whether the directory is there, and is closed to others.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: it is there, and cannot be used.
+    pub fn has_dir(dir: &Path) -> Result<bool, HomeError> {
+        if !is_there(dir)? {
+            return Ok(false);
+        }
+        check_private(dir, 0o700)?;
+        Ok(true)
+    }
+
     /// Where it is.
     #[must_use]
     pub fn dir(&self) -> &Path {
@@ -234,7 +261,27 @@ impl Home {
         Ok(true)
     }
 
-    /// Where the daemon's log goes when nobody holds its standard error.
+    /// Where the extension was unpacked last; `None` if it never was.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn unpacked(&self) -> Result<Option<PathBuf>, HomeError> {
+        read_json(&self.dir.join(UNPACKED))
+    }
+
+    /// Remembers where the extension was unpacked.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn note_unpacked(&self, to: &Path) -> Result<(), HomeError> {
+        // A name that JSON cannot hold is not remembered.
+        let Some(to) = to.to_str() else { return Ok(()) };
+        write_json(&self.dir.join(UNPACKED), &to)
+    }
+
+    /// Where the daemon's log goes.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.dir.join("daemon.log")
@@ -274,11 +321,20 @@ fn read_or_make_key(dir: &Path) -> Result<AuthKey, HomeError> {
             Ok(()) | Err(_) => {}
         }
     }
+    read_key(dir)
+}
+
+fn read_key(dir: &Path) -> Result<AuthKey, HomeError> {
+    let path = dir.join(AUTH_KEY);
     check_private(&path, 0o600)?;
-    let bytes = fs::read(&path).map_err(io)?;
+    let bytes = fs::read(&path).map_err(|source| HomeError::Io { path: path.clone(), source })?;
     let length = bytes.len();
     let key = bytes.try_into().map_err(|_| HomeError::DamagedKey { path: path.clone(), length })?;
     Ok(AuthKey::from_bytes(key))
+}
+
+fn is_there(path: &Path) -> Result<bool, HomeError> {
+    path.try_exists().map_err(|source| HomeError::Io { path: path.to_owned(), source })
 }
 
 /// Whether it is ours and closed to all others.

@@ -38,6 +38,9 @@ pub mod bridge;
 /// What can be set from outside: flags, environment, defaults.
 pub mod config;
 
+/// What a person reads: colours, tables, progress. On a terminal only.
+pub mod terminal;
+
 /// A throw-away daemon and browser, driven as an MCP client would.
 pub mod demo;
 

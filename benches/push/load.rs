@@ -107,10 +107,9 @@ impl Extension {
     }
 
     async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
-        match self.0.next().await.context("the socket was closed")?? {
-            Message::Text(text) => Ok(text),
-            other => bail!("no text: {other}"),
-        }
+        let message = self.0.next().await.context("the socket was closed")??;
+        let Message::Text(text) = message else { bail!("no text: {message}") };
+        Ok(text)
     }
 
     async fn send(&mut self, text: String) -> anyhow::Result<()> {

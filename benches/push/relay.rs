@@ -62,16 +62,18 @@ struct Relay {
 
 /// Runs until standard input ends.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.spawn(async {
-        if let Err(error) = serve().await {
-            crate::table::say_to_stderr(&format!("relay: {error:#}"));
-        }
-    });
     // Whoever has started it holds the other end, and lets go of it at the latest when it
     // dies.
-    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
-    runtime.shutdown_background();
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
+    let mut runtime = if std::env::var_os("RELAY_MT").is_some() {
+        tokio::runtime::Builder::new_multi_thread()
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    runtime.enable_all().build()?.block_on(serve())?;
     Ok(ExitCode::SUCCESS)
 }
 

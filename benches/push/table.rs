@@ -120,7 +120,9 @@ impl Line<'_> {
             None => false,
             // Negated, so that a figure that is none is missed as well.
             Some(Required::Ratio(most)) => !self.ratio().is_some_and(|ratio| ratio <= most),
-            Some(Required::P99(most)) => !(self.daemon.p99() < most),
+            Some(Required::P99(most)) => {
+                self.daemon.p99().partial_cmp(&most) != Some(std::cmp::Ordering::Less)
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The daemon: one for each state directory, on one port of the loopback.
 
+mod log_file;
 mod port_holder;
 
 use std::io;
@@ -16,6 +17,7 @@ use crate::hub::Hub;
 use crate::lifecycle::Limits;
 use crate::protocol::SERVER_VERSION;
 use crate::tools::Tools;
+pub use log_file::LogFile;
 pub use port_holder::PortHolder;
 
 /// How often two listeners on one free port are tried for, when any port will do.
@@ -106,6 +108,12 @@ impl Daemon {
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The state directory that it runs on.
+    #[must_use]
+    pub const fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Serves until `shutdown`, or until it has been idle for as long as it was told.

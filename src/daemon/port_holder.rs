@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -33,6 +34,20 @@ impl fmt::Display for PortHolder {
 }
 
 impl PortHolder {
+    /// Who listens on this port of the loopback; `None` if nobody does.
+    pub async fn find_any(port: u16) -> Option<Self> {
+        let is_taken = async |address: std::net::IpAddr| {
+            match tokio::time::timeout(ASK, TcpStream::connect((address, port))).await {
+                Ok(connected) => connected.is_ok(),
+                // Somebody is there who does not even accept.
+                Err(_elapsed) => true,
+            }
+        };
+        let taken = is_taken(Ipv4Addr::LOCALHOST.into()).await
+            || is_taken(Ipv6Addr::LOCALHOST.into()).await;
+        if taken { Some(Self::find(port).await) } else { None }
+    }
+
     /// Finds out who listens on this port of the loopback.
     pub async fn find(port: u16) -> Self {
         let sockets = listening_sockets(port);

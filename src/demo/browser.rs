@@ -19,10 +19,11 @@ const LOOK: Duration = Duration::from_millis(20);
 /// not.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "chrome-for-testing"];
 
+/// What a browser without a window is started with, and one with a window is not.
+const WINDOWLESS: [&str; 2] = ["--headless=new", "--disable-gpu"];
+
 /// What a browser for unattended use is started with.
-const FLAGS: [&str; 9] = [
-    "--headless=new",
-    "--disable-gpu",
+const FLAGS: [&str; 7] = [
     "--disable-quic",
     "--no-first-run",
     "--no-default-browser-check",
@@ -77,8 +78,42 @@ impl Browser {
         extension: &Path,
         page: &str,
     ) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(profile)?;
         let mut command = Command::new(program);
+        command.args(WINDOWLESS);
+        Self::start(command, program, profile, extension, page)
+    }
+
+    /// The same in a window.
+    ///
+    /// # Errors
+    ///
+    /// There is no display to put it on, or the system's.
+    pub fn launch_in_window(
+        program: &Path,
+        profile: &Path,
+        extension: &Path,
+        page: &str,
+    ) -> anyhow::Result<Self> {
+        check_display()?;
+        let mut command = Command::new(program);
+        // Its home is the profile's folder, and the way to the display is in the old one.
+        if let (None, Some(home)) = (std::env::var_os("XAUTHORITY"), std::env::var_os("HOME")) {
+            let authority = PathBuf::from(home).join(".Xauthority");
+            if authority.is_file() {
+                command.env("XAUTHORITY", authority);
+            }
+        }
+        Self::start(command, program, profile, extension, page)
+    }
+
+    fn start(
+        mut command: Command,
+        program: &Path,
+        profile: &Path,
+        extension: &Path,
+        page: &str,
+    ) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(profile)?;
         command.args(FLAGS).env("HOME", profile).env("XDG_CACHE_HOME", profile.join("cache"));
         command.env("XDG_CONFIG_HOME", profile.join("config")).env("TMPDIR", profile);
         if rustix::process::geteuid().is_root() {
@@ -144,6 +179,22 @@ impl Drop for Browser {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Whether there is a display for a window.
+///
+/// # Errors
+///
+/// There is none; says what to do.
+pub(super) fn check_display() -> anyhow::Result<()> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") {
+        return Ok(());
+    }
+    bail!(
+        "there is no display for a window (neither DISPLAY nor WAYLAND_DISPLAY is set): run it \
+         on a desktop, or without --headed"
+    )
 }
 
 /// Asks a process of our own to end.

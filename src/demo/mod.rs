@@ -6,7 +6,6 @@ mod browser;
 mod client;
 mod page;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
@@ -19,6 +18,7 @@ use tokio::process::{Child, Command};
 use crate::extension;
 use crate::home::Home;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+use crate::terminal::{Progress, clean, say};
 pub use browser::{Browser, find_browser};
 use client::Client;
 pub use page::PageServer;
@@ -28,6 +28,18 @@ const CONNECT_MS: u64 = 30_000;
 
 /// How long the daemon may take to end.
 const END: Duration = Duration::from_secs(5);
+
+/// How long a person may look at each step in a window.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How the demonstration is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
+    /// The browser has a window, and each step takes its time.
+    pub headed: bool,
+    /// Each step is a line of JSON.
+    pub json: bool,
+}
 
 /// One command of the demonstration.
 struct Act {
@@ -45,14 +57,14 @@ struct Act {
 ///
 /// There is no browser, something could not be started, or a command did not end as it
 /// should.
-pub async fn run() -> anyhow::Result<ExitCode> {
+pub async fn run(manner: Manner) -> anyhow::Result<ExitCode> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     // Whatever is dropped here ends what it has started.
     tokio::select! {
-        shown = show() => return shown.map(|()| ExitCode::SUCCESS),
+        shown = show(manner) => return shown.map(|()| ExitCode::SUCCESS),
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
         _ = hang_up.recv() => {}
@@ -60,36 +72,67 @@ pub async fn run() -> anyhow::Result<ExitCode> {
     bail!("interrupted; everything that was started is ended")
 }
 
-async fn show() -> anyhow::Result<()> {
+async fn show(manner: Manner) -> anyhow::Result<()> {
+    if manner.headed {
+        browser::check_display()?;
+    }
     let program = std::env::current_exe().context("cannot tell where this program is")?;
     let chromium = find_browser()?;
     let folder = tempfile::Builder::new().prefix("tabwire-demo-").tempdir()?;
     let state = folder.path().join("state");
-    say(format!(
-        "tabwire {SERVER_VERSION}: a throw-away daemon and browser, driven through `tabwire mcp`\n"
-    ))?;
+    manner.tell(
+        &format!(
+            "tabwire {SERVER_VERSION}: a throw-away daemon and browser, driven through `tabwire mcp`\n"
+        ),
+        || json!({"step": "begin", "version": SERVER_VERSION}),
+    )?;
 
     let (daemon, port) = start_daemon(&program, &state).await?;
-    say(format!("  daemon    on port {port}"))?;
+    manner
+        .tell(&format!("  daemon    on port {port}"), || json!({"step": "daemon", "port": port}))?;
     let unpacked = folder.path().join("extension");
     extension::unpack(&unpacked, port, &Home::open(&state)?.auth().extension_key(EXTENSION_ID))?;
     let pages = PageServer::start().await?;
     let first_page = pages.url("/");
-    let browser =
-        Browser::launch(&chromium, &folder.path().join("profile"), &unpacked, &first_page)?;
-    say(format!("  browser   {} (process {})", chromium.display(), browser.id()))?;
+    let launch = if manner.headed { Browser::launch_in_window } else { Browser::launch };
+    let browser = launch(&chromium, &folder.path().join("profile"), &unpacked, &first_page)?;
+    manner.tell(
+        &format!("  browser   {} (process {})", chromium.display(), browser.id()),
+        || json!({"step": "browser", "program": chromium, "pid": browser.id()}),
+    )?;
     let mut client = Client::start(&program, &state).await?;
-    say("  client    `tabwire mcp`, MCP over stdio\n")?;
+    manner.tell("  client    `tabwire mcp`, MCP over stdio\n", || json!({"step": "client"}))?;
 
     for (number, act) in acts(&pages).into_iter().enumerate() {
-        perform(&mut client, number + 1, &act).await?;
+        perform(&mut client, manner, number + 1, &act).await?;
     }
-    poll(&mut client).await?;
+    poll(&mut client, manner).await?;
 
+    let progress = Progress::start("ending everything");
     client.end().await?;
     browser.end().await?;
     end_daemon(daemon).await?;
-    say("\nAll of it was real, and none of it is left.")
+    drop(progress);
+    manner.tell("\nAll of it was real, and none of it is left.", || json!({"step": "end"}))
+}
+
+impl Manner {
+    /// Says a step, as text or as JSON.
+    fn tell(self, text: &str, as_json: impl FnOnce() -> Value) -> anyhow::Result<()> {
+        if self.json {
+            say(as_json())?;
+        } else {
+            say(text)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a person look.
+    async fn pause(self) {
+        if self.headed {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
 }
 
 fn acts(pages: &PageServer) -> Vec<Act> {
@@ -159,37 +202,65 @@ fn acts(pages: &PageServer) -> Vec<Act> {
 }
 
 /// Calls, checks how it ended, and shows its timeline.
-async fn perform(client: &mut Client, number: usize, act: &Act) -> anyhow::Result<()> {
+async fn perform(
+    client: &mut Client,
+    manner: Manner,
+    number: usize,
+    act: &Act,
+) -> anyhow::Result<()> {
     let mut arguments = act.arguments.clone();
     arguments["trace"] = true.into();
     let action = arguments["action"].as_str().unwrap_or_default().to_owned();
+    let progress = Progress::start(&format!("  {number}. {action}: {}", act.title));
     let answer = client.call("interact", arguments).await?;
+    drop(progress);
     ensure!(
         answer["status"] == act.ends,
         "{action} should have ended as {} and answered: {answer}",
         act.ends
     );
-    say(format!("  {number}. {action}: {}", act.title))?;
-    say(format!("     {}  {}", act.ends, (act.show)(&answer)))?;
-    say(format!("     {}", timeline(&answer["trace"])))
+    let text = format!(
+        "  {number}. {action}: {}\n     {}  {}\n     {}",
+        act.title,
+        act.ends,
+        clean(&(act.show)(&answer)),
+        timeline(&answer["trace"])
+    );
+    manner.tell(&text, || step(number, &action, act.title, &answer))?;
+    manner.pause().await;
+    Ok(())
 }
 
 /// The same without blocking: submit, get an id at once, read the result by it.
-async fn poll(client: &mut Client) -> anyhow::Result<()> {
+async fn poll(client: &mut Client, manner: Manner) -> anyhow::Result<()> {
+    const NUMBER: usize = 8;
+    const TITLE: &str = "submitted, and read later";
     let arguments = json!({"action": "execute_js", "script": "location.pathname"});
     let queued = client.call("interact", arguments).await?;
     let id = queued["correlation_id"].as_str().context("no correlation id")?.to_owned();
-    say(format!(
-        "  8. execute_js: submitted, and read later\n     {}  {id}",
-        text(&queued["status"])
-    ))?;
     let arguments = json!({
         "what": "command_result", "correlation_id": id, "wait_ms": 10_000, "trace": true,
     });
     let answer = client.call("observe", arguments).await?;
     ensure!(answer["status"] == "complete", "it should be complete, and is: {answer}");
-    say(format!("     complete  {}", answer["result"]["value"]))?;
-    say(format!("     {}", timeline(&answer["trace"])))
+    let text = format!(
+        "  {NUMBER}. execute_js: {TITLE}\n     {}  {id}\n     complete  {}\n     {}",
+        text(&queued["status"]),
+        answer["result"]["value"],
+        timeline(&answer["trace"])
+    );
+    manner.tell(&text, || step(NUMBER, "execute_js", TITLE, &answer))?;
+    manner.pause().await;
+    Ok(())
+}
+
+/// A command as a line of JSON; its result, which may be a picture, is left out.
+fn step(number: usize, action: &str, title: &str, answer: &Value) -> Value {
+    json!({
+        "step": "command", "number": number, "action": action, "title": title,
+        "status": answer["status"], "correlation_id": answer["correlation_id"],
+        "trace": answer["trace"],
+    })
 }
 
 /// The phases of a trace with their times in ms since the command was accepted.
@@ -228,8 +299,4 @@ async fn end_daemon(mut daemon: Child) -> anyhow::Result<()> {
     browser::ask_to_end(daemon.id());
     tokio::time::timeout(END, daemon.wait()).await.context("the daemon has not ended")??;
     Ok(())
-}
-
-fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
-    writeln!(io::stdout(), "{line}").context("cannot write to standard output")
 }

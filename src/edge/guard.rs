@@ -40,17 +40,32 @@ enum Who {
 /// One route and who may call it.
 struct Rule {
     method: Method,
+    /// As the router has it: a last part `{id}` stands for any one part.
     path: &'static str,
     who: Who,
     /// The largest body, in bytes.
     body: usize,
 }
 
+impl Rule {
+    fn is_for(&self, path: &str) -> bool {
+        match self.path.strip_suffix("{id}") {
+            Some(before) => {
+                path.strip_prefix(before).is_some_and(|id| !id.is_empty() && !id.contains('/'))
+            }
+            None => path == self.path,
+        }
+    }
+}
+
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 3] = [
+static TABLE: [Rule; 6] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
     Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
+    Rule { method: Method::GET, path: "/api/status", who: Who::Owner, body: 0 },
+    Rule { method: Method::GET, path: "/api/commands", who: Who::Owner, body: 0 },
+    Rule { method: Method::GET, path: "/api/commands/{id}", who: Who::Owner, body: 0 },
 ];
 
 /// Who was let in.
@@ -82,6 +97,10 @@ impl Guard {
         Self { home, port, hub, token, wrong_tokens }
     }
 
+    pub(super) const fn port(&self) -> u16 {
+        self.port
+    }
+
     pub(super) const fn home(&self) -> &Home {
         &self.home
     }
@@ -89,7 +108,7 @@ impl Guard {
     /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
     pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Admitted, Problem> {
         let rule =
-            TABLE.iter().find(|r| r.method == request.method && r.path == request.uri.path());
+            TABLE.iter().find(|r| r.method == request.method && r.is_for(request.uri.path()));
         check_size(&request.headers, rule)?;
         self.check_host(request)?;
         check_fetch_site(&request.headers, rule)?;
@@ -201,7 +220,7 @@ impl Guard {
 
 /// What is said, to the holder of a token, of a request that the table does not have.
 fn undeclared(path: &str, routed: bool) -> Problem {
-    if TABLE.iter().any(|rule| rule.path == path) {
+    if TABLE.iter().any(|rule| rule.is_for(path)) {
         let allow = if path == "/mcp" { "POST" } else { "GET" };
         return Problem::NoMethod { allow };
     }
@@ -265,5 +284,27 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a st
         (None, _) => Ok(None),
         (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
         (Some(_), Some(_)) => Err(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_is_documented() {
+        let page = include_str!("../../docs/protocol.md");
+        for Rule { method, path, .. } in &TABLE {
+            assert!(page.contains(&format!("| `{method} {path}")), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_one_part_of_a_path() {
+        let rule = TABLE.iter().find(|rule| rule.path.ends_with("{id}")).unwrap();
+        assert!(rule.is_for("/api/commands/exec_1"));
+        for other in ["/api/commands", "/api/commands/", "/api/commands/a/b", "/api/command/a"] {
+            assert!(!rule.is_for(other), "{other}");
+        }
     }
 }

@@ -65,11 +65,14 @@ pub(super) async fn post(
         }
     };
     let answer = mcp::handle(&edge.tools, &caller, request, era);
-    // A command that was submitted is on its way to the socket's task: it goes first.
-    tokio::task::yield_now().await;
     let receipt = Receipt { hub: edge.tools.hub().clone(), caller };
     match answer {
-        Answer::Done(done) => receipt.respond(done, era),
+        Answer::Done(done) => {
+            // A command that was submitted is on its way to the socket's task: it goes
+            // first.
+            tokio::task::yield_now().await;
+            receipt.respond(done, era)
+        }
         Answer::Later(later) if headers.contains_key(EARLY_HEADER) => {
             json_response(StatusCode::OK, receipt.body(Text::Coming(later)))
         }

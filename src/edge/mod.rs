@@ -4,6 +4,7 @@
 //! Every connection is a task of one tracker; on shutdown each is asked to finish, and
 //! what has not by then is dropped.
 
+mod admin;
 mod guard;
 mod mcp;
 mod problem;
@@ -93,6 +94,9 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/health", any(health))
         .route(WS_PATH, any(ws::upgrade))
         .route("/mcp", any(mcp::post))
+        .route("/api/status", any(admin::status))
+        .route("/api/commands", any(admin::commands))
+        .route("/api/commands/{id}", any(admin::command))
         .fallback(|| async { Problem::NoRoute })
         .layer(middleware::from_fn_with_state(edge.clone(), admit))
         .with_state(edge)

@@ -38,6 +38,9 @@ pub(super) struct Books {
     pub(super) clients: HashMap<ClientId, Client>,
     /// What the commands that wait for a browser asked for.
     pub(super) wishes: HashMap<CorrelationId, Wish>,
+    /// Where each command went that was given a lane: the queue forgets it with the
+    /// command's end, and observers ask for longer.
+    pub(super) targets: HashMap<CorrelationId, Lane>,
     /// How long the last runs of each action took.
     runs: HashMap<&'static str, VecDeque<Duration>>,
     links: u64,
@@ -78,6 +81,7 @@ impl Books {
             browsers: HashMap::new(),
             clients: HashMap::new(),
             wishes: HashMap::new(),
+            targets: HashMap::new(),
             runs: HashMap::new(),
             links: 0,
             swept: now,
@@ -132,7 +136,10 @@ impl<'a> Desk<'a> {
         let watched = self.inner.commands.get(id)?.clone();
         let now = self.now();
         let mut step = Step::Unchanged(Reply::Nothing);
-        let holder = watched.borrow().hold().map(|hold| hold.by.browser.clone());
+        let (holder, before) = {
+            let command = watched.borrow();
+            (command.hold().map(|hold| hold.by.browser.clone()), command.furthest())
+        };
         watched.send_if_modified(|command| {
             step = command.apply(event, now);
             matches!(step, Step::Changed { .. })
@@ -156,6 +163,10 @@ impl<'a> Desk<'a> {
         }
         if to.is_terminal() && !from.is_terminal() {
             self.ended(&command);
+        }
+        // What happens after the end, or shows in no list, is no news.
+        if !from.is_terminal() && command.furthest() != before {
+            self.tell(&command);
         }
         Some(reply)
     }
@@ -261,6 +272,7 @@ impl<'a> Desk<'a> {
         let command = watched.borrow();
         let facts = command.facts();
         self.deadlines.remove(id);
+        self.targets.remove(id);
         // A lane that was still held is not any more.
         let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
         let unread_result = matches!(
@@ -268,7 +280,7 @@ impl<'a> Desk<'a> {
             State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
         );
         if unread_result {
-            tracing::info!(id = %id, "a result expired that nobody had read");
+            tracing::debug!(id = %id, "a result expired that nobody had read");
         }
         let owner = facts.owner.clone();
         let gone = Gone { owner, at: self.now(), may_have_run: command.may_have_run() };

@@ -15,8 +15,8 @@ use super::Hub;
 use super::desk::Desk;
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
-    Action, BrowserId, CorrelationId, FromExtension, Moment, NackReason, Ready, Tab, TabId,
-    ToExtension,
+    Action, BrowserId, CorrelationId, FromExtension, Moment, NackReason, Ready, SERVER_VERSION,
+    Tab, TabId, ToExtension,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -242,6 +242,7 @@ impl Hub {
         let (outbound, frames) = mpsc::channel(self.0.limits.outbound);
         let (farewell, ended) = oneshot::channel();
         let starved = Arc::new(AtomicBool::new(false));
+        let version = extension_version.clone();
         let id = self.with_desk(|desk| {
             desk.end_link(&peer.browser, Farewell::Replaced);
             let id = LinkId(desk.next_link());
@@ -263,7 +264,15 @@ impl Hub {
             id
         });
         let browser = peer.browser.clone();
-        tracing::info!(browser = %browser, instance = %peer.instance, "extension attached");
+        tracing::info!(browser = %browser, instance = %peer.instance, version, "extension attached");
+        if version != SERVER_VERSION {
+            tracing::warn!(
+                extension = version,
+                daemon = SERVER_VERSION,
+                "the extension is of another version: run `tabwire extension unpack` again and \
+                 reload it"
+            );
+        }
         let outbox = Outbox { hub: self.clone(), browser, frames, starved, farewell: ended };
         (Link { hub: self.clone(), id, peer }, outbox)
     }

@@ -10,6 +10,7 @@
 mod clients;
 mod clock;
 mod desk;
+mod events;
 mod links;
 mod reaper;
 mod refusal;
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -35,6 +36,8 @@ use crate::protocol::{
 pub use clients::ClientSummary;
 use clock::Clock;
 use desk::Books;
+use events::Change;
+pub use events::{Events, News, Told};
 pub use links::{BrowserSummary, Farewell, Link, Outbox, TabSummary};
 pub use refusal::{BrowserChoice, Refusal, Refused};
 pub use submit::{Accepted, Submission};
@@ -53,6 +56,8 @@ struct Inner {
     books: Mutex<Books>,
     /// Tells the reaper that a deadline has become the first of all.
     sooner: Notify,
+    /// Every change of a command, for whoever looks on. Sending never blocks.
+    changes: broadcast::Sender<Change>,
     closed: CancellationToken,
     tasks: TaskTracker,
 }
@@ -118,6 +123,7 @@ impl Hub {
             commands: DashMap::new(),
             books: Mutex::new(Books::new(started)),
             sooner: Notify::new(),
+            changes: events::channel(),
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }));

@@ -101,6 +101,10 @@ impl Desk<'_> {
         self.inner.commands.insert(id.clone(), Arc::new(watch::Sender::new(command)));
         self.client(caller).active.push(id.clone());
         self.queue.join(client, id.clone(), lane.clone());
+        if let Some(lane) = &lane {
+            self.targets.insert(id.clone(), lane.clone());
+        }
+        self.tell_of(&id);
         let Some(lane) = lane else {
             self.wishes.insert(id, wish);
             return false;

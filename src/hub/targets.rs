@@ -114,6 +114,7 @@ impl Desk<'_> {
         for id in self.queue.unplaced() {
             let Some(lane) = self.lane_in(browser, &id) else { continue };
             self.remember_current(&id, &lane);
+            self.targets.insert(id.clone(), lane.clone());
             self.queue.place(&id, lane);
             self.wishes.remove(&id);
         }

@@ -15,8 +15,8 @@ pub use frame::{
 pub use ids::{Attempt, BrowserId, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId};
 pub use moment::Moment;
 pub use report::{
-    CommandReport, FailedCommand, FinishedCommand, PendingCommand, Progress, Status, TraceEntry,
-    TracePhase, millis,
+    CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
+    Progress, Status, StatusWord, TraceEntry, TracePhase, millis,
 };
 
 /// The version of the frame protocol that this build speaks, as `hello` and

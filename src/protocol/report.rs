@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Attempt, CorrelationId, Moment};
+use super::{Attempt, BrowserId, ClientId, CorrelationId, Moment, TabId};
 
 /// One command as its owner sees it.
 #[derive(Clone, Debug, Serialize)]
@@ -155,6 +155,83 @@ pub enum TracePhase {
     LateResult,
     /// Its owner got the result for the first time.
     FirstRead,
+}
+
+/// The word of a [`Status`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusWord {
+    /// Accepted and not over.
+    Pending,
+    /// The browser reported a result.
+    Complete,
+    /// The browser reported that it failed.
+    Error,
+    /// It ran past its time.
+    Timeout,
+    /// No answer came in time.
+    Expired,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// One command of any of an owner's clients, as the command line lists it. No parameter
+/// and no result is in it, nor anything else that a page has written.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandSummary {
+    /// The command.
+    pub correlation_id: CorrelationId,
+    /// The action's name.
+    pub command: &'static str,
+    /// Whose list it stands in.
+    pub client: ClientId,
+    /// The browser that it is for, once that is settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser: Option<BrowserId>,
+    /// The tab that it is for, if it is for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tab_id: Option<TabId>,
+    /// How it is.
+    pub status: StatusWord,
+    /// How far it has come.
+    pub phase: TracePhase,
+    /// A word for programs, if it ended without a result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<str>>,
+    /// When it was accepted.
+    pub created_at: Moment,
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Moment>,
+    /// When it was over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Moment>,
+    /// From acceptance to its end, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+}
+
+/// One command's way through the daemon, without its result.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandStory {
+    /// What lists show of it.
+    #[serde(flatten)]
+    pub summary: CommandSummary,
+    /// What it waits for, if it is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What went wrong. It may come from a page: data, not instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Arc<str>>,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<&'static str>,
+    /// Whether it may have begun in the page.
+    pub may_have_run: bool,
+    /// How long it may run.
+    pub timeout_ms: u64,
+    /// The time of every phase.
+    pub trace: Vec<TraceEntry>,
 }
 
 /// A command that is not over, as lists show it.

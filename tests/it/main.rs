@@ -6,7 +6,9 @@ mod support;
 
 mod bridge;
 mod browser;
+mod cli;
 mod docs;
+mod doctor;
 mod guard;
 mod layers;
 mod links;

@@ -1,11 +1,13 @@
 //! How a command is shown: one exhaustive match from its state.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Command, Outcome, State};
+use crate::lifecycle::Lane;
 use crate::protocol::{
-    CommandReport, FailedCommand, FinishedCommand, Moment, PendingCommand, Status, TraceEntry,
-    TracePhase, millis,
+    CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, Moment,
+    PendingCommand, Status, StatusWord, TraceEntry, TracePhase, millis,
 };
 
 impl Command {
@@ -90,6 +92,75 @@ impl Command {
         }
     }
 
+    /// The command as the command line lists it; `target` is the lane that it was given.
+    #[must_use]
+    pub fn summary(&self, target: Option<&Lane>) -> CommandSummary {
+        let (status, reason) = match &self.state {
+            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => {
+                (StatusWord::Pending, None)
+            }
+            State::Ended { outcome, .. } => outcome.word(),
+        };
+        let ended_at = match &self.state {
+            State::Ended { at, .. } => Some(*at),
+            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => None,
+        };
+        let holder = self.hold().map(|hold| hold.by.browser.clone());
+        CommandSummary {
+            correlation_id: self.facts.id.clone(),
+            command: self.facts.action.name(),
+            client: self.facts.client.clone(),
+            browser: target.map(|lane| lane.browser.clone()).or(holder),
+            tab_id: target.and_then(|lane| lane.tab),
+            status,
+            phase: self.furthest(),
+            reason,
+            created_at: self.facts.created,
+            started_at: self.reached(TracePhase::Started),
+            ended_at,
+            duration_ms: ended_at.map(|at| millis(at.since(self.facts.created))),
+        }
+    }
+
+    /// The command's whole way, without its result.
+    #[must_use]
+    pub fn story(&self, target: Option<&Lane>) -> CommandStory {
+        let (message, error, hint) = match self.status() {
+            Status::Pending { message, .. } => (Some(message), None, None),
+            Status::Complete { .. } | Status::Cancelled { .. } => (None, None, None),
+            Status::Error { error, .. } | Status::Timeout { error, .. } => {
+                (None, Some(error), None)
+            }
+            Status::Expired { error, hint, .. } => (None, Some(error.into()), Some(hint)),
+        };
+        CommandStory {
+            summary: self.summary(target),
+            message,
+            error,
+            hint,
+            may_have_run: self.may_have_run(),
+            timeout_ms: u64::try_from(self.facts.timeout.as_millis()).unwrap_or(u64::MAX),
+            trace: self.trace(),
+        }
+    }
+
+    /// The last phase on its way; what happens after its end is none.
+    #[must_use]
+    pub fn furthest(&self) -> TracePhase {
+        let on_its_way = |phase: &TracePhase| match phase {
+            TracePhase::LateResult | TracePhase::FirstRead => false,
+            TracePhase::Queued
+            | TracePhase::Delivered
+            | TracePhase::Requeued
+            | TracePhase::Claimed
+            | TracePhase::Started
+            | TracePhase::FirstPending
+            | TracePhase::Done => true,
+        };
+        let phases = self.trace.iter().map(|mark| mark.phase);
+        phases.rev().find(on_its_way).unwrap_or(TracePhase::Queued)
+    }
+
     /// When it reached a phase for the last time.
     fn reached(&self, phase: TracePhase) -> Option<Moment> {
         self.trace.iter().rev().find(|mark| mark.phase == phase).map(|mark| mark.at)
@@ -168,5 +239,18 @@ impl Command {
         };
         let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;
         Some(done.since(began))
+    }
+}
+
+impl Outcome {
+    /// The word for it and, if there is no result, the word for why.
+    fn word(&self) -> (StatusWord, Option<Arc<str>>) {
+        match self {
+            Self::Complete { .. } => (StatusWord::Complete, None),
+            Self::Error { error } => (StatusWord::Error, Some(error.code.as_str().into())),
+            Self::Timeout { .. } => (StatusWord::Timeout, Some(Self::EXECUTION_TIMEOUT.into())),
+            Self::Expired { reason, .. } => (StatusWord::Expired, Some(reason.code().into())),
+            Self::Cancelled { .. } => (StatusWord::Cancelled, None),
+        }
     }
 }

@@ -12,6 +12,6 @@ mod time;
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};
-pub(crate) use program::{Place, StdioClient, finish, signal};
+pub(crate) use program::{Place, Served, StdioClient, finish, signal};
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
 pub(crate) use time::{Frozen, Stopwatch, soon};

@@ -1,0 +1,178 @@
+//! Asking a running daemon.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use super::{Failure, NOT_RUNNING};
+use crate::config::Place;
+use crate::home::{DaemonRecord, Home};
+use crate::mcp::LEGACY_VERSIONS;
+use crate::proof::DEFAULT_OWNER;
+use crate::protocol::CLIENT_HEADER;
+
+/// How long a daemon may take to answer what it knows already.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// What a call that waits has on top of its own time.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The way to one daemon.
+pub(super) struct Daemon {
+    pub(super) record: DaemonRecord,
+    http: Client<HttpConnector, Full<Bytes>>,
+    authorization: String,
+}
+
+/// An answer in JSON.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Value,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    #[error("nobody listens on port {0}")]
+    Nobody(u16),
+    #[error("the daemon (process {pid}, port {port}) does not answer within {} s", .waited.as_secs())]
+    TimedOut { pid: u32, port: u16, waited: Duration },
+    #[error("the daemon's answer cannot be read: {0}")]
+    Broken(String),
+}
+
+impl Daemon {
+    /// The daemon of this place.
+    pub(super) fn of(place: &Place) -> anyhow::Result<Self> {
+        let dir = place.home()?;
+        let home = Home::find(&dir)?;
+        let not_running = |message: String| Failure { code: NOT_RUNNING, message };
+        let Some(home) = home else {
+            return Err(not_running(format!(
+                "no daemon runs (nor has one run on {})",
+                dir.display()
+            ))
+            .into());
+        };
+        if !home.has_daemon()? {
+            return Err(not_running(
+                "no daemon runs; `tabwire serve` starts one, and so does a client's first call"
+                    .to_owned(),
+            )
+            .into());
+        }
+        let record = home.daemon_record()?;
+        let record =
+            record.ok_or_else(|| not_running("a daemon is just starting; try again".to_owned()))?;
+        Ok(Self::new(&home, record))
+    }
+
+    /// The daemon that this record is of. Its state directory's lock must be held: it is
+    /// what shows that the token goes to nobody else.
+    pub(super) fn new(home: &Home, record: DaemonRecord) -> Self {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
+        Self { record, http, authorization: format!("Bearer {token}") }
+    }
+
+    /// Asks for what it knows.
+    pub(super) async fn get(&self, path: &str) -> Result<Answer, NoAnswer> {
+        let request = self.request("GET", path).body(Full::default());
+        self.within(ANSWER, read(self.send(request))).await
+    }
+
+    /// Asks for what never ends: the answer's body.
+    pub(super) async fn stream(&self, path: &str) -> Result<Response<Incoming>, NoAnswer> {
+        let request = self.request("GET", path).body(Full::default());
+        self.within(ANSWER, self.send(request)).await
+    }
+
+    /// Calls a tool, which may take this long; its structured answer.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Value,
+        takes: Duration,
+    ) -> Result<Value, NoAnswer> {
+        let call = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        });
+        let request = self
+            .request("POST", "/mcp")
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header("mcp-protocol-version", LEGACY_VERSIONS[0])
+            .header(CLIENT_HEADER, "doctor")
+            .body(Full::from(call.to_string()));
+        let mut answer = self.within(takes + GRACE, read(self.send(request))).await?;
+        let result = answer.body["result"]["structuredContent"].take();
+        if result.is_null() { Err(NoAnswer::Broken(answer.body.to_string())) } else { Ok(result) }
+    }
+
+    fn request(&self, method: &str, path: &str) -> hyper::http::request::Builder {
+        let port = self.record.port;
+        Request::builder()
+            .method(method)
+            .uri(format!("http://127.0.0.1:{port}{path}"))
+            .header(AUTHORIZATION, &self.authorization)
+    }
+
+    async fn send(
+        &self,
+        request: Result<Request<Full<Bytes>>, hyper::http::Error>,
+    ) -> Result<Response<Incoming>, NoAnswer> {
+        let request = request.map_err(|error| NoAnswer::Broken(error.to_string()))?;
+        self.http.request(request).await.map_err(|error| {
+            if error.is_connect() {
+                NoAnswer::Nobody(self.record.port)
+            } else {
+                NoAnswer::Broken(error.to_string())
+            }
+        })
+    }
+
+    async fn within<T>(
+        &self,
+        waited: Duration,
+        asking: impl Future<Output = Result<T, NoAnswer>>,
+    ) -> Result<T, NoAnswer> {
+        let DaemonRecord { pid, port, .. } = self.record;
+        let timed_out = |_elapsed| Err(NoAnswer::TimedOut { pid, port, waited });
+        tokio::time::timeout(waited, asking).await.unwrap_or_else(timed_out)
+    }
+}
+
+async fn read(
+    asking: impl Future<Output = Result<Response<Incoming>, NoAnswer>>,
+) -> Result<Answer, NoAnswer> {
+    let response = asking.await?;
+    let status = response.status();
+    let broken = |error: String| NoAnswer::Broken(error);
+    let body = response.into_body().collect().await.map_err(|error| broken(error.to_string()))?;
+    let body = serde_json::from_slice(&body.to_bytes());
+    Ok(Answer { status, body: body.map_err(|error| broken(error.to_string()))? })
+}
+
+impl Answer {
+    /// The body of an answer that is one.
+    pub(super) fn ok(self) -> anyhow::Result<Value> {
+        let Self { status, body } = self;
+        if status == StatusCode::OK {
+            return Ok(body);
+        }
+        let message = body["message"].as_str().unwrap_or("it says nothing more");
+        anyhow::bail!(
+            "the daemon refuses ({status}): {message}. `tabwire doctor` says what is wrong"
+        )
+    }
+}

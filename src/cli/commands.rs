@@ -1,0 +1,245 @@
+//! `tabwire commands`: the list, and the same as it changes.
+
+use std::collections::HashMap;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use http_body_util::BodyExt as _;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::ask::Daemon;
+use crate::config::Place;
+use crate::terminal::{self, Style, Table, say};
+
+const HEADINGS: [&str; 8] =
+    ["AT (UTC)", "STATUS", "MS", "ID", "ACTION", "TAB", "CLIENT", "BROWSER"];
+
+/// What a live table leaves of the terminal to the rest: headings, foot, prompt.
+const ROWS_TAKEN: usize = 3;
+
+/// How many commands a live view remembers at most; the oldest leave first.
+const REMEMBERED: usize = 1_000;
+
+pub(super) async fn list(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let daemon = Daemon::of(place)?;
+    let body = daemon.get("/api/commands").await?.ok()?;
+    if json {
+        say(serde_json::to_string_pretty(&body)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let commands = body["commands"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if commands.is_empty() && terminal::is_terminal() {
+        say("no commands are known (they are kept for 60 s after their end)")?;
+    }
+    for line in table(commands).lines() {
+        say(line)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows changes until Ctrl-C, which is how it is meant to end, or until the daemon ends.
+pub(super) async fn follow(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let daemon = Daemon::of(place)?;
+    let response = daemon.stream("/api/commands?follow=1").await?;
+    if response.status() != StatusCode::OK {
+        bail!("the daemon refuses ({}). `tabwire doctor` says what is wrong", response.status());
+    }
+    let mut lines = Lines { body: response.into_body(), unread: Vec::new() };
+    let mut view = if json {
+        View::Json
+    } else if terminal::is_terminal() {
+        View::Table(Live::default())
+    } else {
+        View::Plain(HashMap::new())
+    };
+    loop {
+        let line = tokio::select! {
+            biased;
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            line = lines.next() => line,
+        };
+        let Some(line) = line else { bail!("the daemon has ended") };
+        view.show(&line)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The lines of an answer that goes on.
+struct Lines {
+    body: Incoming,
+    unread: Vec<u8>,
+}
+
+impl Lines {
+    /// The next line; `None` when the daemon is gone.
+    ///
+    /// Cancel safe: what was read stays in `unread`.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<_> = self.unread.drain(..=end).collect();
+                return Some(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
+            }
+            let frame = self.body.frame().await?.ok()?;
+            self.unread.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+        }
+    }
+}
+
+/// How changes are shown.
+enum View {
+    /// As they come.
+    Json,
+    /// A line each; what was last said of a command, so as not to say it twice.
+    Plain(HashMap<String, String>),
+    /// A table that stays where it is.
+    Table(Live),
+}
+
+impl View {
+    fn show(&mut self, line: &str) -> anyhow::Result<()> {
+        if let Self::Json = self {
+            say(line)?;
+            return Ok(());
+        }
+        let event: Value = serde_json::from_str(line)?;
+        let commands = match event["event"].as_str() {
+            Some("known") => event["commands"].as_array().cloned().unwrap_or_default(),
+            Some("changed") => vec![event["command"].clone()],
+            Some("skipped") => return self.skipped(&event["count"]),
+            // A newer daemon may have more to tell.
+            Some(_) | None => return Ok(()),
+        };
+        match self {
+            Self::Json => {}
+            Self::Plain(said) => {
+                for command in &commands {
+                    plain(said, command)?;
+                }
+            }
+            Self::Table(live) => live.show(commands)?,
+        }
+        Ok(())
+    }
+
+    fn skipped(&mut self, count: &Value) -> anyhow::Result<()> {
+        let note = format!("{count} change(s) not shown: they came too fast");
+        match self {
+            Self::Json => {}
+            Self::Plain(_) => say(format!("# {note}"))?,
+            Self::Table(live) => {
+                live.note = note;
+                live.show(Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plain(said: &mut HashMap<String, String>, command: &Value) -> anyhow::Result<()> {
+    let id = text(&command["correlation_id"]).to_owned();
+    let state = format!("{}\t{}", text(&command["status"]), text(&command["phase"]));
+    if said.get(&id) == Some(&state) {
+        return Ok(());
+    }
+    if said.len() >= REMEMBERED {
+        said.clear();
+    }
+    said.insert(id, state);
+    for line in table(std::slice::from_ref(command)).lines() {
+        say(line)?;
+    }
+    Ok(())
+}
+
+/// A table that is written over itself.
+#[derive(Default)]
+struct Live {
+    commands: Vec<Value>,
+    note: String,
+    /// How many lines of it stand on the terminal.
+    shown: usize,
+}
+
+impl Live {
+    fn show(&mut self, changed: Vec<Value>) -> anyhow::Result<()> {
+        for command in changed {
+            let is_it = |known: &&mut Value| known["correlation_id"] == command["correlation_id"];
+            match self.commands.iter_mut().find(is_it) {
+                Some(known) => *known = command,
+                None => self.commands.push(command),
+            }
+        }
+        let too_many = self.commands.len().saturating_sub(REMEMBERED);
+        self.commands.drain(..too_many);
+        let (width, height) = terminal::size();
+        let rows = height.saturating_sub(ROWS_TAKEN).max(1);
+        let newest = &self.commands[self.commands.len().saturating_sub(rows)..];
+        let mut lines = table(newest).lines();
+        let foot = format!("{} command(s); Ctrl-C ends this. {}", self.commands.len(), self.note);
+        let foot: String = foot.chars().take(width).collect();
+        lines.push(Style::Dim.paint(&foot).into_owned());
+        let back = match self.shown {
+            0 => String::new(),
+            shown => format!("\x1b[{shown}F\x1b[J"),
+        };
+        self.shown = lines.len();
+        terminal::write(format_args!("{back}{}\n", lines.join("\n")))?;
+        Ok(())
+    }
+}
+
+fn table(commands: &[Value]) -> Table {
+    let mut table = Table::new(&HEADINGS);
+    for command in commands {
+        let status = status(command);
+        let took = command["duration_ms"].as_f64().map(|ms| format!("{ms:.1}"));
+        let tab = command["tab_id"].as_i64().map(|tab| tab.to_string());
+        table.row([
+            (time_of_day(text(&command["created_at"])), Style::Dim),
+            (&status, style(text(&command["status"]))),
+            (took.as_deref().unwrap_or("-"), Style::Plain),
+            (text(&command["correlation_id"]), Style::Plain),
+            (text(&command["command"]), Style::Plain),
+            (tab.as_deref().unwrap_or("-"), Style::Plain),
+            (text(&command["client"]), Style::Plain),
+            (command["browser"].as_str().unwrap_or("-"), Style::Dim),
+        ]);
+    }
+    table
+}
+
+/// The status, and what it is at or why it ended so.
+fn status(command: &Value) -> String {
+    let status = text(&command["status"]);
+    match (status, text(&command["reason"])) {
+        ("pending", _) => text(&command["phase"]).to_owned(),
+        (_, "") => status.to_owned(),
+        (_, reason) if reason == status => status.to_owned(),
+        (_, reason) => format!("{status}: {reason}"),
+    }
+}
+
+pub(super) fn style(status: &str) -> Style {
+    match status {
+        "complete" => Style::Good,
+        "error" | "timeout" | "expired" => Style::Bad,
+        "cancelled" => Style::Notable,
+        _ => Style::Plain,
+    }
+}
+
+/// `22:38:41.675` of `2026-11-21T22:38:41.675Z`.
+pub(super) fn time_of_day(moment: &str) -> &str {
+    moment.get(11..23).unwrap_or(moment)
+}
+
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,398 @@
+//! The hops, in order. Each says what it found, and hands on what the next ones need.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::Findings;
+use crate::cli::ask::{Daemon, NoAnswer};
+use crate::cli::commands::text;
+use crate::cli::extension::default_folder;
+use crate::config::Place;
+use crate::daemon::PortHolder;
+use crate::extension;
+use crate::home::{DaemonRecord, Home, HomeError};
+use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+
+/// How long a browser may take for the test command.
+const TEST: Duration = Duration::from_secs(5);
+
+const STATE: &str = "state directory";
+const KEY: &str = "key";
+const PORT: &str = "port";
+const DAEMON: &str = "daemon";
+const VERSION: &str = "version";
+const TOKEN: &str = "token";
+const FOLDER: &str = "extension folder";
+const CONNECTED: &str = "extension connected";
+const EXTENSION_VERSION: &str = "extension version";
+const COMMAND: &str = "test command";
+
+const UNPACK: &str = "run `tabwire extension unpack` and load the folder that it names in the browser (chrome://extensions, \"Load unpacked\")";
+const RESTART: &str = "run `tabwire stop`; the next call of a client starts the daemon again";
+
+/// Walks all hops.
+pub(super) async fn walk(place: &Place) -> Findings {
+    let mut findings = Findings::default();
+    let home = state_directory(&mut findings, place);
+    let record = home.as_ref().and_then(running);
+    let is_reachable = port(&mut findings, place, record.as_ref()).await;
+    let daemon = daemon(&mut findings, home.as_ref());
+    version(&mut findings, daemon.as_ref());
+    let daemon = daemon.map(|record| (home.as_ref(), record)).and_then(|(home, record)| {
+        // The token is for the daemon only.
+        is_reachable.then(|| home.map(|home| Daemon::new(home, record))).flatten()
+    });
+    let status = token(&mut findings, daemon.as_ref()).await;
+    let browsers = status.as_ref().and_then(|status| status["browsers"].as_array());
+    let connected: Option<Vec<_>> =
+        browsers.map(|all| all.iter().filter(|browser| browser["connected"] == true).collect());
+    let port = record.map_or(place.port, |record| record.port);
+    let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
+    folder(&mut findings, home.as_ref(), port, is_connected);
+    match (&daemon, browsers, connected) {
+        (Some(daemon), Some(browsers), Some(connected)) => {
+            extension_connected(&mut findings, browsers, &connected);
+            extension_version(&mut findings, &connected);
+            test_command(&mut findings, daemon, &connected).await;
+        }
+        _ => {
+            for hop in [CONNECTED, EXTENSION_VERSION, COMMAND] {
+                findings.unknown(hop, "only the daemon can tell");
+            }
+        }
+    }
+    findings
+}
+
+/// The state directory and the key in it: there, ours, and closed to others.
+fn state_directory(findings: &mut Findings, place: &Place) -> Option<Home> {
+    let dir = match place.home() {
+        Ok(dir) => dir,
+        Err(error) => {
+            findings.broken(STATE, error.to_string(), "name one with TABWIRE_HOME");
+            findings.unknown(KEY, "it is in the state directory");
+            return None;
+        }
+    };
+    match Home::has_dir(&dir) {
+        Ok(true) => findings.fine(STATE, format!("{}, ours and closed to others", dir.display())),
+        Ok(false) => {
+            findings.broken(STATE, format!("there is no {}", dir.display()), UNPACK);
+            findings.unknown(KEY, "it is in the state directory");
+            return None;
+        }
+        Err(error) => {
+            findings.broken(STATE, error.to_string(), remedy(&error));
+            findings.unknown(KEY, "it is in the state directory");
+            return None;
+        }
+    }
+    match Home::find(&dir) {
+        Ok(Some(home)) => {
+            findings.fine(KEY, "auth.key is whole, ours and closed to others");
+            Some(home)
+        }
+        Ok(None) => {
+            findings.broken(KEY, "there is no auth.key yet: nothing has run here", UNPACK);
+            None
+        }
+        Err(error) => {
+            findings.broken(KEY, error.to_string(), remedy(&error));
+            None
+        }
+    }
+}
+
+fn remedy(error: &HomeError) -> String {
+    match error {
+        HomeError::Io { path, .. } => {
+            format!("make {} usable, or name another directory with TABWIRE_HOME", path.display())
+        }
+        HomeError::OpenToOthers { path, want, .. } => format!("chmod {want:o} {}", path.display()),
+        HomeError::NotOurs { .. } => "name a directory of your own with TABWIRE_HOME".to_owned(),
+        HomeError::DamagedKey { path, .. } => format!(
+            "move {} away, then run `tabwire extension unpack` and reload the extension",
+            path.display()
+        ),
+        HomeError::Damaged { path, .. } => format!("move {} away", path.display()),
+    }
+}
+
+/// The record of the daemon that holds the lock.
+fn running(home: &Home) -> Option<DaemonRecord> {
+    home.has_daemon().ok()?.then(|| home.daemon_record().ok().flatten()).flatten()
+}
+
+/// Whose port it is. Whether it is the daemon's.
+async fn port(findings: &mut Findings, place: &Place, record: Option<&DaemonRecord>) -> bool {
+    let port = record.map_or(place.port, |record| record.port);
+    if port == 0 {
+        findings.unknown(PORT, "any that is free");
+        return false;
+    }
+    let holder = PortHolder::find_any(port).await;
+    match (record, holder) {
+        (Some(record), Some(PortHolder { process: Some((pid, name)), .. }))
+            if pid != record.pid =>
+        {
+            let says = format!("port {port} is not the daemon's but {name}'s (process {pid})");
+            findings.broken(PORT, says, RESTART);
+            false
+        }
+        (Some(record), Some(_)) => {
+            findings.fine(PORT, format!("port {port} is the daemon's (process {})", record.pid));
+            true
+        }
+        (Some(record), None) => {
+            let says =
+                format!("nobody listens on port {port}, which process {} should do", record.pid);
+            findings.broken(PORT, says, RESTART);
+            false
+        }
+        (None, None) => {
+            findings.fine(PORT, format!("port {port} is free for the daemon"));
+            false
+        }
+        (None, Some(holder)) if holder.is_own_tabwire => {
+            let says = format!("port {port} is served by {holder}, on another state directory");
+            findings.broken(PORT, says, "use that one's state directory (TABWIRE_HOME), or end it");
+            false
+        }
+        (None, Some(holder)) => {
+            let says = format!("port {port} is in use by {holder}");
+            let remedy = "end that program, or set another port with TABWIRE_PORT and run `tabwire extension unpack` again";
+            findings.broken(PORT, says, remedy);
+            false
+        }
+    }
+}
+
+/// Whether the daemon runs: its lock is held and its record says where it is.
+fn daemon(findings: &mut Findings, home: Option<&Home>) -> Option<DaemonRecord> {
+    let Some(home) = home else {
+        findings.unknown(DAEMON, "it needs the state directory and the key");
+        return None;
+    };
+    let state = home.has_daemon().and_then(|runs| Ok((runs, home.daemon_record()?)));
+    match state {
+        Ok((true, Some(record))) => {
+            let DaemonRecord { pid, version, .. } = &record;
+            findings.fine(DAEMON, format!("runs as process {pid}, version {version}"));
+            Some(record)
+        }
+        Ok((true, None)) => {
+            findings.broken(DAEMON, "it is just starting", "wait a second and try again");
+            None
+        }
+        Ok((false, _)) => {
+            let remedy =
+                "run `tabwire serve`, or make a call with your MCP client, which starts it";
+            findings.broken(DAEMON, "no daemon runs", remedy);
+            None
+        }
+        Err(error) => {
+            findings.broken(DAEMON, error.to_string(), remedy(&error));
+            None
+        }
+    }
+}
+
+/// Whether the daemon is of this program's version.
+fn version(findings: &mut Findings, record: Option<&DaemonRecord>) {
+    match record {
+        None => findings.unknown(VERSION, "no daemon runs"),
+        Some(record) if record.version == SERVER_VERSION => {
+            findings.fine(VERSION, format!("daemon and program are both {SERVER_VERSION}"));
+        }
+        Some(record) => {
+            let says =
+                format!("the daemon is version {}, this program {SERVER_VERSION}", record.version);
+            findings.broken(VERSION, says, RESTART);
+        }
+    }
+}
+
+/// Whether the daemon answers to the token; how it is.
+async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value> {
+    let Some(daemon) = daemon else {
+        findings.unknown(TOKEN, "there is no daemon to show it to");
+        return None;
+    };
+    match daemon.get("/api/status").await {
+        Ok(answer) if answer.status == StatusCode::OK => {
+            findings.fine(TOKEN, "the daemon answers to it");
+            return Some(answer.body);
+        }
+        Ok(answer) if answer.status == StatusCode::UNAUTHORIZED => {
+            let says = "the daemon does not know it: auth.key was replaced since it started";
+            findings.broken(TOKEN, says, RESTART);
+        }
+        Ok(answer) => {
+            let says = format!("the daemon refuses: {}", text(&answer.body["message"]));
+            findings.broken(TOKEN, says, RESTART);
+        }
+        Err(error @ (NoAnswer::Nobody(_) | NoAnswer::TimedOut { .. } | NoAnswer::Broken(_))) => {
+            findings.broken(TOKEN, error.to_string(), RESTART);
+        }
+    }
+    None
+}
+
+/// Whether the folder that the browser loads the extension from fits this program and the
+/// daemon. It is the one that was unpacked last.
+fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected: bool) {
+    let Some(home) = home else {
+        findings.unknown(FOLDER, "it needs the state directory and the key");
+        return;
+    };
+    let noted = match home.unpacked() {
+        Ok(noted) => noted,
+        Err(error) => {
+            findings.broken(FOLDER, error.to_string(), remedy(&error));
+            return;
+        }
+    };
+    let dir = noted.unwrap_or_else(|| default_folder(home));
+    let Some(found) = extension::find(&dir) else {
+        let says = format!("there is no extension of ours in {}", dir.display());
+        if is_connected {
+            findings.unknown(FOLDER, format!("{says}, and one is connected all the same"));
+        } else {
+            findings.broken(FOLDER, says, UNPACK);
+        }
+        return;
+    };
+    let wrong = if found.version != SERVER_VERSION {
+        Some(format!("has version {}, this program {SERVER_VERSION}", found.version))
+    } else if port != 0 && found.port != Some(port) {
+        let has = found.port.map_or_else(|| "no port".to_owned(), |port| format!("port {port}"));
+        Some(format!("is for {has}, the daemon's is {port}"))
+    } else if !found.has_key(&home.auth().extension_key(EXTENSION_ID)) {
+        Some("holds another key than this state directory's".to_owned())
+    } else {
+        None
+    };
+    match wrong {
+        None => findings.fine(FOLDER, format!("{} fits", dir.display())),
+        Some(wrong) => {
+            let says = format!("the extension in {} {wrong}", dir.display());
+            findings.broken(FOLDER, says, unpack_again(&dir));
+        }
+    }
+}
+
+fn unpack_again(dir: &Path) -> String {
+    format!(
+        "run `tabwire extension unpack {}` and reload the extension in the browser",
+        dir.display()
+    )
+}
+
+/// Whether a browser is connected; else when one was.
+fn extension_connected(findings: &mut Findings, browsers: &[Value], connected: &[&Value]) {
+    if !connected.is_empty() {
+        let labels: Vec<_> = connected.iter().map(|browser| label(browser)).collect();
+        findings.fine(CONNECTED, labels.join(", "));
+        return;
+    }
+    let last = browsers.iter().max_by_key(|browser| text(&browser["last_seen"]));
+    let says = match last {
+        Some(browser) => format!(
+            "no browser is connected; {} was last seen at {}",
+            label(browser),
+            text(&browser["last_seen"])
+        ),
+        None => "no browser has connected since the daemon started".to_owned(),
+    };
+    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected";
+    findings.broken(CONNECTED, says, remedy);
+}
+
+fn label(browser: &Value) -> String {
+    match text(&browser["label"]) {
+        "" => text(&browser["browser"]).to_owned(),
+        label => label.to_owned(),
+    }
+}
+
+/// Whether each connected extension is of this build's version.
+fn extension_version(findings: &mut Findings, connected: &[&Value]) {
+    if connected.is_empty() {
+        findings.unknown(EXTENSION_VERSION, "none is connected");
+        return;
+    }
+    let other = connected.iter().find(|browser| browser["extension_version"] != SERVER_VERSION);
+    match other {
+        None => findings.fine(EXTENSION_VERSION, format!("{SERVER_VERSION}, as this program")),
+        Some(browser) => {
+            let says = format!(
+                "{} has version {}, this program {SERVER_VERSION}",
+                label(browser),
+                text(&browser["extension_version"])
+            );
+            let remedy = "run `tabwire extension unpack` for the folder that the browser has loaded, and reload the extension in the browser";
+            findings.broken(EXTENSION_VERSION, says, remedy);
+        }
+    }
+}
+
+/// Whether each connected browser answers a command that only looks.
+async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Value]) {
+    if connected.is_empty() {
+        findings.unknown(COMMAND, "there is no browser to ask");
+        return;
+    }
+    let millis = TEST.as_millis();
+    let mut answered = Vec::new();
+    for browser in connected {
+        let arguments = json!({
+            "action": "tab_list", "browser": browser["browser"], "wait_ms": u64::try_from(millis).unwrap_or(0),
+            "timeout_ms": u64::try_from(millis).unwrap_or(0),
+        });
+        let said = match daemon.call("interact", arguments, TEST).await {
+            Ok(answer) if answer["status"] == "complete" => {
+                let took = answer["duration_ms"].as_f64().unwrap_or_default();
+                answered.push(format!("{} answered in {took:.1} ms", label(browser)));
+                continue;
+            }
+            Ok(answer) => match (text(&answer["error"]), text(&answer["message"])) {
+                ("", message) => format!("{} ({message})", text(&answer["status"])),
+                (error, "") => error.to_owned(),
+                (_, message) => message.to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        let remedy = "reload the extension in chrome://extensions, or restart the browser";
+        findings.broken(COMMAND, format!("{}: {said}", label(browser)), remedy);
+        return;
+    }
+    findings.fine(COMMAND, answered.join(", "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_says_of_every_hop_what_to_do_when_it_is_broken() {
+        let readme = include_str!("../../../README.md");
+        let hops = [
+            STATE,
+            KEY,
+            PORT,
+            DAEMON,
+            VERSION,
+            TOKEN,
+            FOLDER,
+            CONNECTED,
+            EXTENSION_VERSION,
+            COMMAND,
+        ];
+        for hop in hops {
+            assert!(readme.contains(&format!("\n| {hop} |")), "README lacks `{hop}`");
+        }
+    }
+}

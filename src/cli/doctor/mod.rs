@@ -1,0 +1,97 @@
+//! `tabwire doctor`: walks every hop from the state directory to the browser, in the order
+//! in which a command needs them, and names the first one that is broken.
+
+mod hops;
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::config::Place;
+use crate::terminal::{Progress, Style, clean, say};
+
+/// How a hop is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Fine,
+    Broken,
+    /// It could not be looked at, or there is nothing to say of it.
+    Unknown,
+}
+
+/// What was found at one hop.
+#[derive(Debug, Serialize)]
+struct Finding {
+    hop: &'static str,
+    state: State,
+    /// What is so, in a sentence.
+    says: String,
+    /// What to do about it, if it is broken.
+    #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn fine(&mut self, hop: &'static str, says: impl Into<String>) {
+        self.0.push(Finding { hop, state: State::Fine, says: says.into(), remedy: None });
+    }
+
+    fn broken(&mut self, hop: &'static str, says: impl Into<String>, remedy: impl Into<String>) {
+        let remedy = Some(remedy.into());
+        self.0.push(Finding { hop, state: State::Broken, says: says.into(), remedy });
+    }
+
+    fn unknown(&mut self, hop: &'static str, says: impl Into<String>) {
+        self.0.push(Finding { hop, state: State::Unknown, says: says.into(), remedy: None });
+    }
+
+    fn first_broken(&self) -> Option<&Finding> {
+        self.0.iter().find(|finding| finding.state == State::Broken)
+    }
+}
+
+pub(super) async fn doctor(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let progress = Progress::start("looking at every hop");
+    let findings = hops::walk(place).await;
+    drop(progress);
+    let broken = findings.first_broken();
+    if json {
+        let body = json!({
+            "ok": broken.is_none(),
+            "first_broken": broken.map(|finding| finding.hop),
+            "do": broken.and_then(|finding| finding.remedy.as_ref()),
+            "hops": findings.0,
+        });
+        say(serde_json::to_string_pretty(&body)?)?;
+    } else {
+        show(&findings)?;
+    }
+    Ok(if broken.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show(findings: &Findings) -> anyhow::Result<()> {
+    let widest = findings.0.iter().map(|finding| finding.hop.len()).max().unwrap_or(0);
+    for Finding { hop, state, says, .. } in &findings.0 {
+        let sign = match state {
+            State::Fine => Style::Good.paint("✓"),
+            State::Broken => Style::Bad.paint("✗"),
+            State::Unknown => Style::Dim.paint("–"),
+        };
+        say(format!("{sign} {hop:widest$}  {}", clean(says)))?;
+    }
+    match findings.first_broken() {
+        None => say("\nAll is well.")?,
+        Some(Finding { hop, remedy, .. }) => {
+            let broken = format!("Broken: {hop}.");
+            let remedy = remedy.as_deref().unwrap_or_default();
+            say(format!("\n{} What to do: {}", Style::Bold.paint(&broken), clean(remedy)))?;
+        }
+    }
+    Ok(())
+}

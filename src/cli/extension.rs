@@ -1,0 +1,115 @@
+//! `tabwire extension`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::config::Place;
+use crate::extension;
+use crate::home::Home;
+use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+use crate::terminal::say;
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// Write the extension to a folder, with the key to this daemon
+    #[command(after_help = "Example:\n  tabwire extension unpack ~/tabwire-extension")]
+    Unpack {
+        /// Where to [default: `extension` in the state directory]
+        dir: Option<PathBuf>,
+        /// Say where it is as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the extension's id
+    Id {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let another extension connect, from its next try on
+    Allow {
+        /// Its id, 32 letters from a to p
+        id: String,
+        /// Say what it needs as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) fn run(place: &Place, command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Unpack { dir, json } => unpack(place, dir, json)?,
+        Command::Id { json: true } => say(json!({"id": EXTENSION_ID, "version": SERVER_VERSION}))?,
+        Command::Id { json: false } => say(EXTENSION_ID)?,
+        Command::Allow { id, json } => allow(place, &id, json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The running daemon's port, else the one that it will be started on.
+fn port_for_extension(place: &Place, home: &Home) -> anyhow::Result<u16> {
+    let running = if home.has_daemon()? { home.daemon_record()? } else { None };
+    match running.map_or(place.port, |record| record.port) {
+        0 => bail!(
+            "the extension has to know the port: start the daemon first, or name a port with --port"
+        ),
+        port => Ok(port),
+    }
+}
+
+/// The folder that the extension goes to unless another is named.
+pub(super) fn default_folder(home: &Home) -> PathBuf {
+    home.dir().join("extension")
+}
+
+fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
+    let home = Home::open(&place.home()?)?;
+    let port = port_for_extension(place, &home)?;
+    let dir = std::path::absolute(dir.unwrap_or_else(|| default_folder(&home)))?;
+    let replaced = extension::find(&dir).map(|before| before.version);
+    extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
+    home.note_unpacked(&dir)?;
+    if json {
+        say(json!({
+            "dir": dir, "id": EXTENSION_ID, "port": port, "version": SERVER_VERSION,
+            "replaced": replaced,
+        }))?;
+        return Ok(());
+    }
+    say(format!("The extension is in {} (for port {port}).", dir.display()))?;
+    if let Some(before) = replaced.filter(|before| before != SERVER_VERSION) {
+        say(format!(
+            "It replaces version {before} with {SERVER_VERSION}: reload it in the browser."
+        ))?;
+    }
+    say(
+        "\nTo load it:\n  1. Open chrome://extensions in the browser.\n  2. Switch on \"Developer \
+         mode\", at the top right.\n  3. Choose \"Load unpacked\" and take that folder. If it was \
+         loaded before, press its reload arrow.\n\nThe folder holds a key to your browser: keep it \
+         to yourself.",
+    )?;
+    Ok(())
+}
+
+fn allow(place: &Place, id: &str, json: bool) -> anyhow::Result<()> {
+    if id.len() != 32 || !id.bytes().all(|byte| (b'a'..=b'p').contains(&byte)) {
+        bail!(
+            "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
+        );
+    }
+    let home = Home::open(&place.home()?)?;
+    let is_new = home.allow_extension(id)?;
+    let key = home.auth().extension_key(id);
+    let config = json!({"port": port_for_extension(place, &home)?, "ext_key": key.encoded()});
+    if json {
+        say(json!({"id": id, "new": is_new, "config": config}))?;
+        return Ok(());
+    }
+    say(if is_new { "Allowed, from its next try on." } else { "It was allowed already." })?;
+    say(format!("It needs this as its config.json (keep it private):\n{config}"))?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Where the log goes: to standard error, and the daemon's to a file as well.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::complain;
+use crate::daemon::LogFile;
+use crate::home::Home;
+
+/// What decides which lines are logged.
+const VARIABLE: &str = "TABWIRE_LOG";
+
+/// Logs to standard error.
+pub(super) fn to_stderr(default: &str) {
+    // Fails if a log was set up already, which then is as good.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter(default))
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// Logs to the state directory's file, and to standard error unless that is nobody's: a
+/// daemon that a bridge has started has the same file there, for its last words.
+pub(super) fn of_daemon(home: &Home, detached: bool) {
+    let file = match LogFile::open(&home.log_path()) {
+        Ok(file) => Some(Mutex::new(file)),
+        Err(error) => {
+            let path = home.log_path();
+            complain(format_args!("cannot write {}: {error}; logging here only", path.display()));
+            None
+        }
+    };
+    let both = Both { to_stderr: !detached || file.is_none(), file };
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter("tabwire=info,warn"))
+        .with_writer(both)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// What is asked for; what cannot be understood is said, and the default taken.
+fn filter(default: &str) -> EnvFilter {
+    let Some(asked) = std::env::var_os(VARIABLE).filter(|asked| !asked.is_empty()) else {
+        return EnvFilter::new(default);
+    };
+    let parsed = asked.to_str().map(EnvFilter::try_new);
+    if let Some(Ok(filter)) = parsed {
+        return filter;
+    }
+    complain(format_args!(
+        "{VARIABLE} is not understood (example: tabwire=debug); using {default}"
+    ));
+    EnvFilter::new(default)
+}
+
+struct Both {
+    to_stderr: bool,
+    file: Option<Mutex<LogFile>>,
+}
+
+impl<'a> MakeWriter<'a> for Both {
+    type Writer = &'a Both;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+/// One line at a time. A log that cannot be written is no reason to stop.
+impl Write for &Both {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if let Some(file) = &self.file {
+            let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line);
+        }
+        if self.to_stderr {
+            let _ = io::stderr().write_all(line);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

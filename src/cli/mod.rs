@@ -1,0 +1,303 @@
+//! The command line: what there is to say, and with which code each command ends.
+
+mod ask;
+mod commands;
+mod doctor;
+mod extension;
+mod logs;
+mod serve;
+mod status;
+mod trace;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::error::{ContextKind, ContextValue};
+use clap::{Parser, Subcommand};
+use serde_json::json;
+
+use crate::bridge;
+use crate::config::{Place, Serving};
+use crate::demo;
+use crate::home::Home;
+use crate::proof::{self, DEFAULT_OWNER, valid_owner};
+use crate::terminal::{Unheard, say};
+
+/// There is no daemon to ask.
+const NOT_RUNNING: u8 = 3;
+
+/// Nothing to connect to, or a port that somebody else has.
+const UNAVAILABLE: u8 = 69;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0   done (also: a daemon runs already; whoever read the output has had enough)
+  1   failed; for `doctor`: something is broken
+  2   wrong usage
+  3   no daemon runs (`status`, `commands`, `trace`)
+  69  the port is somebody else's (`serve`)
+
+Environment:
+  TABWIRE_HOME, TABWIRE_PORT  as --home and --port
+  TABWIRE_LOG                 what is logged, for example tabwire=debug
+  NO_COLOR                    no colours on a terminal
+
+Examples:
+  tabwire extension unpack ~/tabwire    write the extension, then load that folder in the browser
+  tabwire mcp                           what an MCP client runs
+  tabwire doctor                        find out what is wrong
+  tabwire serve                         the daemon, in this terminal
+  tabwire demo                          see it work with a throw-away browser";
+
+/// Lets AI agents use the browser that you already have open.
+#[derive(Parser, Debug)]
+#[command(name = "tabwire", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+pub struct Cli {
+    #[command(flatten)]
+    place: Place,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run the daemon in this terminal
+    #[command(
+        after_help = "Examples:\n  tabwire serve\n  tabwire serve --port 7891\n  tabwire serve --limit queued=10 --limit calls_per_minute=0"
+    )]
+    Serve {
+        #[command(flatten)]
+        serving: Serving,
+        /// Say where it listens as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Speak MCP over stdio; starts the daemon if none runs
+    #[command(after_help = "Example, for Claude Code:\n  claude mcp add tabwire -- tabwire mcp")]
+    Mcp {
+        /// What this client is called in lists [default: a name of its own each time]
+        #[arg(long, value_name = "NAME", value_parser = client_name)]
+        client: Option<String>,
+    },
+    /// End the daemon
+    Stop {
+        /// Say what was done as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the daemon, its browsers and its clients
+    #[command(after_help = "Exit codes: 0 it runs, 3 no daemon runs, 1 it does not answer.")]
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find out what is broken, and what to do about it
+    #[command(
+        after_help = "Exit codes: 0 all is well, 1 something is broken.\nNothing is changed; the one thing that is done is to ask each browser for its list of tabs."
+    )]
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the commands that are known
+    #[command(
+        after_help = "On a terminal this is a table; elsewhere each command is a line with tabs between its\nfields.\n\nExamples:\n  tabwire commands --follow\n  tabwire commands --json | jq '.commands[] | select(.status == \"error\")'"
+    )]
+    Commands {
+        /// Show each change as it happens, until Ctrl-C
+        #[arg(long, short)]
+        follow: bool,
+        /// As JSON; with --follow one event a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one command's way, with the time of every phase
+    #[command(
+        after_help = "Example:\n  tabwire trace exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37"
+    )]
+    Trace {
+        /// Its correlation id, as `tabwire commands` lists it; the beginning will do
+        #[arg(value_parser = correlation_id)]
+        id: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a bearer token for POST /mcp
+    Token {
+        /// An owner of its own, whose commands nobody else can read
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
+        owner: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what to put into an MCP client's configuration
+    McpConfig,
+    /// The browser extension
+    #[command(subcommand)]
+    Extension(extension::Command),
+    /// Start a throw-away daemon and browser and drive them as an MCP client would
+    #[command(after_help = "Examples:\n  tabwire demo\n  tabwire demo --headed     in a window")]
+    Demo {
+        /// Show the browser in a window, and take a second for each step
+        #[arg(long)]
+        headed: bool,
+        /// Say each step as a line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A failure with an exit code of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+/// Runs the program: what `main` calls.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = Cli::try_parse().unwrap_or_else(|error| with_origin(error).exit());
+    // One thread: what is done for a command takes microseconds, and to wake another
+    // thread for it takes longer than that.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = runtime.context("cannot start the runtime").and_then(|runtime| {
+        let done = runtime.block_on(cli.run());
+        // A thread may still be blocked in a read of standard input.
+        runtime.shutdown_background();
+        done
+    });
+    match done {
+        Ok(code) => code,
+        Err(error) if matches!(error.downcast_ref(), Some(Unheard::Closed)) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format_args!("{error:#}"));
+            match error.downcast_ref::<Failure>() {
+                Some(failure) => ExitCode::from(failure.code),
+                None => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// Says so if a value that is refused came from the environment: on the command line it is
+/// not to be seen.
+fn with_origin(error: clap::Error) -> clap::Error {
+    let argument = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => argument.clone(),
+        _ => return error,
+    };
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value.clone(),
+        _ => return error,
+    };
+    let of = [("--port", "TABWIRE_PORT"), ("--home", "TABWIRE_HOME")];
+    let variable = of.iter().find(|(flag, _)| argument.starts_with(flag)).map(|(_, name)| *name);
+    let is_set_so = |name: &str| std::env::var_os(name).is_some_and(|set| set == value.as_str());
+    if let Some(name) = variable.filter(|name| is_set_so(name)) {
+        complain(format_args!("the value of {name} cannot be used"));
+    }
+    error
+}
+
+fn complain(what: std::fmt::Arguments<'_>) {
+    // Standard error may be closed; there is nobody else to tell.
+    let _ = writeln!(io::stderr(), "tabwire: {what}");
+}
+
+/// What a header can carry, since that is where the name goes.
+fn client_name(text: &str) -> Result<String, &'static str> {
+    let fits = (1..=128).contains(&text.len()) && text.bytes().all(|b| (0x20..0x7f).contains(&b));
+    fits.then(|| text.to_owned()).ok_or("use 1 to 128 printable ASCII characters")
+}
+
+fn correlation_id(text: &str) -> Result<String, &'static str> {
+    let fits = (1..=128).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    fits.then(|| text.to_owned())
+        .ok_or("ids have letters, digits and _ only; `tabwire commands` lists them")
+}
+
+impl Cli {
+    async fn run(self) -> anyhow::Result<ExitCode> {
+        let Self { place, command } = self;
+        match command {
+            Command::Serve { serving, json } => serve::serve(&place, &serving, json).await,
+            Command::Mcp { client } => mcp(&place, client).await,
+            Command::Stop { json } => serve::stop(&place, json).await,
+            Command::Status { json } => status::status(&place, json).await,
+            Command::Doctor { json } => doctor::doctor(&place, json).await,
+            Command::Commands { follow: false, json } => commands::list(&place, json).await,
+            Command::Commands { follow: true, json } => commands::follow(&place, json).await,
+            Command::Trace { id, json } => trace::trace(&place, &id, json).await,
+            Command::Token { owner, json } => token(&place, &owner, json),
+            Command::McpConfig => mcp_config(),
+            Command::Extension(command) => extension::run(&place, command),
+            Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
+        }
+    }
+}
+
+async fn mcp(place: &Place, client: Option<String>) -> anyhow::Result<ExitCode> {
+    logs::to_stderr("warn");
+    let target = bridge::Target {
+        home: place.home()?,
+        port: place.port,
+        client: client.unwrap_or_else(|| format!("mcp-{}", proof::random_hex::<4>())),
+        program: std::env::current_exe().context("cannot tell where this program is")?,
+    };
+    bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn token(place: &Place, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let owner = valid_owner(owner)
+        .with_context(|| format!("`{owner}` is no owner: use 1 to 64 letters, digits, - or _"))?;
+    let token = Home::open(&place.home()?)?.auth().token(&owner);
+    if json {
+        say(json!({"owner": owner, "token": token}))?;
+    } else {
+        say(token)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn mcp_config() -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let config = json!({"mcpServers": {"tabwire": {"command": program, "args": ["mcp"]}}});
+    say(serde_json::to_string_pretty(&config)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn flags_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_readme_has_every_subcommand_and_the_exit_codes_are_in_the_help() {
+        let readme = include_str!("../../README.md");
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(
+                readme.contains(&format!("| `tabwire {name}")),
+                "README lacks `tabwire {name}`"
+            );
+        }
+        for code in [0, 1, 2, NOT_RUNNING, UNAVAILABLE] {
+            assert!(AFTER_HELP.contains(&format!("\n  {code} ")), "{code}");
+        }
+    }
+}

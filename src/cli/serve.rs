@@ -1,0 +1,114 @@
+//! `tabwire serve` and `tabwire stop`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{UNAVAILABLE, complain, logs};
+use crate::config::{Place, Serving};
+use crate::daemon::{Daemon, StartError};
+use crate::home::Home;
+use crate::protocol::SERVER_VERSION;
+use crate::terminal::{Progress, say};
+
+/// How often, and how far apart, a daemon that was asked to end is looked for.
+const STOP_LOOKS: u32 = 250;
+const STOP_LOOK: Duration = Duration::from_millis(20);
+
+pub(super) async fn serve(
+    place: &Place,
+    serving: &Serving,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    if serving.detach {
+        // Fails only if this process leads a group already, and then it is detached.
+        let _ = rustix::process::setsid();
+    }
+    let shutdown = CancellationToken::new();
+    let _stop_on_signal = stop_on_signal(shutdown.clone())?;
+    let daemon = match Daemon::start(serving.settings(place)?).await {
+        Ok(daemon) => daemon,
+        Err(error @ StartError::Running(_)) => {
+            say(format!("{error}; nothing to do"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(StartError::PortTaken { port, holder }) if holder.is_own_tabwire => {
+            say(format!(
+                "port {port} is served by {holder} already, on another state directory; use that one \
+                 (TABWIRE_HOME), or another port"
+            ))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(error @ StartError::PortTaken { .. }) => {
+            complain(format_args!("{error}"));
+            return Ok(ExitCode::from(UNAVAILABLE));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // The file is the daemon's that holds the lock, and that is this one from here on.
+    logs::of_daemon(daemon.home(), serving.detach);
+    let port = daemon.port();
+    let said = if json {
+        say(json!({"pid": std::process::id(), "port": port, "version": SERVER_VERSION}))
+    } else {
+        say(format!("tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"))
+    };
+    // A daemon that nobody listens to is a daemon all the same.
+    if let Err(error) = said {
+        tracing::debug!(%error, "nobody was told");
+    }
+    daemon.run(shutdown).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks for a shutdown when the system or the user does.
+fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        shutdown.cancel();
+    }))
+}
+
+pub(super) async fn stop(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let home = Home::find(&place.home()?)?;
+    let running = match &home {
+        Some(home) if home.has_daemon()? => Some(home),
+        Some(_) | None => None,
+    };
+    let Some(home) = running else {
+        if json {
+            say(json!({"stopped": false}))?;
+        } else {
+            say("no daemon runs")?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let record = home.daemon_record()?.context("a daemon is just starting; try again")?;
+    // The lock is held, so the record is of the process that holds it.
+    let pid = i32::try_from(record.pid).ok().and_then(Pid::from_raw).context("no such process")?;
+    kill_process(pid, Signal::TERM).context("cannot end the daemon")?;
+    let progress = Progress::start("ending the daemon");
+    for _ in 0..STOP_LOOKS {
+        tokio::time::sleep(STOP_LOOK).await;
+        if !home.has_daemon()? {
+            drop(progress);
+            if json {
+                say(json!({"stopped": true, "pid": record.pid}))?;
+            } else {
+                say(format!("daemon ended (process {})", record.pid))?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    bail!("the daemon (process {}) has not ended within 5 s", record.pid)
+}

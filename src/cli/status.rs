@@ -1,0 +1,131 @@
+//! `tabwire status`.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::ask::Daemon;
+use super::{Failure, NOT_RUNNING};
+use crate::config::Place;
+use crate::protocol::SERVER_VERSION;
+use crate::terminal::{Style, Table, say};
+
+pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let daemon = match Daemon::of(place) {
+        Ok(daemon) => daemon,
+        Err(error) => return not_running(error, json),
+    };
+    let mut body = daemon.get("/api/status").await?.ok()?;
+    if json {
+        body["running"] = true.into();
+        body["home"] = json!(place.home()?);
+        say(serde_json::to_string_pretty(&body)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for line in lines(&body) {
+        say(line)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// That there is no daemon is an answer too, and not a failure to give one.
+fn not_running(error: anyhow::Error, json: bool) -> anyhow::Result<ExitCode> {
+    match error.downcast_ref::<Failure>() {
+        Some(Failure { code: NOT_RUNNING, message }) => {
+            if json {
+                say(json!({"running": false, "message": message}))?;
+            } else {
+                say(message)?;
+            }
+            Ok(ExitCode::from(NOT_RUNNING))
+        }
+        Some(_) | None => Err(error),
+    }
+}
+
+fn lines(body: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut table = Table::new(&["", "", ""]);
+    let daemon = format!(
+        "process {}, port {}, up {}",
+        body["pid"],
+        body["port"],
+        length(body["uptime_seconds"].as_f64().unwrap_or_default())
+    );
+    let version = text(&body["version"]);
+    table.row([
+        ("daemon", Style::Bold),
+        (&version, unless_equal(&version, SERVER_VERSION)),
+        (&daemon, Style::Plain),
+    ]);
+    let commands = format!("{} pending, {} kept", body["pending"], body["kept"]);
+    table.row([("commands", Style::Bold), ("", Style::Plain), (&commands, Style::Plain)]);
+    let browsers = body["browsers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if browsers.is_empty() {
+        table.row([("browsers", Style::Bold), ("none", Style::Notable), ("", Style::Plain)]);
+    }
+    for browser in browsers {
+        let extension = text(&browser["extension_version"]);
+        let mut what = format!(
+            "{}, {} tab(s), extension {extension}",
+            text(&browser["label"]),
+            browser["tabs"]
+        );
+        if extension != version {
+            what.push_str(" (another version than the daemon's)");
+        }
+        let (state, style) = if browser["connected"] == true {
+            ("connected", Style::Good)
+        } else {
+            what = format!("{what}, last seen {}", text(&browser["last_seen"]));
+            ("away", Style::Notable)
+        };
+        table.row([("browser", Style::Bold), (state, style), (&what, Style::Plain)]);
+    }
+    for client in body["clients"].as_array().into_iter().flatten() {
+        let pending = format!("{} pending", client["pending"]);
+        let what = format!("{}, last call {}", text(&client["client"]), text(&client["last_seen"]));
+        table.row([("client", Style::Bold), (&pending, Style::Plain), (&what, Style::Plain)]);
+    }
+    table.lines()
+}
+
+fn unless_equal(found: &str, expected: &str) -> Style {
+    if found == expected { Style::Plain } else { Style::Notable }
+}
+
+/// A length of time in its two largest units.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of uptime")]
+fn length(seconds: f64) -> String {
+    let seconds = seconds as u64;
+    match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, s) => format!("{s} s"),
+        (0, 0, m, s) => format!("{m} min {s} s"),
+        (0, h, m, _) => format!("{h} h {m} min"),
+        (d, h, _, _) => format!("{d} d {h} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_of_time_has_its_two_largest_units() {
+        for (seconds, says) in
+            [(0.4, "0 s"), (61.0, "1 min 1 s"), (7_260.0, "2 h 1 min"), (90_000.0, "1 d 1 h")]
+        {
+            assert_eq!(length(seconds), says);
+        }
+    }
+
+    #[test]
+    fn an_extension_of_another_version_is_named() {
+        let browser = |version: &str| json!({"label": "A", "connected": true, "tabs": 1, "extension_version": version});
+        let of = |version: &str| {
+            lines(&json!({"version": "2", "browsers": [browser(version)]})).join("\n")
+        };
+        assert!(of("1").contains("another version"));
+        assert!(!of("2").contains("another version"));
+    }
+}

@@ -1,0 +1,112 @@
+//! What the command line asks of a running daemon: how it is, which commands it knows,
+//! and how each of them went. It reads only, and shows no parameter and no result.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Extension, Path, RawQuery, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::Edge;
+use super::guard::Admitted;
+use super::problem::{Problem, json_response};
+use crate::hub::{Events, News, Told};
+use crate::lifecycle::Gone;
+use crate::protocol::SERVER_VERSION;
+
+/// How the daemon is, who is connected to it, and what it has to do.
+pub(super) async fn status(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+) -> Response {
+    // The table lets only callers in here and below.
+    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let hub = edge.tools.hub();
+    let health = hub.health();
+    let body = json!({
+        "version": SERVER_VERSION,
+        "pid": std::process::id(),
+        "port": edge.guard.port(),
+        "epoch": hub.epoch(),
+        "uptime_seconds": health.uptime.as_secs_f64(),
+        "pending": health.pending,
+        "kept": health.kept,
+        "browsers": hub.browsers(),
+        "clients": hub.clients(&caller.owner),
+    });
+    json_response(StatusCode::OK, body.to_string())
+}
+
+/// All commands of the caller's owner that are known; with `follow=1` every change of
+/// them too, one a line, until the caller or the daemon ends it.
+pub(super) async fn commands(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let hub = edge.tools.hub();
+    let follow = query.is_some_and(|query| query.split('&').any(|pair| pair == "follow=1"));
+    if !follow {
+        let commands = hub.commands(&caller.owner);
+        let body = json!({"count": commands.len(), "commands": commands});
+        return json_response(StatusCode::OK, body.to_string());
+    }
+    let events = hub.events(&caller.owner);
+    let known = json!({"event": "known", "commands": hub.commands(&caller.owner)});
+    let lines = futures_util::stream::unfold(Lines { first: Some(known), events }, Lines::next);
+    let mut response = Response::new(Body::from_stream(lines));
+    let ndjson = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(CONTENT_TYPE, ndjson);
+    response
+}
+
+/// The lines of a caller that follows. They are made as they are read: one that reads
+/// slowly holds up nobody.
+struct Lines {
+    first: Option<Value>,
+    events: Events,
+}
+
+impl Lines {
+    async fn next(mut self) -> Option<(Result<Bytes, std::convert::Infallible>, Self)> {
+        let line = match self.first.take() {
+            Some(known) => known,
+            None => match self.events.next().await? {
+                News::Changed(command) => json!({"event": "changed", "command": &*command}),
+                News::Skipped(count) => json!({"event": "skipped", "count": count}),
+            },
+        };
+        Some((Ok(format!("{line}\n").into()), self))
+    }
+}
+
+/// One command's way, without its result.
+pub(super) async fn command(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    Path(id): Path<String>,
+) -> Response {
+    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let (status, body) = match edge.tools.hub().story(&caller, &id.as_str().into()) {
+        Told::Story(story) => (StatusCode::OK, json!(story)),
+        Told::Gone(gone) => (
+            StatusCode::GONE,
+            json!({
+                "error": "expired",
+                "message": Gone::REASON.message(),
+                "gone_at": gone.at,
+                "may_have_run": gone.may_have_run,
+            }),
+        ),
+        Told::NotFound => (
+            StatusCode::NOT_FOUND,
+            json!({"error": "no_such_command", "message": "There is no command of that id"}),
+        ),
+    };
+    json_response(status, body.to_string())
+}

@@ -1,0 +1,196 @@
+//! What observers see: every command of an owner, and each change as it happens.
+//!
+//! An observer never holds the hub up. Changes go into a ring; one who reads too slowly
+//! loses the oldest, and is told how many.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use super::{Caller, Hub};
+use crate::lifecycle::{Command, Gone};
+use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
+
+/// How many changes are kept for an observer that is busy.
+const RING: usize = 256;
+
+/// One change, and who may see it.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    owner: Owner,
+    command: Arc<CommandSummary>,
+}
+
+pub(super) fn channel() -> broadcast::Sender<Change> {
+    broadcast::Sender::new(RING)
+}
+
+/// What an observer gets next.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// A command was accepted, or it changed: how it is now.
+    Changed(Arc<CommandSummary>),
+    /// The observer was too slow: so many changes are lost to it.
+    Skipped(u64),
+}
+
+/// The changes of an owner's commands, from its making on.
+#[derive(Debug)]
+pub struct Events {
+    changes: broadcast::Receiver<Change>,
+    owner: Owner,
+    closed: CancellationToken,
+}
+
+/// What is known of a command's way.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// All of it.
+    Story(Box<CommandStory>),
+    /// Its record is gone.
+    Gone(Gone),
+    /// Nothing, or nothing that this owner may know of.
+    NotFound,
+}
+
+impl Events {
+    /// The next change; `None` once the hub is shut down.
+    ///
+    /// Cancel safe.
+    pub async fn next(&mut self) -> Option<News> {
+        loop {
+            let change = tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return None,
+                change = self.changes.recv() => change,
+            };
+            match change {
+                Ok(change) if change.owner == self.owner => {
+                    return Some(News::Changed(change.command));
+                }
+                Ok(_of_another_owner) => {}
+                Err(broadcast::error::RecvError::Lagged(lost)) => {
+                    return Some(News::Skipped(lost));
+                }
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+impl Hub {
+    /// The changes of this owner's commands, from now on. Subscribe first, then look at
+    /// [`Hub::commands`]: so no change is missed between the two.
+    #[must_use]
+    pub fn events(&self, owner: &Owner) -> Events {
+        let changes = self.0.changes.subscribe();
+        Events { changes, owner: owner.clone(), closed: self.0.closed.clone() }
+    }
+
+    /// All commands of this owner that are known, oldest first.
+    #[must_use]
+    pub fn commands(&self, owner: &Owner) -> Vec<CommandSummary> {
+        // No entry of the map is held while the books are.
+        let watched: Vec<_> = self.0.commands.iter().map(|entry| entry.value().clone()).collect();
+        let is_own = |command: &Command| command.facts().owner == *owner;
+        let own: Vec<_> =
+            watched.iter().map(|watched| watched.borrow().clone()).filter(is_own).collect();
+        let mut commands: Vec<_> = self.with_desk(|desk| {
+            let target = |command: &Command| desk.targets.get(&command.facts().id);
+            own.iter().map(|command| command.summary(target(command))).collect()
+        });
+        commands.sort_by(|a, b| {
+            (a.created_at, &a.correlation_id).cmp(&(b.created_at, &b.correlation_id))
+        });
+        commands
+    }
+
+    /// One command's whole way, without its result.
+    #[must_use]
+    pub fn story(&self, caller: &Caller, id: &CorrelationId) -> Told {
+        if let Some(watched) = self.watched(caller, id) {
+            let target = self.with_desk(|desk| desk.targets.get(id).cloned());
+            return Told::Story(Box::new(watched.borrow().story(target.as_ref())));
+        }
+        match self.remembered(caller, id) {
+            super::Seen::Gone(gone) => Told::Gone(gone),
+            super::Seen::Command(_) | super::Seen::NotFound => Told::NotFound,
+        }
+    }
+}
+
+/// What observers are told at the desk.
+impl Desk<'_> {
+    /// Tells observers how a command is now.
+    pub(super) fn tell(&self, command: &Command) {
+        if self.inner.changes.receiver_count() == 0 {
+            return;
+        }
+        let facts = command.facts();
+        let summary = command.summary(self.targets.get(&facts.id));
+        let change = Change { owner: facts.owner.clone(), command: Arc::new(summary) };
+        // The last observer may have gone just now.
+        let _ = self.inner.changes.send(change);
+    }
+
+    /// The same of a command by its id.
+    pub(super) fn tell_of(&self, id: &CorrelationId) {
+        let watched = self.inner.commands.get(id).map(|entry| entry.value().clone());
+        if let Some(watched) = watched {
+            self.tell(&watched.borrow());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::{Submission, Wish};
+    use crate::lifecycle::{Limits, limits};
+    use crate::protocol::Action;
+
+    fn caller(owner: &str) -> Caller {
+        Caller { owner: owner.into(), client: owner.into() }
+    }
+
+    fn submit(hub: &Hub, owner: &str) -> CorrelationId {
+        let call = Submission {
+            action: Action::PageInfo {},
+            wish: Wish::default(),
+            timeout: limits::EXECUTE,
+        };
+        hub.submit(&caller(owner), call).unwrap().id
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_observer_sees_every_change_of_its_owners_commands_and_no_others() {
+        let hub = Hub::start(Limits::default());
+        let mut events = hub.events(&"ann".into());
+        submit(&hub, "bob");
+        let id = submit(&hub, "ann");
+        let _ = hub.cancel(&caller("ann"), &id);
+        for expected in ["Pending", "Cancelled"] {
+            let Some(News::Changed(command)) = events.next().await else { panic!("{expected}") };
+            assert_eq!(command.correlation_id, id);
+            assert_eq!(format!("{:?}", command.status), expected);
+        }
+        hub.shut_down().await;
+        assert!(events.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_observer_that_does_not_read_holds_up_nobody_and_is_told_what_it_lost() {
+        let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
+        let mut events = hub.events(&"ann".into());
+        for _ in 0..RING + 10 {
+            submit(&hub, "ann");
+        }
+        let Some(News::Skipped(lost)) = events.next().await else { panic!("nothing was lost") };
+        assert_eq!(lost, 10);
+        let Some(News::Changed(_)) = events.next().await else { panic!("nothing came after") };
+        assert_eq!(hub.commands(&"ann".into()).len(), RING + 10);
+        hub.shut_down().await;
+    }
+}

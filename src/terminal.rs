@@ -1,0 +1,241 @@
+//! What a person reads: colours, tables and progress on a terminal, plain lines elsewhere.
+//!
+//! Whatever comes from elsewhere (a browser's label, a page's error) is shown without
+//! control characters: it must not command the terminal.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// The width that is assumed where none can be asked for.
+const WIDTH: u16 = 100;
+
+/// The height that is assumed where none can be asked for.
+const HEIGHT: u16 = 24;
+
+/// Why nothing more can be said.
+#[derive(Debug, thiserror::Error)]
+pub enum Unheard {
+    /// Whoever read standard output has closed it, as `| head` does: nothing is wrong.
+    #[error("standard output is closed")]
+    Closed,
+    /// It cannot be written.
+    #[error("cannot write to standard output: {0}")]
+    Broken(io::Error),
+}
+
+/// Writes a line to standard output.
+///
+/// # Errors
+///
+/// [`Unheard`].
+pub fn say(line: impl fmt::Display) -> Result<(), Unheard> {
+    write(format_args!("{line}\n"))
+}
+
+/// Writes to standard output as it is.
+///
+/// # Errors
+///
+/// [`Unheard`].
+pub fn write(text: fmt::Arguments<'_>) -> Result<(), Unheard> {
+    let mut output = io::stdout().lock();
+    output.write_fmt(text).and_then(|()| output.flush()).map_err(|error| {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Unheard::Closed
+        } else {
+            Unheard::Broken(error)
+        }
+    })
+}
+
+/// Whether a person reads standard output.
+#[must_use]
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Its width and height in characters.
+#[must_use]
+pub fn size() -> (usize, usize) {
+    let asked = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let (columns, rows) = asked.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    let or = |given: u16, usual| usize::from(if given == 0 { usual } else { given });
+    (or(columns, WIDTH), or(rows, HEIGHT))
+}
+
+/// A colour, or another way to stand out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// As everything else.
+    Plain,
+    /// A heading.
+    Bold,
+    /// Of less weight.
+    Dim,
+    /// It went well.
+    Good,
+    /// It went wrong.
+    Bad,
+    /// Worth a look.
+    Notable,
+}
+
+impl Style {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "0",
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Notable => "33",
+        }
+    }
+
+    /// The text in this style, if standard output shows styles.
+    #[must_use]
+    pub fn paint(self, text: &str) -> Cow<'_, str> {
+        if self == Self::Plain || !has_colours() {
+            return Cow::Borrowed(text);
+        }
+        format!("\x1b[{}m{text}\x1b[0m", self.code()).into()
+    }
+}
+
+/// A terminal, and nobody has set `NO_COLOR` (no-color.org) or a terminal without colours.
+fn has_colours() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+}
+
+/// The text without characters that a terminal would act on.
+#[must_use]
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect::<String>().into()
+}
+
+/// Control characters, and those that turn the direction of what follows.
+fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Rows under headings. On a terminal its columns stand under each other; elsewhere a
+/// tab is between them and headings are left out, for `cut` and `awk`.
+#[derive(Debug)]
+pub struct Table {
+    headings: Vec<&'static str>,
+    rows: Vec<Vec<(String, Style)>>,
+}
+
+impl Table {
+    /// One with these headings; they may be empty.
+    #[must_use]
+    pub fn new(headings: &[&'static str]) -> Self {
+        Self { headings: headings.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn row<const N: usize>(&mut self, cells: [(&str, Style); N]) {
+        let clean = |(text, style): (&str, Style)| (clean(text).into_owned(), style);
+        self.rows.push(cells.into_iter().map(clean).collect());
+    }
+
+    /// The lines to show.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        if is_terminal() { self.aligned(size().0) } else { self.plain() }
+    }
+
+    fn plain(&self) -> Vec<String> {
+        let line = |row: &Vec<(String, Style)>| {
+            row.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("\t")
+        };
+        self.rows.iter().map(line).collect()
+    }
+
+    /// Lines of at most `width` characters: a longer one would wrap and break the rows.
+    fn aligned(&self, width: usize) -> Vec<String> {
+        let headings = self.headings.iter().map(|text| ((*text).to_owned(), Style::Bold));
+        let head: Vec<_> = headings.collect();
+        let has_head = head.iter().any(|(text, _)| !text.is_empty());
+        let all: Vec<_> = has_head.then_some(&head).into_iter().chain(&self.rows).collect();
+        let widest = |column: usize| {
+            let cells = all.iter().filter_map(|row| row.get(column));
+            cells.map(|(text, _)| text.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<_> = (0..self.headings.len()).map(widest).collect();
+        all.iter().map(|row| aligned_row(row, &widths, width)).collect()
+    }
+}
+
+fn aligned_row(row: &[(String, Style)], widths: &[usize], width: usize) -> String {
+    const GAP: usize = 2;
+    let mut left = width;
+    let mut line = String::new();
+    let last = row.iter().rposition(|(text, _)| !text.is_empty()).unwrap_or(0);
+    for ((text, style), column) in row.iter().zip(widths).take(last + 1) {
+        let shown: String = text.chars().take(left).collect();
+        let padding = column.saturating_sub(text.chars().count()) + GAP;
+        left = left.saturating_sub(column + GAP);
+        line.push_str(&style.paint(&shown));
+        line.extend(std::iter::repeat_n(' ', padding));
+        if left == 0 {
+            break;
+        }
+    }
+    line.truncate(line.trim_end_matches(' ').len());
+    line
+}
+
+/// Says on a terminal what takes its time, until it is dropped.
+#[derive(Debug)]
+pub struct Progress {
+    is_shown: bool,
+}
+
+impl Progress {
+    /// Says that `what` has begun.
+    #[must_use]
+    pub fn start(what: &str) -> Self {
+        let is_shown = io::stderr().is_terminal();
+        if is_shown {
+            // Nobody is worse off for not seeing it.
+            let _ = write!(io::stderr(), "{what} …");
+        }
+        Self { is_shown }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_elsewhere_cannot_command_the_terminal() {
+        assert_eq!(clean("plain – ✓"), "plain – ✓");
+        assert_eq!(clean("\x1b[2Jgone\r\n\u{202e}"), "\u{fffd}[2Jgone\u{fffd}\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn columns_stand_under_each_other_and_no_line_is_wider_than_the_terminal() {
+        let mut table = Table::new(&["NAME", "WHAT"]);
+        table.row([("a", Style::Plain), ("first", Style::Plain)]);
+        table.row([("longer", Style::Plain), ("second, of many words", Style::Plain)]);
+        assert_eq!(table.aligned(20), ["NAME    WHAT", "a       first", "longer  second, of m"],);
+        assert_eq!(table.plain(), ["a\tfirst", "longer\tsecond, of many words"]);
+        assert!(table.aligned(3).iter().all(|line| line.len() <= 3));
+    }
+}

@@ -1,0 +1,440 @@
+//! The command line: what each subcommand shows, and what it makes of bad input.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
+
+const SUBCOMMANDS: [&[&str]; 13] = [
+    &["serve"],
+    &["mcp"],
+    &["stop"],
+    &["status"],
+    &["doctor"],
+    &["commands"],
+    &["trace"],
+    &["token"],
+    &["mcp-config"],
+    &["extension", "unpack"],
+    &["extension", "id"],
+    &["extension", "allow"],
+    &["demo"],
+];
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[tokio::test]
+async fn every_subcommand_has_help_and_refuses_what_it_does_not_know() {
+    let place = Place::new();
+    for subcommand in SUBCOMMANDS {
+        let help = place.run(&[subcommand, &["--help"]].concat()).await;
+        assert_eq!(help.code, Some(0), "{subcommand:?}");
+        assert!(help.stdout.contains("Usage:"), "{subcommand:?}: {}", help.stdout);
+        for extra in [&["--no-such-flag"][..], &["one", "two", "three"], &["--json=yes"]] {
+            let ran = place.run(&[subcommand, extra].concat()).await;
+            assert_eq!(ran.code, Some(2), "{subcommand:?} {extra:?}: {ran:?}");
+            assert!(ran.stderr.contains("error:"), "{ran:?}");
+            assert_eq!(ran.stdout, "", "{ran:?}");
+        }
+    }
+    let codes = place.run(&["--help"]).await.stdout;
+    for code in ["0 ", "1 ", "2 ", "3 ", "69 "] {
+        assert!(codes.contains(&format!("\n  {code}")), "{code}: {codes}");
+    }
+}
+
+#[tokio::test]
+async fn values_that_make_no_sense_are_refused_and_named() {
+    let place = Place::new();
+    for (arguments, says) in [
+        (&["serve", "--port", "70000"][..], "--port"),
+        (&["serve", "--port", "-1"], "-1"),
+        (&["serve", "--port", ""], "--port"),
+        (&["status", "--port", "http"], "--port"),
+        (&["serve", "--wait-ms", "25001"], "--wait-ms"),
+        (&["serve", "--wait-ms", "soon"], "--wait-ms"),
+        (&["serve", "--idle-exit", "1.5"], "--idle-exit"),
+        (&["serve", "--limit", "=1"], "did you mean"),
+        (&["serve", "--limit", "queued=99999999999999999999999"], "whole number"),
+        (&["status", "--home", ""], "--home"),
+        (&["mcp", "--client", ""], "--client"),
+        (&["mcp", "--client", "two\nlines"], "printable ASCII"),
+        (&["mcp", "--client", "ünïcode"], "printable ASCII"),
+        (&["trace", ""], "ID"),
+        (&["trace", "../status"], "letters, digits and _"),
+        (&["trace", "a b"], "letters, digits and _"),
+        // Values that are missing.
+        (&["serve", "--port"], "--port"),
+        (&["serve", "--limit"], "--limit"),
+        (&["mcp", "--client"], "--client"),
+        (&["token", "--owner"], "--owner"),
+        (&["trace"], "ID"),
+        (&["extension"], "unpack"),
+        (&["extension", "allow"], "ID"),
+        (&["status", "--home"], "--home"),
+    ] {
+        let ran = place.run(arguments).await;
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains(says), "{arguments:?}: {}", ran.stderr);
+    }
+    for (wrong, right) in [
+        ("statsu", "status"),
+        ("docter", "doctor"),
+        ("comands", "commands"),
+        ("trce", "trace"),
+        ("extention", "extension"),
+    ] {
+        let ran = place.run(&[wrong]).await;
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("'{right}'")), "{wrong}: {}", ran.stderr);
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_text_are_refused_without_a_panic() {
+    let place = Place::new();
+    let garbage = OsStr::from_bytes(b"caf\xe9\xff");
+    for before in [
+        &[][..],
+        &["serve", "--port"],
+        &["serve", "--limit"],
+        &["mcp", "--client"],
+        &["token", "--owner"],
+        &["trace"],
+        &["extension", "allow"],
+        &["extension"],
+    ] {
+        let mut command = place.command(before);
+        command.arg(garbage);
+        let ran = finish(command).await;
+        assert_eq!(ran.code, Some(2), "{before:?}: {ran:?}");
+        assert!(!ran.stderr.contains("panicked"), "{before:?}: {}", ran.stderr);
+    }
+    // A folder may be called so.
+    let mut command = place.command(&["--home"]);
+    command.arg(place.path().join(garbage)).arg("status");
+    assert_eq!(finish(command).await.code, Some(3));
+}
+
+#[tokio::test]
+async fn values_from_the_environment_that_cannot_be_used_are_named() {
+    let place = Place::new();
+    let mut command = place.command(&["status"]);
+    command.env("TABWIRE_PORT", "garbage");
+    let ran = finish(command).await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("TABWIRE_PORT"), "{}", ran.stderr);
+    let mut command = place.command(&["mcp"]);
+    command.env("TABWIRE_LOG", "tabwire=[[[");
+    let ran = finish(command).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("TABWIRE_LOG is not understood"), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn a_reader_that_has_had_enough_is_no_error() {
+    let place = Place::new();
+    let daemon = place.serve(&[]).await;
+    for arguments in [
+        &["token"][..],
+        &["token", "--json"],
+        &["mcp-config"],
+        &["extension", "id"],
+        &["extension", "unpack"],
+        &["status"],
+        &["commands", "--json"],
+        &["commands", "--follow", "--json"],
+        &["doctor"],
+        &["--help"],
+        &["--version"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = place.command(arguments);
+        let child = command.stdout(writer).spawn().unwrap();
+        // The command has a copy of the pipe's end.
+        drop(command);
+        let output = soon("its end", child.wait_with_output()).await.unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+    signal(daemon.pid(), Signal::TERM);
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_state_directory_that_cannot_be_made_ends_each_command_with_the_next_step() {
+    let place = Place::new();
+    // Nobody, not even root, makes anything there.
+    let dir = "/proc/tabwire";
+    for (arguments, code) in [
+        (&["serve"][..], 1),
+        (&["token"], 1),
+        (&["extension", "unpack"], 1),
+        (&["extension", "allow", "abcdefghijklmnopabcdefghijklmnop"], 1),
+        (&["doctor"], 1),
+        (&["status"], 3),
+        (&["commands"], 3),
+        (&["trace", "exec_1"], 3),
+        (&["stop"], 0),
+    ] {
+        let mut command = place.command(arguments);
+        command.env("TABWIRE_HOME", dir);
+        let ran = finish(command).await;
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+        if code == 1 {
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains(dir), "{arguments:?}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_daemon_status_commands_and_trace_end_with_3_and_make_nothing() {
+    let place = Place::new();
+    for arguments in
+        [&["status"][..], &["commands"], &["commands", "--follow"], &["trace", "exec_1"]]
+    {
+        let ran = place.run(arguments).await;
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains("no daemon runs"), "{ran:?}");
+    }
+    let status = place.run(&["status", "--json"]).await;
+    assert_eq!((status.code, &json_of(&status.stdout)["running"]), (Some(3), &json!(false)));
+    assert_eq!(json_of(&place.run(&["stop", "--json"]).await.stdout), json!({"stopped": false}));
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn status_shows_the_daemon_its_browsers_and_its_clients() {
+    let place = Place::new();
+    let daemon = place.serve(&[]).await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let _extension = shim.connect().await;
+    let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "probe"]));
+    client.call("interact", json!({"action": "page_info"})).await;
+
+    let said = place.run(&["status", "--json"]).await;
+    let status = json_of(&said.stdout);
+    assert_eq!(said.code, Some(0));
+    assert_eq!(status["running"], true);
+    assert_eq!((&status["pid"], &status["port"]), (&json!(daemon.pid()), &json!(daemon.port)));
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["home"], place.path().to_str().unwrap());
+    assert_eq!(
+        (&status["pending"], &status["browsers"][0]["connected"]),
+        (&json!(1), &json!(true))
+    );
+    assert_eq!(status["clients"][0]["client"], "probe");
+
+    let text = place.run(&["status"]).await.stdout;
+    for part in [&format!("process {}", daemon.pid()), "1 pending", &shim.label(), "probe"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let stopped = json_of(&place.run(&["stop", "--json"]).await.stdout);
+    assert_eq!(stopped, json!({"stopped": true, "pid": daemon.pid()}));
+}
+
+#[tokio::test]
+async fn commands_and_traces_have_everything_but_parameters_and_results() {
+    let place = Place::new();
+    let daemon = place.serve(&[]).await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let _extension = shim.connect().await.auto(|_| json!({"value": "secret-result"}));
+    let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "probe"]));
+    let arguments = json!({"action": "execute_js", "script": "secret-script", "wait_ms": 5_000});
+    let answer = client.call("interact", arguments).await;
+    let id = answer["correlation_id"].as_str().unwrap();
+
+    let all = place.run(&["commands", "--json"]).await.stdout;
+    let list = json_of(&all);
+    let command = &list["commands"][0];
+    assert_eq!((&list["count"], &command["correlation_id"]), (&json!(1), &json!(id)));
+    for (field, value) in [
+        ("command", json!("execute_js")),
+        ("client", json!("probe")),
+        ("browser", json!("browser-1")),
+        ("tab_id", json!(7)),
+        ("status", json!("complete")),
+        ("phase", json!("done")),
+        ("created_at", answer["created_at"].clone()),
+        ("ended_at", answer["completed_at"].clone()),
+        ("duration_ms", answer["duration_ms"].clone()),
+    ] {
+        assert_eq!(command[field], value, "{field}");
+    }
+    let plain = place.run(&["commands"]).await.stdout;
+    let fields: Vec<_> = plain.trim_end().split('\t').collect();
+    assert_eq!((fields[1], fields[3], fields[4]), ("complete", id, "execute_js"), "{plain}");
+
+    let json = place.run(&["trace", id, "--json"]).await;
+    let phases = crate::support::phases(&json_of(&json.stdout));
+    assert_eq!(
+        phases[..5],
+        ["queued", "delivered", "claimed", "started", "done"],
+        "{}",
+        json.stdout
+    );
+    let beginning = place.run(&["trace", &id[..20]]).await;
+    assert_eq!(beginning.code, Some(0), "{beginning:?}");
+    assert!(beginning.stdout.contains("started") && beginning.stdout.contains(id));
+    let log = fs::read_to_string(place.home().log_path()).unwrap();
+    for said in [all, plain, json.stdout, beginning.stdout, log] {
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_trace_tells_an_id_that_never_was_from_one_whose_record_is_gone() {
+    let place = Place::new();
+    let daemon = place.serve(&["--limit", "retained=1"]).await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let _extension = shim.connect().await.auto(|_| json!({"value": 1}));
+    let mut client = StdioClient::start(&place);
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let arguments = json!({"action": "page_info", "wait_ms": 5_000});
+        let answer = client.call("interact", arguments).await;
+        ids.push(answer["correlation_id"].as_str().unwrap().to_owned());
+    }
+    let gone = place.run(&["trace", &ids[0]]).await;
+    assert_eq!(gone.code, Some(1), "{gone:?}");
+    assert!(gone.stderr.contains("its record went at"), "{}", gone.stderr);
+    let never = place.run(&["trace", "exec_never"]).await;
+    assert_eq!(never.code, Some(1), "{never:?}");
+    assert!(never.stderr.contains("there is no command exec_never"), "{}", never.stderr);
+    for (id, error) in [(ids[0].as_str(), "expired"), ("exec_never", "no_such_command")] {
+        let ran = place.run(&["trace", id, "--json"]).await;
+        assert_eq!((ran.code, &json_of(&ran.stdout)["error"]), (Some(1), &json!(error)), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn following_shows_each_change_and_ends_well_with_an_interrupt() {
+    let place = Place::new();
+    let daemon = place.serve(&[]).await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let _extension = shim.connect().await.auto(|_| json!({"value": 1}));
+    let mut child = place.command(&["commands", "--follow", "--json"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = soon("the list", lines.next_line()).await.unwrap().unwrap();
+    assert_eq!(json_of(&first), json!({"event": "known", "commands": []}));
+
+    let mut client = StdioClient::start(&place);
+    let arguments = json!({"action": "execute_js", "script": "1", "wait_ms": 5_000});
+    client.call("interact", arguments).await;
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|last| last != "complete done") {
+        let line = soon("a change", lines.next_line()).await.unwrap().unwrap();
+        let event = json_of(&line);
+        assert_eq!(event["event"], "changed", "{event}");
+        let word = |field: &str| event["command"][field].as_str().unwrap().to_owned();
+        seen.push(format!("{} {}", word("status"), word("phase")));
+    }
+    assert_eq!(seen, ["pending queued", "pending delivered", "pending started", "complete done"]);
+
+    signal(child.id().unwrap(), Signal::INT);
+    assert_eq!(soon("its end", child.wait()).await.unwrap().code(), Some(0));
+
+    let mut plain = place.command(&["commands", "--follow"]).spawn().unwrap();
+    let mut lines = BufReader::new(plain.stdout.take().unwrap()).lines();
+    let line = soon("a line", lines.next_line()).await.unwrap().unwrap();
+    assert!(line.contains("\tcomplete\t"), "{line}");
+    signal(daemon.pid(), Signal::TERM);
+    let output = soon("its end", plain.wait_with_output()).await.unwrap();
+    assert_eq!(output.status.code(), Some(1), "the daemon has ended: that is said");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the daemon has ended"));
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn what_the_command_line_asks_is_for_holders_of_a_token_and_each_owner_sees_its_own() {
+    let daemon = Daemon::start().await;
+    let client = crate::support::McpClient::legacy(&daemon);
+    let id = client.script("1", 7).await;
+    let command = format!("/api/commands/{id}");
+    let other = format!("Authorization: Bearer {}", daemon.token_of("other"));
+    let get = async |path: &str, token: &str| {
+        raw(&daemon, &[&format!("GET {path} HTTP/1.1"), "Host: HOST", token], b"").await
+    };
+    let own = "Authorization: Bearer TOKEN";
+    for path in ["/api/status", "/api/commands", "/api/commands?follow=1", &command] {
+        assert_eq!(get(path, "Accept: */*").await.status, 401, "{path}");
+        let line = format!("POST {path} HTTP/1.1");
+        let json = "Content-Type: application/json";
+        let posted =
+            raw(&daemon, &[&line, "Host: HOST", own, json, "Content-Length: 0"], b"").await;
+        assert_eq!((posted.status, posted.header("allow")), (405, Some("GET")), "{path}");
+        let page = "Origin: http://evil.test";
+        let line = format!("GET {path} HTTP/1.1");
+        assert_eq!(raw(&daemon, &[&line, "Host: HOST", own, page], b"").await.status, 403);
+    }
+    assert_eq!(get(&command, own).await.json()["correlation_id"], id.as_str());
+    assert_eq!(get("/api/commands", own).await.json()["count"], 1);
+    assert_eq!(get("/api/commands", &other).await.json()["count"], 0);
+    let never = get("/api/commands/exec_never", &other).await;
+    assert_eq!((never.status, get(&command, &other).await), (404, never));
+    for path in ["/api", "/api/", "/api/commands/", "/api/commands/a/b", "/api/other"] {
+        assert_eq!(get(path, own).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_of_a_daemon_is_private_and_has_each_line_once() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    client.call("configure", json!({"action": "health"})).await;
+    let path = place.home().log_path();
+    let log = fs::read_to_string(&path).unwrap();
+    assert_eq!(log.matches("listening").count(), 1, "{log}");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    place.run(&["stop"]).await;
+
+    let mut command = place.command(&["serve", "--json"]);
+    command.stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = soon("a line", stderr.next_line()).await.unwrap().unwrap();
+    assert!(line.contains("listening"), "in a terminal it is shown too: {line}");
+    assert_eq!(fs::read_to_string(&path).unwrap().matches("listening").count(), 2);
+    signal(child.id().unwrap(), Signal::TERM);
+    soon("its end", child.wait()).await.unwrap();
+}
+
+#[tokio::test]
+async fn unpacking_over_another_version_names_it() {
+    let place = Place::with_port(1234);
+    place.run(&["extension", "unpack"]).await;
+    let manifest = place.path().join("extension/manifest.json");
+    let mut older = json_of(&fs::read_to_string(&manifest).unwrap());
+    older["version"] = "0.0.1".into();
+    fs::write(&manifest, older.to_string()).unwrap();
+    let ran = place.run(&["extension", "unpack"]).await;
+    assert!(ran.stdout.contains("It replaces version 0.0.1"), "{}", ran.stdout);
+    let again = place.run(&["extension", "unpack", "--json"]).await;
+    assert_eq!(json_of(&again.stdout)["replaced"], env!("CARGO_PKG_VERSION"));
+}
+
+#[tokio::test]
+async fn a_demonstration_that_cannot_be_says_what_is_missing() {
+    let place = Place::new();
+    let mut command = place.command(&["demo", "--headed"]);
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    let ran = finish(command).await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("without --headed"), "{}", ran.stderr);
+    let mut command = place.command(&["demo", "--json"]);
+    command.env("TABWIRE_BROWSER", "/no/such/browser");
+    let ran = finish(command).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.contains("/no/such/browser"), "{}", ran.stderr);
+}

@@ -1,0 +1,289 @@
+//! `tabwire doctor`: each hop is broken for real, and is named with what to do.
+
+use std::fs::{self, Permissions};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tabwire::home::DaemonRecord;
+
+use crate::support::{Place, Served, Shim, finish, signal};
+
+/// What the doctor finds here.
+async fn examine(place: &Place) -> Value {
+    let ran = place.run(&["doctor", "--json"]).await;
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    assert_eq!(ran.code, Some(if found["ok"] == true { 0 } else { 1 }), "{ran:?}");
+    assert_eq!(found["ok"], found["first_broken"].is_null(), "{found}");
+    found
+}
+
+/// The doctor names this hop first, with this in its sentence and this as what to do.
+async fn assert_broken(place: &Place, hop: &str, says: &str, remedy: &str) {
+    let found = examine(place).await;
+    assert_eq!(found["first_broken"], hop, "{found:#}");
+    let finding = of(&found, hop);
+    assert_eq!(finding["state"], "broken");
+    assert!(finding["says"].as_str().unwrap().contains(says), "{finding}");
+    assert!(found["do"].as_str().unwrap().contains(remedy), "{found:#}");
+    let text = place.run(&["doctor"]).await;
+    assert!(text.stdout.contains(&format!("✗ {hop}")), "{}", text.stdout);
+    let last = text.stdout.lines().last().unwrap();
+    assert!(last.starts_with(&format!("Broken: {hop}.")) && last.contains(remedy), "{last}");
+}
+
+fn of<'a>(found: &'a Value, hop: &str) -> &'a Value {
+    let hops = found["hops"].as_array().unwrap();
+    hops.iter().find(|finding| finding["hop"] == hop).unwrap_or_else(|| panic!("{hop}: {found}"))
+}
+
+/// A daemon that runs here and an extension that was unpacked for it.
+async fn with_daemon() -> (Place, Served, PathBuf) {
+    let place = Place::new();
+    let daemon = place.serve(&[]).await;
+    let ran = place.run(&["extension", "unpack"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let folder = place.path().join("extension");
+    (place, daemon, folder)
+}
+
+/// A place with a key, where nothing runs.
+fn with_key(port: u16) -> Place {
+    let place = Place::with_port(port);
+    place.home();
+    place
+}
+
+fn rewrite(path: &std::path::Path, change: impl FnOnce(&mut Value)) {
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}
+
+#[tokio::test]
+async fn all_is_well_when_every_hop_is() {
+    let (place, daemon, _) = with_daemon().await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let _extension = shim.connect().await.auto(|_| json!({"success": true, "value": []}));
+    let found = examine(&place).await;
+    assert_eq!(found["ok"], true, "{found:#}");
+    for finding in found["hops"].as_array().unwrap() {
+        assert_eq!(finding["state"], "fine", "{finding}");
+    }
+    let ran = place.run(&["doctor"]).await;
+    assert_eq!((ran.code, ran.stdout.lines().last()), (Some(0), Some("All is well.")), "{ran:?}");
+    assert!(!ran.stdout.contains('\x1b'), "no colours but on a terminal");
+}
+
+#[tokio::test]
+async fn a_state_directory_that_is_not_there_is_named_and_not_made() {
+    let place = Place::new();
+    let dir = place.path().join("none");
+    let mut command = place.command(&["doctor", "--json"]);
+    command.env("TABWIRE_HOME", &dir);
+    let ran = finish(command).await;
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &found["first_broken"]), (Some(1), &json!("state directory")));
+    assert!(found["do"].as_str().unwrap().contains("tabwire extension unpack"), "{found:#}");
+    assert!(!dir.exists());
+}
+
+#[tokio::test]
+async fn a_state_directory_that_is_open_to_others_is_named_with_the_command_that_closes_it() {
+    let place = with_key(0);
+    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+    assert_broken(&place, "state directory", "mode 755", "chmod 700").await;
+    fs::set_permissions(place.path(), Permissions::from_mode(0o700)).unwrap();
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_open_or_damaged_is_named() {
+    let place = Place::new();
+    assert_broken(&place, "key", "no auth.key", "tabwire extension unpack").await;
+    let key = place.path().join("auth.key");
+    assert!(!key.exists(), "the doctor makes none");
+    place.home();
+    fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
+    assert_broken(&place, "key", "open to others", "chmod 600").await;
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    fs::write(&key, "short").unwrap();
+    assert_broken(&place, "key", "damaged", "auth.key away").await;
+    fs::remove_file(&key).unwrap();
+}
+
+#[tokio::test]
+async fn a_port_that_another_program_has_is_named_with_that_program() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = with_key(taken.local_addr().unwrap().port());
+    let process = format!("process {}", std::process::id());
+    assert_broken(&place, "port", &process, "TABWIRE_PORT").await;
+}
+
+#[tokio::test]
+async fn a_port_that_is_served_for_another_state_directory_is_named() {
+    let other = Place::new();
+    let daemon = other.serve(&[]).await;
+    let place = with_key(daemon.port);
+    assert_broken(&place, "port", "another Tabwire daemon of yours", "TABWIRE_HOME").await;
+}
+
+#[tokio::test]
+async fn a_daemon_whose_port_is_not_its_own_gets_no_token() {
+    let place = Place::new();
+    let home = place.home();
+    let lock = home.try_lock_daemon().unwrap().unwrap();
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    // A process that does not listen there, and that may be ended.
+    let mut other = tokio::process::Command::new("cat");
+    let other = other.stdin(std::process::Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    lock.announce(&DaemonRecord { pid: other.id().unwrap(), port, version }).unwrap();
+    assert_broken(&place, "port", "is not the daemon's", "tabwire stop").await;
+    let mut heard = Vec::new();
+    while let Ok((mut stream, _)) = stranger.accept() {
+        std::io::Read::read_to_end(&mut stream, &mut heard).unwrap();
+    }
+    let heard = String::from_utf8_lossy(&heard).to_lowercase();
+    assert!(!heard.contains("authorization"), "{heard}");
+
+    drop(stranger);
+    assert_broken(&place, "port", "nobody listens", "tabwire stop").await;
+    drop(lock);
+}
+
+#[tokio::test]
+async fn that_no_daemon_runs_or_that_it_is_just_starting_is_said() {
+    let place = with_key(0);
+    assert_broken(&place, "daemon", "no daemon runs", "tabwire serve").await;
+    let home = place.home();
+    let lock = home.try_lock_daemon().unwrap().unwrap();
+    assert_broken(&place, "daemon", "just starting", "try again").await;
+    drop(lock);
+    let daemon = place.serve(&[]).await;
+    let record = place.path().join("daemon.json");
+    let before = fs::read(&record).unwrap();
+    fs::write(&record, "{").unwrap();
+    assert_broken(&place, "daemon", "damaged", "daemon.json away").await;
+    fs::write(&record, before).unwrap();
+    signal(daemon.pid(), rustix::process::Signal::TERM);
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_daemon_of_another_version_is_named() {
+    let (place, _daemon, _) = with_daemon().await;
+    rewrite(&place.path().join("daemon.json"), |record| record["version"] = "0.0.1".into());
+    assert_broken(&place, "version", "version 0.0.1", "tabwire stop").await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_does_not_know_the_key_is_named() {
+    let (place, _daemon, _) = with_daemon().await;
+    fs::remove_file(place.path().join("auth.key")).unwrap();
+    place.home();
+    assert_broken(&place, "token", "auth.key was replaced", "tabwire stop").await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_does_not_answer_is_named() {
+    let place = Place::new();
+    let home = place.home();
+    let lock = home.try_lock_daemon().unwrap().unwrap();
+    // It lets others connect, and that is all.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    lock.announce(&DaemonRecord { pid: std::process::id(), port, version }).unwrap();
+    let found = examine(&place).await;
+    drop(lock);
+    assert_eq!(found["first_broken"], "token", "{found:#}");
+    assert!(of(&found, "token")["says"].as_str().unwrap().contains("does not answer"), "{found:#}");
+}
+
+#[tokio::test]
+async fn a_folder_that_does_not_fit_is_named_with_what_is_wrong_with_it() {
+    let (place, _daemon, folder) = with_daemon().await;
+    let again = format!("tabwire extension unpack {}", folder.display());
+    let (manifest, config) = (folder.join("manifest.json"), folder.join("config.json"));
+    let whole = [&manifest, &config].map(|path| fs::read(path).unwrap());
+
+    rewrite(&manifest, |manifest| manifest["version"] = "0.0.1".into());
+    assert_broken(&place, "extension folder", "has version 0.0.1", &again).await;
+    fs::write(&manifest, &whole[0]).unwrap();
+
+    rewrite(&config, |config| config["port"] = 1.into());
+    assert_broken(&place, "extension folder", "is for port 1", &again).await;
+    fs::write(&config, &whole[1]).unwrap();
+
+    rewrite(&config, |config| config["ext_key"] = "another".into());
+    assert_broken(&place, "extension folder", "holds another key", &again).await;
+    fs::write(&config, &whole[1]).unwrap();
+
+    fs::remove_dir_all(&folder).unwrap();
+    let unpack = "tabwire extension unpack";
+    assert_broken(&place, "extension folder", "no extension of ours", unpack).await;
+}
+
+#[tokio::test]
+async fn the_folder_that_was_named_last_is_the_one_that_is_looked_at() {
+    let (place, _daemon, _) = with_daemon().await;
+    let elsewhere = place.path().join("elsewhere");
+    place.run(&["extension", "unpack", elsewhere.to_str().unwrap()]).await;
+    rewrite(&elsewhere.join("manifest.json"), |manifest| manifest["version"] = "0.0.1".into());
+    assert_broken(&place, "extension folder", "elsewhere", "elsewhere").await;
+}
+
+#[tokio::test]
+async fn an_extension_that_is_away_is_named_with_when_it_was_last_seen() {
+    let (place, daemon, _) = with_daemon().await;
+    let chrome = "chrome://extensions";
+    assert_broken(&place, "extension connected", "no browser has connected", chrome).await;
+    let shim = Shim::at(daemon.port, &place.home());
+    shim.connect().await.breaks();
+    let label = shim.label();
+    // The daemon finds out when it reads on.
+    loop {
+        let status = place.run(&["status", "--json"]).await;
+        let status: Value = serde_json::from_str(&status.stdout).unwrap();
+        if status["browsers"][0]["connected"] == false {
+            break;
+        }
+    }
+    let says = format!("{label} was last seen at 2");
+    assert_broken(&place, "extension connected", &says, chrome).await;
+}
+
+#[tokio::test]
+async fn an_extension_of_another_version_is_named_by_doctor_status_and_log() {
+    let (place, daemon, _) = with_daemon().await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let mut extension = shim.open().await;
+    let challenge = extension.challenge().await;
+    let mut hello = extension.hello_to(&challenge);
+    hello["extension_version"] = "0.0.1".into();
+    extension.send(&hello).await;
+    extension.next().await;
+    extension.ready(&[]).await;
+    let _extension = extension.auto(|_| json!([]));
+    let says = "has version 0.0.1";
+    assert_broken(&place, "extension version", says, "reload the extension").await;
+    let status = place.run(&["status"]).await.stdout;
+    assert!(status.contains("another version than the daemon's"), "{status}");
+    let log = fs::read_to_string(place.home().log_path()).unwrap();
+    assert!(log.contains("WARN") && log.contains("of another version"), "{log}");
+}
+
+#[tokio::test]
+async fn a_browser_that_does_not_answer_is_named() {
+    let (place, daemon, _) = with_daemon().await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let _silent = shim.connect().await;
+    let found = examine(&place).await;
+    assert_eq!(found["first_broken"], "test command", "{found:#}");
+    let says = of(&found, "test command")["says"].as_str().unwrap();
+    assert!(says.contains(&shim.label()) && says.contains("did not respond"), "{says}");
+    assert!(found["do"].as_str().unwrap().contains("reload the extension"), "{found:#}");
+}
