@@ -2,8 +2,9 @@
 // Wiring only. Every listener is registered synchronously at top level: Chrome wakes the worker
 // only for events that it listened to when it was first run.
 
-import { adoptAttached, allowAgain, handleDetach, handleEvent } from './debugger.js';
-import { link } from './shim.js';
+import { adoptAttached, handleDetach, handleEvent } from './debugger.js';
+import { RECONNECT_ALARM_S } from './limits.js';
+import { link, panel } from './shim.js';
 import { navigations, tabs } from './state.js';
 
 const ensureConnected = () => link.ensureConnected();
@@ -12,14 +13,15 @@ const tabsChanged = () => tabs.handleChange();
 chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
-chrome.action.onClicked.addListener(() => {
-  allowAgain();
-  link.connectNow();
+chrome.runtime.onMessage.addListener((ask, _sender, answer) => {
+  const state = panel(ask);
+  if (state) answer(state);
 });
 
 chrome.tabs.onCreated.addListener((tab) => tabs.handleUpdated(tab));
-chrome.tabs.onUpdated.addListener((_tabId, _change, tab) => {
+chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   tabs.handleUpdated(tab);
+  if (change.status === 'complete') navigations.handleTabComplete(tabId);
   ensureConnected();
 });
 chrome.tabs.onRemoved.addListener((tabId) => {
@@ -45,7 +47,7 @@ chrome.webNavigation.onErrorOccurred.addListener((details) => navigations.handle
 chrome.debugger.onEvent.addListener(handleEvent);
 chrome.debugger.onDetach.addListener(handleDetach);
 
-// The same alarm again replaces the old one: 30 s is the shortest period Chrome allows.
-chrome.alarms.create('reconnect', { periodInMinutes: 0.5 });
+// The same alarm again replaces the old one.
+chrome.alarms.create('reconnect', { periodInMinutes: RECONNECT_ALARM_S / 60 });
 adoptAttached().catch(console.debug);
 ensureConnected();

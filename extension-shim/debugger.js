@@ -63,8 +63,24 @@ export async function withDialogs(tabId, watcher, run) {
   }
 }
 
+/** @type {Set<{tabId: number, method: string, resolve: (came: boolean) => void}>} */
+const expected = new Set();
+
+/** @param {number} tabId @param {string} method @param {number} withinMs @returns {Promise<boolean>} whether it came */
+export function nextEvent(tabId, method, withinMs) {
+  return new Promise((resolve) => {
+    const expectation = { tabId, method, resolve };
+    expected.add(expectation);
+    setTimeout(() => {
+      expected.delete(expectation);
+      resolve(false);
+    }, withinMs);
+  });
+}
+
 /** @param {chrome.debugger.Debuggee} source @param {string} method @param {any} params */
 export function handleEvent({ tabId }, method, params) {
+  for (const one of expected) if (one.tabId === tabId && one.method === method) one.resolve(true);
   const session = tabId === undefined ? undefined : sessions.get(tabId);
   if (tabId === undefined || !session) return;
   if (method === 'Page.javascriptDialogClosed') session.open = null;

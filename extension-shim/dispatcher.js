@@ -1,7 +1,7 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame} from './protocol.js' */
+/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand} from './protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 
 import { ActionError, executionTimeout } from './errors.js';
@@ -12,6 +12,9 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @typedef {object} Running
  * @property {AbortController} abort
  * @property {ReturnType<typeof setTimeout>[]} timers
+ * @property {number} startedAt
+ * @property {(() => Promise<string>) | null} cleanUp before a timeout or a cancel is reported
+ * @property {boolean} stopping its own outcome comes too late
  *
  * @typedef {object} Entry an attempt without a report
  * @property {string} correlation_id
@@ -79,8 +82,19 @@ export class Dispatcher {
 
   /** @param {CancelFrame} frame */
   handleCancel({ correlation_id }) {
+    this.stop(correlation_id);
+  }
+
+  /** The daemon, or a person, wants it to end. @param {string} correlation_id */
+  stop(correlation_id) {
     const entry = this.#entries.get(correlation_id);
-    if (entry) this.#settle(entry, cancelledReport(entry, entry.running !== null));
+    if (entry) this.#stop(entry, () => cancelledReport(entry, entry.running !== null));
+  }
+
+  /** What a person sees of it. @returns {RunningCommand[]} */
+  running() {
+    return [...this.#entries.values()].flatMap(({ correlation_id, command: { type, tab_id }, running }) =>
+      (running && !running.stopping ? [{ correlation_id, action: type, tab_id, started_at: running.startedAt }] : []));
   }
 
   /** @param {ResultAckFrame} frame */
@@ -114,27 +128,49 @@ export class Dispatcher {
   /** @param {Entry} entry */
   #start(entry) {
     const abort = new AbortController();
-    entry.running = { abort, timers: this.#timers(entry) };
-    this.#run(entry, abort.signal).then(
-      (outcome) => this.#settle(entry, () => completeReport(entry, outcome)),
-      (error) => this.#settle(entry, () => failureReport(entry, error)),
+    const running = { abort, timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, stopping: false };
+    entry.running = running;
+    this.#run(entry, running).then(
+      (outcome) => running.stopping || this.#settle(entry, () => completeReport(entry, outcome)),
+      (error) => running.stopping || this.#settle(entry, () => failureReport(entry, error)),
     );
   }
 
-  /** @param {Entry} entry @param {AbortSignal} signal */
-  async #run({ command }, signal) {
+  /** @param {Entry} entry @param {Running} running */
+  async #run({ command }, running) {
     const { type, params, tab_id, timeout_ms } = command;
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
     }
-    return this.#actions[type](params ?? {}, { tab_id, timeout_ms, signal });
+    return this.#actions[type](params ?? {}, {
+      tab_id,
+      timeout_ms,
+      signal: running.abort.signal,
+      onStop: (cleanUp) => { running.cleanUp = cleanUp; },
+    });
+  }
+
+  /**
+   * Ends what nobody waits for any more, and reports when its tab is usable again: the daemon then
+   * gives the tab to the next command.
+   * @param {Entry} entry @param {(note: string) => Report} report
+   */
+  #stop(entry, report) {
+    const { running } = entry;
+    if (!running?.cleanUp) return this.#settle(entry, () => report(''));
+    if (running.stopping) return;
+    running.stopping = true;
+    for (const timer of running.timers) clearTimeout(timer);
+    running.abort.abort();
+    const done = (/** @type {string} */ note) => this.#settle(entry, () => report(note));
+    running.cleanUp().then(done, () => done(''));
   }
 
   /** @param {Entry} entry */
   #timers(entry) {
     const { correlation_id, command } = entry;
-    const timeUp = () => this.#settle(entry, () => failureReport(entry, executionTimeout(command.timeout_ms)));
+    const timeUp = () => this.#stop(entry, (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
     const sayPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
     return [
       setTimeout(timeUp, command.timeout_ms),

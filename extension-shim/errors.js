@@ -12,9 +12,9 @@ export class ActionError extends Error {
   }
 }
 
-/** @param {number} timeoutMs */
-export function executionTimeout(timeoutMs) {
-  return new ActionError('execution_timeout', `execution exceeded ${timeoutMs / 1000} s`);
+/** @param {number} timeoutMs @param {string} [note] what else came of it */
+export function executionTimeout(timeoutMs, note = '') {
+  return new ActionError('execution_timeout', `execution exceeded ${timeoutMs / 1000} s${note}`);
 }
 
 /** @param {unknown} error chrome.* APIs reject with Error, but not only */

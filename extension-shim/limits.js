@@ -9,6 +9,11 @@ export const BACKOFF_MAX_MS = 5_000;
 export const HANDSHAKE_MS = 10_000;
 /** Two of the daemon's pings (20 s each) may be late before the link counts as dead. */
 export const SILENCE_MS = 45_000;
+/**
+ * How long a killed worker may be missed: nothing else wakes it while nobody touches the browser. An
+ * unpacked extension gets the period that it asks for; a packed one would get 30 s.
+ */
+export const RECONNECT_ALARM_S = 1;
 /** After a take-over the other connection gets this long to be the only one. */
 export const REPLACED_HOLD_MS = 30_000;
 /** Taken over again this soon after coming back: another profile carries our id. */
@@ -34,7 +39,13 @@ export const TABS_DEBOUNCE_MS = 50;
 export const DETACH_IDLE_MS = 5 * 60_000;
 /** A page that does not answer this soon is busy; page_info then tells what the browser knows. */
 export const PAGE_PROBE_MS = 500;
+/** A crash takes 60 to 150 ms. */
+export const CRASH_MS = 400;
+/** The daemon waits 2 s beyond the time of a command: two probes, a crash and this must fit into them. */
+export const RELOAD_MS = 500;
 /** Images beyond this are scaled down by the models anyway. */
 export const SCREENSHOT_MAX_SIDE = 1568;
+/** What may be asked for instead: below nothing can be seen, above no frame would hold it. */
+export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;

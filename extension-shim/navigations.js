@@ -3,11 +3,16 @@
 
 import { ActionError } from './errors.js';
 
-/** @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string}} Details */
+/**
+ * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,
+ *   transitionQualifiers?: string[]}} Details
+ * @typedef {{url: string, after?: string} | 'reload' | 'history'} Aim where a navigation goes, as far as that is
+ *   known before; `after`: a load that may still be under way and is not ours
+ */
 
 /**
  * @typedef {object} Watch
- * @property {string} wanted the URL asked for
+ * @property {Aim} aim
  * @property {string | null} current the URL of the load under way, null before ours has begun
  * @property {() => void} done
  * @property {(error: unknown) => void} failed
@@ -19,12 +24,12 @@ export class Navigations {
 
   /**
    * Call before the navigation is asked for: a fast one would be over.
-   * @param {number} tabId @param {string} wanted @param {AbortSignal} signal
+   * @param {number} tabId @param {Aim} aim @param {AbortSignal} signal
    * @returns {Promise<void>} resolves when the page and all it needs have loaded
    */
-  follow(tabId, wanted, signal) {
+  follow(tabId, aim, signal) {
     return /** @type {Promise<void>} */ (new Promise((done, failed) => {
-      this.#watches.set(tabId, { wanted, current: null, done, failed });
+      this.#watches.set(tabId, { aim, current: null, done, failed });
       signal.addEventListener('abort', () => done());
     })).finally(() => this.#watches.delete(tabId));
   }
@@ -39,7 +44,13 @@ export class Navigations {
   /** A redirect shows here first. @param {Details} details */
   handleCommitted(details) {
     const watch = this.#ours(details);
-    if (watch?.current) watch.current = details.url;
+    if (watch?.current || (watch && isStepInHistory(watch, details))) watch.current = details.url;
+  }
+
+  /** A page that the browser had kept whole is shown again without being loaded. @param {number} tabId */
+  handleTabComplete(tabId) {
+    const watch = this.#watches.get(tabId);
+    if (watch?.aim === 'history' && watch.current) watch.done();
   }
 
   /** @param {Details} details */
@@ -51,7 +62,9 @@ export class Navigations {
   /** A fragment or a history entry: no document is loaded. @param {Details} details */
   handleSameDocument(details) {
     const watch = this.#ours(details);
-    if (watch?.wanted === details.url) watch.done();
+    if (!watch) return;
+    const isOurs = typeof watch.aim === 'object' ? watch.aim.url === details.url : isStepInHistory(watch, details);
+    if (isOurs) watch.done();
   }
 
   /** @param {Details} details */
@@ -75,7 +88,13 @@ export class Navigations {
   }
 
   /** @param {Details} details */
-  #ours({ tabId, frameId, documentLifecycle }) {
-    return frameId === 0 && documentLifecycle !== 'prerender' ? this.#watches.get(tabId) : undefined;
+  #ours({ tabId, frameId, documentLifecycle, url }) {
+    const watch = frameId === 0 && documentLifecycle !== 'prerender' ? this.#watches.get(tabId) : undefined;
+    return typeof watch?.aim === 'object' && watch.aim.after === url ? undefined : watch;
   }
+}
+
+/** @param {Watch} watch @param {Details} details */
+function isStepInHistory({ aim }, { transitionQualifiers }) {
+  return aim === 'history' && (transitionQualifiers ?? []).includes('forward_back');
 }

@@ -4,19 +4,25 @@
 import { ActionError } from './errors.js';
 
 const ORDINARY = new Set(['http:', 'https:', 'file:', 'about:', 'data:', 'blob:', 'filesystem:', '']);
-const STORES = [/^https:\/\/chromewebstore\.google\.com\//, /^https:\/\/chrome\.google\.com\/webstore(\/|$)/];
+const STORES = [/^https:\/\/chromewebstore\.google\.com\//, /^https:\/\/chrome\.google\.com\/webstore(\/|$)/,
+  /^https:\/\/microsoftedge\.microsoft\.com\/addons(\/|$)/];
 
 /** @param {string} url @returns {string | null} what is wrong with it */
 function restriction(url) {
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '';
   if (!ORDINARY.has(scheme)) return `${scheme} pages`;
-  return STORES.some((store) => store.test(url)) ? 'the Chrome Web Store' : null;
+  return STORES.some((store) => store.test(url)) ? 'extension stores' : null;
 }
 
 /** @param {string} what such as "chrome: pages" */
 export function restrictedPage(what) {
   return new ActionError('restricted_page',
     `the browser keeps extensions out of ${what}; navigate to a web page or name another tab_id`);
+}
+
+/** @param {chrome.tabs.Tab} tab */
+export function isReachable(tab) {
+  return restriction(tab.url || tab.pendingUrl || '') === null;
 }
 
 /** Refuses early, with better words than the debugger has. @param {chrome.tabs.Tab} tab */

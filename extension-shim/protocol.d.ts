@@ -136,6 +136,14 @@ export type Context = {
   timeout_ms: number;
   /** Aborted when nobody waits for the outcome any more. */
   signal: AbortSignal;
+  /**
+   * What is to be done before a timeout or a cancel is reported, once the action has begun something
+   * that does not end by itself. Resolves to what the report adds, or to nothing.
+   */
+  onStop: (cleanUp: () => Promise<string>) => void;
 };
+
+/** What runs now, for the popup. */
+export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number };
 
 export type Action = (params: Record<string, any>, context: Context) => Promise<Outcome>;

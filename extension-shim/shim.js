@@ -2,14 +2,18 @@
 // Puts the parts together: what a welcome sets off, and which frame goes to which part.
 
 /** @import {ToExtension, Welcome} from './protocol.js' */
+/** @import {Connection} from './panel.js' */
+/** @import {Status} from './link.js' */
 
 import { actions } from './actions/index.js';
 import { showStatus } from './badge.js';
 import { loadConfig } from './config.js';
+import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
 import { browserLabel, Identity } from './identity.js';
 import { Link } from './link.js';
 import { Outbox } from './outbox.js';
+import { makePanel } from './panel.js';
 import { tabs } from './state.js';
 import { Takeover } from './takeover.js';
 
@@ -17,7 +21,22 @@ const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame));
 export const link = new Link(new Identity(), takeover, {
-  loadConfig, prepare, onWelcome, onFrame, onStatus: showStatus,
+  loadConfig, prepare, onWelcome, onFrame, onStatus,
+});
+
+/** @type {Connection} */
+let connection = { status: 'connecting', detail: '', daemon_version: null };
+
+export const panel = makePanel({
+  connection: () => connection,
+  running: () => dispatcher.running(),
+  titleOf: (tabId) => tabs.titleOf(tabId),
+  opened() {
+    allowAgain();
+    link.connectNow();
+  },
+  reconnect: () => link.connectNow(),
+  stop: (correlation_id) => dispatcher.stop(correlation_id),
 });
 
 /** @type {Promise<unknown> | undefined} */
@@ -29,8 +48,16 @@ async function prepare() {
   await Promise.all([restored, tabs.load()]);
 }
 
+/** @param {Status} status @param {string} detail */
+function onStatus(status, detail) {
+  // A try that follows a failure does not make the reason of the failure go away.
+  if (status !== 'connecting' || connection.detail === '') connection = { ...connection, status, detail };
+  showStatus(status, detail);
+}
+
 /** @param {Welcome} welcome */
-function onWelcome({ epoch }) {
+function onWelcome({ epoch, server_version }) {
+  connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
   link.send({
     type: 'ready',

@@ -74,6 +74,12 @@ export class Tabs {
     throw new ActionError('no_such_tab', `${which}; tab_list tells what is`);
   }
 
+  /** Shows a tab to the person: in its window, and its window before all others. @param {number} tabId */
+  async bringToFront(tabId) {
+    const tab = await chrome.tabs.update(tabId, { active: true });
+    if (tab) await chrome.windows.update(tab.windowId, { focused: true });
+  }
+
   /** @param {number} tabId whether it is open now, whatever events have come */
   async isOpen(tabId) {
     return chrome.tabs.get(tabId).then(() => true, () => false);
@@ -81,6 +87,18 @@ export class Tabs {
 
   #activeTab() {
     return [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === this.#focusedWindow);
+  }
+
+  /** @param {number | undefined} tabId @returns {string} what a person calls it */
+  titleOf(tabId) {
+    const tab = tabId === undefined ? undefined : this.#tabs.get(tabId);
+    return tab?.title || tab?.url || (tabId === undefined ? 'the browser' : `tab ${tabId}`);
+  }
+
+  /** What has changed is told before this resolves. */
+  async tellNow() {
+    clearTimeout(this.#timer);
+    await this.#tell();
   }
 
   async #tell() {

@@ -13,6 +13,7 @@ import { RESULT_MAX_BYTES } from '../limits.js';
 import { tooLarge } from '../report.js';
 import * as forms from '../script_forms.js';
 import { tabs } from '../state.js';
+import { unstick, unstickNote } from '../unstick.js';
 
 /** The page keeps what an evaluation gave until its group is released. */
 const GROUP = 'tabwire';
@@ -20,7 +21,7 @@ const GROUP = 'tabwire';
 /** @typedef {{tabId: number, script: string, timeout: number}} Run */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function execute_js({ script }, { tab_id, timeout_ms }) {
+export async function execute_js({ script }, { tab_id, timeout_ms, onStop }) {
   if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
@@ -28,6 +29,7 @@ export async function execute_js({ script }, { tab_id, timeout_ms }) {
   /** @type {Watcher} */
   const watcher = { dialogs: [] };
   const run = { tabId: tab.id, script, timeout: timeout_ms };
+  onStop(async () => unstickNote(await unstick(tab.id)));
   const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
   return { ...outcome, dialogs: watcher.dialogs };
 }

@@ -4,10 +4,12 @@
 /** @import {Action} from '../protocol.js' */
 
 import { execute_js } from './execute_js.js';
-import { navigate } from './navigate.js';
+import { back, forward, navigate, refresh } from './navigate.js';
 import { page_info } from './page_info.js';
 import { screenshot } from './screenshot.js';
-import { tab_list } from './tab_list.js';
+import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 
 /** @type {Record<string, Action>} */
-export const actions = { execute_js, navigate, page_info, screenshot, tab_list };
+export const actions = {
+  execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
+};

@@ -1,31 +1,81 @@
 // @ts-check
-// Takes a tab to a URL and waits until it has loaded.
+// Takes a tab somewhere and waits until it has loaded.
 
 /** @import {Context, Dialog, Outcome} from '../protocol.js' */
 /** @import {Watcher} from '../debugger.js' */
+/** @import {Aim} from '../navigations.js' */
 
-import { withDialogs } from '../debugger.js';
+import { attach, cdp, withDialogs } from '../debugger.js';
 import { ActionError, messageOf } from '../errors.js';
-import { originOf } from '../pages.js';
+import { checkedFlag, checkedUrl } from '../params.js';
+import { assertReachable, isReachable, originOf } from '../pages.js';
 import { navigations, tabs } from '../state.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function navigate({ url }, { tab_id, signal }) {
+export async function navigate({ url, focus }, { tab_id, signal }) {
   const wanted = await checkedUrl(url);
+  const inFront = checkedFlag('focus', focus);
   const { id } = await tabs.target(tab_id);
-  /** @type {Watcher} */
-  const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
-  await withDialogs(id, watcher, () => load(id, wanted, signal));
-  const tab = await tabs.fresh(id);
-  const value = { url: tab.url ?? wanted, title: tab.title ?? '' };
-  return { value, type: 'object', origin: originOf(value.url), dialogs: watcher.dialogs };
+  const outcome = await arrive(id, { url: wanted }, signal, () => chrome.tabs.update(id, { url: wanted }));
+  if (inFront) await tabs.bringToFront(id);
+  return outcome;
 }
 
-/** @param {number} tabId @param {string} url @param {AbortSignal} signal */
-async function load(tabId, url, signal) {
-  const loaded = navigations.follow(tabId, url, signal);
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function refresh(_, { tab_id, signal }) {
+  const tab = await tabs.fresh(tab_id);
+  assertReachable(tab);
+  return arrive(tab.id, 'reload', signal, () => chrome.tabs.reload(tab.id));
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function back(_, context) {
+  return step(-1, context);
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function forward(_, context) {
+  return step(+1, context);
+}
+
+/** @param {-1 | 1} by @param {Context} context @returns {Promise<Outcome>} */
+async function step(by, { tab_id, signal }) {
+  const tab = await tabs.fresh(tab_id);
+  if (!isReachable(tab)) {
+    const go = by < 0 ? chrome.tabs.goBack : chrome.tabs.goForward;
+    return arrive(tab.id, 'history', signal, () => go(tab.id).catch(noFurther));
+  }
+  await attach(tab.id);
+  // As the browser's own button, chrome.tabs would pass over every page that nobody has clicked in.
+  const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');
+  const entryId = entries[currentIndex + by]?.id;
+  if (entryId === undefined) return noFurther();
+  return arrive(tab.id, 'history', signal, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId }));
+}
+
+/** @param {unknown} [error] what the browser said @returns {never} */
+function noFurther(error) {
+  if (error !== undefined && !/Cannot find a next page/i.test(messageOf(error))) throw error;
+  throw new ActionError('navigation_failed', 'the history of this tab ends here; navigate instead');
+}
+
+/**
+ * @param {number} id the tab's @param {Aim} aim @param {AbortSignal} signal @param {() => Promise<unknown>} depart
+ * @returns {Promise<Outcome>}
+ */
+async function arrive(id, aim, signal, depart) {
+  /** @type {Watcher} */
+  const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
+  await withDialogs(id, watcher, () => load(id, aim, signal, depart));
+  const { url = '', title = '' } = await tabs.fresh(id);
+  return { value: { url, title }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+}
+
+/** @param {number} tabId @param {Aim} aim @param {AbortSignal} signal @param {() => Promise<unknown>} depart */
+async function load(tabId, aim, signal, depart) {
+  const loaded = navigations.follow(tabId, aim, signal);
   try {
-    await Promise.all([chrome.tabs.update(tabId, { url }), loaded]);
+    await Promise.all([depart(), loaded]);
   } catch (error) {
     navigations.fail(tabId, error); // Whatever failed: nobody follows any more.
     if (error instanceof ActionError) throw error;
@@ -39,23 +89,4 @@ function stayed(tabId, { type }) {
   if (type !== 'beforeunload') return;
   navigations.fail(tabId, new ActionError('navigation_failed',
     'the page asks before it is left, since input there is not saved; save it, or set window.onbeforeunload to null'));
-}
-
-/** Scripts are for execute_js, where their failures show. @param {unknown} url */
-async function checkedUrl(url) {
-  if (typeof url !== 'string' || !URL.canParse(url)) {
-    throw new ActionError('invalid_params', 'url must be absolute, such as https://example.com/');
-  }
-  const { protocol, href } = new URL(url);
-  if (protocol === 'file:') await assertFilesAllowed();
-  else if (!['http:', 'https:'].includes(protocol) && href !== 'about:blank') {
-    throw new ActionError('invalid_params', `${protocol} URLs are not opened; use http, https, file or about:blank`);
-  }
-  return href;
-}
-
-async function assertFilesAllowed() {
-  if (await chrome.extension.isAllowedFileSchemeAccess()) return;
-  throw new ActionError('invalid_params',
-    'file: URLs need "Allow access to file URLs" in the details of Tabwire on chrome://extensions');
 }

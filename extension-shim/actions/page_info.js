@@ -5,7 +5,7 @@
 
 import { cdp, isAttached } from '../debugger.js';
 import { PAGE_PROBE_MS } from '../limits.js';
-import { originOf } from '../pages.js';
+import { assertReachable, originOf } from '../pages.js';
 import { tabs } from '../state.js';
 
 const PROBE = `({ready_state: document.readyState,
@@ -14,6 +14,7 @@ const PROBE = `({ready_state: document.readyState,
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function page_info(_, { tab_id }) {
   const tab = await tabs.fresh(tab_id);
+  assertReachable(tab);
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
   const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };

@@ -6,32 +6,37 @@
 import { attach, cdp, commandError, withDialogs } from '../debugger.js';
 import { ActionError } from '../errors.js';
 import { imageSize } from '../image_size.js';
-import { SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS } from '../limits.js';
+import { SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS, SCREENSHOT_SIDES } from '../limits.js';
+import { checkedFlag, checkedInteger } from '../params.js';
 import { assertReachable, originOf } from '../pages.js';
 import { tabs } from '../state.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function screenshot({ format = 'png', full_page = false }, { tab_id, signal }) {
+export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE }, { tab_id, signal }) {
   if (!['png', 'jpeg'].includes(format)) throw new ActionError('invalid_params', 'format must be png or jpeg');
-  if (typeof full_page !== 'boolean') throw new ActionError('invalid_params', 'full_page must be true or false');
+  const frame = {
+    fullPage: checkedFlag('full_page', full_page),
+    maxSide: checkedInteger('max_side', max_side, SCREENSHOT_SIDES),
+  };
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
   await attach(tab.id);
   const watcher = { dialogs: [] };
-  const data = await withDialogs(tab.id, watcher, () => capture(tab.id, format, full_page, signal));
+  const data = await withDialogs(tab.id, watcher, () => capture(tab.id, format, frame, signal));
   const value = { mime_type: `image/${format}`, data, ...imageSize(data) };
   return { value, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
 }
 
 /**
- * @param {number} id the tab's @param {string} format @param {boolean} fullPage @param {AbortSignal} signal
+ * @typedef {{fullPage: boolean, maxSide: number}} Frame what of the page, and how large
+ * @param {number} id the tab's @param {string} format @param {Frame} frame @param {AbortSignal} signal
  * @returns {Promise<string>}
  */
-async function capture(id, format, fullPage, signal) {
+async function capture(id, format, frame, signal) {
   try {
     // Without it a tab that nobody sees paints nothing, and the capture never ends.
     await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });
-    return await insist(id, { format, ...await area(id, fullPage) }, signal);
+    return await insist(id, { format, ...await area(id, frame) }, signal);
   } catch (error) {
     throw commandError(error, id, await tabs.isOpen(id));
   } finally {
@@ -54,13 +59,13 @@ async function insist(id, params, signal) {
   return '';
 }
 
-/** What to capture, scaled down if need be. @param {number} tabId @param {boolean} fullPage */
-async function area(tabId, fullPage) {
+/** What to capture, scaled down if need be. @param {number} tabId @param {Frame} frame */
+async function area(tabId, { fullPage, maxSide }) {
   const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
   const seenArea = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
   const { x, y, width, height } = fullPage ? all : seenArea;
   const pixelRatio = device.clientWidth / seen.clientWidth;
-  const scale = Math.min(1, SCREENSHOT_MAX_SIDE / (Math.max(width, height) * pixelRatio));
+  const scale = Math.min(1, maxSide / (Math.max(width, height) * pixelRatio));
   // Uncut where possible: the debugger bar may change the viewport's height just now.
   if (scale === 1 && !fullPage) return {};
   return { clip: { x, y, width, height, scale }, captureBeyondViewport: fullPage };

@@ -54,7 +54,8 @@ test('a stack is told in the script\'s own lines, without our frames', () => {
 });
 
 for (const url of ['chrome://settings/', 'chrome-extension://abc/x.html', 'devtools://devtools/', 'view-source:http://a/',
-  'edge://about/', 'https://chromewebstore.google.com/detail/x', 'https://chrome.google.com/webstore/x']) {
+  'edge://about/', 'https://chromewebstore.google.com/detail/x', 'https://chrome.google.com/webstore/x',
+  'https://microsoftedge.microsoft.com/addons/detail/x']) {
   test(`${url} is out of reach, and the message says where to go`, () => {
     assert.throws(() => assertReachable({ url }), { code: 'restricted_page', message: /navigate to a web page/ });
   });
@@ -68,12 +69,12 @@ test('the origin is that of the URL; opaque ones are "null"', () => {
   assert.deepEqual(['http://a:1/b', 'about:blank', '', undefined].map(originOf), ['http://a:1', 'null', undefined, undefined]);
 });
 
-/** Follows http://a/ in tab 7 and tells how it went. */
-function follow() {
+/** Follows a navigation of tab 7, to http://a/ unless told otherwise, and tells how it went. */
+function follow(aim = { url: 'http://a/' }) {
   const navigations = new Navigations();
   const abort = new AbortController();
   const outcome = { state: 'waiting' };
-  navigations.follow(7, 'http://a/', abort.signal).then(
+  navigations.follow(7, aim, abort.signal).then(
     () => { outcome.state = 'done'; },
     (error) => Object.assign(outcome, { state: error.code, message: error.message }),
   );
@@ -117,6 +118,42 @@ test('a fragment of the same document needs no load', async () => {
   const { hear } = follow();
   assert.equal(await hear('SameDocument', 'http://a/#other'), 'waiting');
   assert.equal(await hear('SameDocument', 'http://a/'), 'done');
+});
+
+const FORWARD_BACK = { transitionQualifiers: ['forward_back'] };
+
+test('a step in the history to a page that is loaded anew ends with its load', async () => {
+  const { hear, navigations } = follow('history');
+  await hear('BeforeNavigate', 'http://old/');
+  assert.equal(await hear('Committed', 'http://old/', FORWARD_BACK), 'waiting');
+  assert.equal(await hear('Completed', 'http://old/'), 'done');
+  assert.doesNotThrow(() => navigations.handleTabComplete(7));
+});
+
+test('a step in the history to a page that the browser kept whole loads nothing', async () => {
+  const { hear, navigations, outcome } = follow('history');
+  navigations.handleTabComplete(7);
+  assert.equal(await hear('Committed', 'http://old/', FORWARD_BACK), 'waiting');
+  navigations.handleTabComplete(7);
+  await settled();
+  assert.equal(outcome.state, 'done');
+});
+
+test('a step in the history within a document is told from what the page does itself', async () => {
+  const { hear } = follow('history');
+  assert.equal(await hear('SameDocument', 'http://a/#1', { transitionQualifiers: ['client_redirect'] }), 'waiting');
+  assert.equal(await hear('SameDocument', 'http://a/#1'), 'waiting');
+  assert.equal(await hear('SameDocument', 'http://a/#1', FORWARD_BACK), 'done');
+});
+
+test('a reload ends with the load, and with no entry of the history before it', async () => {
+  const { hear, navigations, outcome } = follow('reload');
+  assert.equal(await hear('SameDocument', 'http://a/#1', FORWARD_BACK), 'waiting');
+  navigations.handleTabComplete(7);
+  await settled();
+  assert.equal(outcome.state, 'waiting');
+  await hear('BeforeNavigate', 'http://a/');
+  assert.equal(await hear('Completed', 'http://a/'), 'done');
 });
 
 test('a page that cannot be reached fails with the browser\'s reason', async () => {

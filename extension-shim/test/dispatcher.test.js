@@ -290,3 +290,66 @@ test('a nack does not stop what runs', async () => {
   await settled();
   assert.equal(sent.at(-1).type, 'complete');
 });
+
+/** A started command whose action cleans up before a timeout or a cancel is told. */
+function cleaningUp() {
+  const run = started();
+  const cleaning = { times: 0 };
+  run.context.onStop(() => {
+    cleaning.times += 1;
+    return new Promise((resolve, reject) => { Object.assign(cleaning, { resolve, reject }); });
+  });
+  return { run, cleaning };
+}
+
+test('a timeout is told when the tab is usable again, and says what it took', async () => {
+  const { run, cleaning } = cleaningUp();
+  mock.timers.tick(10_000);
+  assert.deepEqual(types(), ['claim', 'pending']);
+  run.reject(new ActionError('internal', 'terminated'));
+  await settled();
+  assert.deepEqual(types(), ['claim', 'pending'], 'what the clean-up does to the action is no outcome');
+  cleaning.resolve('; the tab was reloaded');
+  await settled();
+  const error = { code: 'execution_timeout', message: 'execution exceeded 10 s; the tab was reloaded' };
+  assert.deepEqual(sent.at(-1), { type: 'timeout', ...ref(), error });
+});
+
+test('cancelled twice while it cleans up: cleans up once and is told once', async () => {
+  const { cleaning } = cleaningUp();
+  cancel();
+  cancel();
+  mock.timers.tick(10_000);
+  assert.equal(cleaning.times, 1);
+  cleaning.resolve('');
+  await settled();
+  assert.deepEqual(types(), ['claim', 'cancelled']);
+  assert.deepEqual(sent.at(-1), { type: 'cancelled', ...ref(), may_have_run: true });
+});
+
+test('a clean-up that fails holds no report back', async () => {
+  const { cleaning } = cleaningUp();
+  cancel();
+  cleaning.reject(new Error('no such tab'));
+  await settled();
+  assert.deepEqual(sent.at(-1), { type: 'cancelled', ...ref(), may_have_run: true });
+});
+
+test('what runs is shown with action, tab and start, until it is stopped; what is claimed is not', () => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: 5_000 });
+  dispatcher.handleCommand(command({ tab_id: 7 }));
+  assert.deepEqual(dispatcher.running(), []);
+  go();
+  assert.deepEqual(dispatcher.running(), [{ correlation_id: 'x', action: 'slow', tab_id: 7, started_at: 5_000 }]);
+  dispatcher.stop('x');
+  assert.deepEqual(dispatcher.running(), []);
+  assert.deepEqual(sent.at(-1), { type: 'cancelled', ...ref(), may_have_run: true });
+});
+
+test('Stop on a command that is over says nothing', async () => {
+  started().resolve('v');
+  await settled();
+  dispatcher.stop('x');
+  assert.deepEqual(types(), ['claim', 'complete']);
+});

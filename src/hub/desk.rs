@@ -241,11 +241,13 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// What follows from a command's end: lists, failures, estimates (row 21).
+    /// What follows from a command's end: lists, failures, estimates (row 21), and the
+    /// tab that it opened.
     fn ended(&mut self, command: &Command) {
         let facts = command.facts();
         tracing::debug!(id = %facts.id, outcome = ?command.phase(), "command ended");
         self.wishes.remove(&facts.id);
+        self.remember_opened(command);
         if let Some(client) = self.clients.get_mut(&facts.client) {
             client.active.retain(|id| *id != facts.id);
         }

@@ -10,7 +10,7 @@ use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{Refusal, Refused};
 use super::targets::{self, Wish};
-use crate::lifecycle::{Command, Event, Facts, Lane, limits};
+use crate::lifecycle::{Command, Event, Facts, Lane, Manner, limits};
 use crate::proof;
 use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
 
@@ -96,11 +96,13 @@ impl Desk<'_> {
     /// Takes a command in (row 1). Whether a browser is there to run it.
     fn accept(&mut self, caller: &Caller, facts: Facts, lane: Option<Lane>, wish: Wish) -> bool {
         let (id, client) = (facts.id.clone(), facts.client.clone());
+        let manner =
+            if facts.action.passes_lanes() { Manner::PassingLanes } else { Manner::InTurn };
         let command = Command::new(facts);
         self.follow_deadline(&command);
         self.inner.commands.insert(id.clone(), Arc::new(watch::Sender::new(command)));
         self.client(caller).active.push(id.clone());
-        self.queue.join(client, id.clone(), lane.clone());
+        self.queue.join(client, id.clone(), manner, lane.clone());
         if let Some(lane) = &lane {
             self.targets.insert(id.clone(), lane.clone());
         }

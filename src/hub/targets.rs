@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 
+use serde::Deserialize;
+
 use super::clients::Current;
 use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{BrowserChoice, Refusal};
-use crate::lifecycle::{Event, Lane};
+use crate::lifecycle::{Command, Event, Lane, Outcome, State};
 use crate::protocol::{Action, BrowserId, CorrelationId, TabId};
 
 /// What a call says of its target.
@@ -138,15 +140,46 @@ impl Desk<'_> {
         Some(lane.ok().flatten().unwrap_or_else(as_asked))
     }
 
+    /// Makes the tab that a command is for its client's current one. One that is to be
+    /// closed does not become it.
     pub(super) fn remember_current(&mut self, id: &CorrelationId, lane: &Lane) {
         let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
         let command = watched.borrow();
         let facts = command.facts();
-        if facts.action.is_browser_wide() {
+        if facts.action.is_browser_wide() || matches!(facts.action, Action::TabClose {}) {
             return;
         }
         if let Some(client) = self.clients.get_mut(&facts.client) {
             client.current = Some(Current { browser: lane.browser.clone(), tab: lane.tab });
         }
     }
+
+    /// Makes the tab that a command has opened its client's current one.
+    pub(super) fn remember_opened(&mut self, command: &Command) {
+        let facts = command.facts();
+        let (Action::TabOpen { .. }, State::Ended { outcome, hold: Some(hold), .. }) =
+            (&facts.action, command.state())
+        else {
+            return;
+        };
+        let Outcome::Complete { result, .. } = outcome else { return };
+        // What another extension may have sent instead names no tab; then all stays.
+        let Ok(Opened { value: OpenedTab { tab_id } }) = serde_json::from_str(result.get()) else {
+            return;
+        };
+        if let Some(client) = self.clients.get_mut(&facts.client) {
+            client.current = Some(Current { browser: hold.by.browser.clone(), tab: Some(tab_id) });
+        }
+    }
+}
+
+/// What must be known of the result of `tab_open`.
+#[derive(Deserialize)]
+struct Opened {
+    value: OpenedTab,
+}
+
+#[derive(Deserialize)]
+struct OpenedTab {
+    tab_id: TabId,
 }

@@ -62,7 +62,7 @@ impl Extension {
         self.link.receive(FromExtension::Ready(Ready {
             label: "Test".to_owned(),
             user_agent: "Test".to_owned(),
-            actions: ["execute_js", "navigate", "page_info", "tab_list", "screenshot"]
+            actions: ["execute_js", "navigate", "tab_list", "tab_open", "tab_close"]
                 .map(str::to_owned)
                 .to_vec(),
             tabs: (1..=10).map(|id| tab(id, id == 1)).collect(),
@@ -623,6 +623,46 @@ async fn a_tab_that_is_gone_is_refused_and_a_browser_that_is_away_is_waited_for(
     let nowhere = Wish { browser: Some("no such".to_owned()), tab: None };
     let refused = hub.submit(&agent("a"), Submission { wish: nowhere, ..script() }).unwrap_err();
     assert!(matches!(refused.why, Refusal::BrowserGone { .. }), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i1");
+    let open = Submission { action: Action::TabOpen { url: None, focus: None }, ..script() };
+    hub.submit(&agent("a"), open.clone()).unwrap();
+    let (id, attempt) = browser.begin().await;
+    let opened = r#"{"success":true,"value":{"tab_id":5,"url":"","title":""},"type":"object"}"#;
+    let result = RawValue::from_string(opened.to_owned()).unwrap().into();
+    browser.report(&id, attempt, ExtensionReport::Complete { result, origin: None });
+    browser.frame().await;
+    let current = |client| {
+        hub.tabs(&agent(client)).into_iter().find(|tab| tab.current).map(|tab| tab.tab.tab_id.0)
+    };
+    assert_eq!((current("a"), current("b")), (Some(5), None));
+
+    // What names no tab changes nothing.
+    hub.submit(&agent("a"), open).unwrap();
+    let (id, attempt) = browser.begin().await;
+    browser.complete(&id, attempt, "tab 6").await;
+    assert_eq!(current("a"), Some(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_is_closed_while_a_command_runs_in_it_and_does_not_become_the_current_one() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i1");
+    hub.submit(&agent("a"), script_in(2)).unwrap();
+    browser.begin().await;
+    hub.submit(&agent("b"), script_in(3)).unwrap();
+    browser.begin().await;
+    let close = Submission { action: Action::TabClose {}, ..script_in(2) };
+    let closing = hub.submit(&agent("b"), close).unwrap().id;
+    let (id, attempt) = browser.begin().await;
+    assert_eq!(id, closing);
+    browser.complete(&id, attempt, "closed").await;
+    let current = hub.tabs(&agent("b")).into_iter().find(|tab| tab.current);
+    assert_eq!(current.map(|tab| tab.tab.tab_id), Some(TabId(3)));
 }
 
 // Cancelling and ending.

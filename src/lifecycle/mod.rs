@@ -15,6 +15,6 @@ mod retention;
 
 pub use command::{Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, State, Step};
 pub use limits::Limits;
-pub use queue::{Freed, Lane, Queue};
+pub use queue::{Freed, Lane, Manner, Queue};
 pub use rate::Rate;
 pub use retention::{Gone, Retention};

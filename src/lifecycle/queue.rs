@@ -4,6 +4,9 @@
 //! a time; in it, each client's commands run first in, first out, and clients take
 //! turns. A client runs in a bounded number of lanes side by side. Commands for which
 //! there is no browser yet wait outside the lanes.
+//!
+//! Some commands pass the lanes: they run at once, whatever else runs in their tab, and
+//! keep nothing from running.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -19,17 +22,34 @@ pub struct Lane {
     pub tab: Option<TabId>,
 }
 
-/// The commands that wait and those that hold a lane. It knows ids only: the
+/// How a command makes its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It waits until its lane is free, and then has the lane to itself.
+    InTurn,
+    /// It waits for no lane and holds none.
+    PassingLanes,
+}
+
+/// The commands that wait and those that run. It knows ids only: the
 /// commands themselves are elsewhere and are followed by [`Queue::follow`].
 #[derive(Debug, Default)]
 pub struct Queue {
-    lanes: HashMap<BrowserId, BTreeMap<Option<TabId>, Track>>,
+    tracks: HashMap<BrowserId, BTreeMap<TrackName, Track>>,
     unplaced: Line,
     places: HashMap<CorrelationId, Place>,
     loads: HashMap<ClientId, Load>,
 }
 
-/// One lane: who is in it and who waits.
+/// In the order in which tracks are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum TrackName {
+    /// Beside all lanes. Nobody ever occupies it.
+    Passing,
+    Lane(Option<TabId>),
+}
+
+/// One lane, or what passes them: who is in it and who waits.
 #[derive(Debug, Default)]
 struct Track {
     occupant: Option<CorrelationId>,
@@ -46,6 +66,7 @@ struct Line {
 #[derive(Debug)]
 struct Place {
     client: ClientId,
+    manner: Manner,
     spot: Spot,
 }
 
@@ -53,7 +74,7 @@ struct Place {
 enum Spot {
     Unplaced,
     Waiting(Lane),
-    Occupying(Lane),
+    Running(Lane),
 }
 
 /// Where something may run now that could not before.
@@ -89,7 +110,13 @@ impl Queue {
 
     /// Puts a command at the back of its lane, or outside the lanes while there is no
     /// browser for it (row 1). Caps are the caller's to ask for first.
-    pub fn join(&mut self, client: ClientId, id: CorrelationId, lane: Option<Lane>) {
+    pub fn join(
+        &mut self,
+        client: ClientId,
+        id: CorrelationId,
+        manner: Manner,
+        lane: Option<Lane>,
+    ) {
         self.loads.entry(client.clone()).or_default().queued += 1;
         let spot = match lane {
             None => {
@@ -97,11 +124,11 @@ impl Queue {
                 Spot::Unplaced
             }
             Some(lane) => {
-                self.track(&lane).waiting.push_back(&client, id.clone());
+                self.track(manner, &lane).waiting.push_back(&client, id.clone());
                 Spot::Waiting(lane)
             }
         };
-        self.places.insert(id, Place { client, spot });
+        self.places.insert(id, Place { client, manner, spot });
     }
 
     /// The commands that wait outside the lanes, in the order of their turns.
@@ -116,46 +143,56 @@ impl Queue {
         if !matches!(place.spot, Spot::Unplaced) {
             return;
         }
-        let client = place.client.clone();
+        let (client, manner) = (place.client.clone(), place.manner);
         self.unplaced.remove(&client, id);
-        self.track(&lane).waiting.push_back(&client, id.clone());
-        self.places.insert(id.clone(), Place { client, spot: Spot::Waiting(lane) });
+        self.track(manner, &lane).waiting.push_back(&client, id.clone());
+        self.places.insert(id.clone(), Place { client, manner, spot: Spot::Waiting(lane) });
     }
 
     /// The commands that wait for this browser.
     #[must_use]
     pub fn waiting_for(&self, browser: &BrowserId) -> Vec<CorrelationId> {
-        let tracks = self.lanes.get(browser).into_iter().flat_map(BTreeMap::values);
+        let tracks = self.tracks.get(browser).into_iter().flat_map(BTreeMap::values);
         tracks.flat_map(|track| track.waiting.in_order()).collect()
     }
 
-    /// Takes the next command that may run in this browser and gives it its lane
-    /// (row 3).
+    /// Takes the next command that may run in this browser, and gives it its lane unless
+    /// it passes them (row 3).
     pub fn next(&mut self, browser: &BrowserId, limits: &Limits) -> Option<(CorrelationId, Lane)> {
-        let loads = &self.loads;
-        let may_run = |client: &ClientId| loads.get(client).is_none_or(|l| l.lanes < limits.lanes);
-        let free =
-            self.lanes.get_mut(browser)?.iter_mut().filter(|(_, track)| track.occupant.is_none());
-        let (tab, id) = free
-            .filter_map(|(tab, track)| {
-                let id = track.waiting.take_turn(may_run)?;
-                track.occupant = Some(id.clone());
-                Some((*tab, id))
-            })
-            .next()?;
-        let lane = Lane { browser: browser.clone(), tab };
+        let id = self.take_turn(browser, limits)?;
         let place = self.places.get_mut(&id)?;
-        place.spot = Spot::Occupying(lane.clone());
+        let Spot::Waiting(lane) = &place.spot else { return None };
+        let (lane, manner) = (lane.clone(), place.manner);
+        place.spot = Spot::Running(lane.clone());
         let load = self.loads.entry(place.client.clone()).or_default();
         load.queued = load.queued.saturating_sub(1);
-        load.lanes += 1;
+        match manner {
+            Manner::PassingLanes => self.drop_if_idle(manner, &lane),
+            Manner::InTurn => {
+                load.lanes += 1;
+                self.track(manner, &lane).occupant = Some(id.clone());
+            }
+        }
         Some((id, lane))
+    }
+
+    /// Takes the command whose turn it is out of the line in which it waits.
+    fn take_turn(&mut self, browser: &BrowserId, limits: &Limits) -> Option<CorrelationId> {
+        let loads = &self.loads;
+        let has_lanes =
+            |client: &ClientId| loads.get(client).is_none_or(|l| l.lanes < limits.lanes);
+        let tracks = self.tracks.get_mut(browser)?.iter_mut();
+        let mut free = tracks.filter(|(_, track)| track.occupant.is_none());
+        free.find_map(|(name, track)| match name {
+            TrackName::Passing => track.waiting.take_turn(|_| true),
+            TrackName::Lane(_) => track.waiting.take_turn(has_lanes),
+        })
     }
 
     /// The browsers in which something waits.
     #[must_use]
     pub fn browsers(&self) -> Vec<BrowserId> {
-        self.lanes.keys().cloned().collect()
+        self.tracks.keys().cloned().collect()
     }
 
     /// Follows a command into the phase that it has reached: a lane is freed when its
@@ -163,18 +200,23 @@ impl Queue {
     /// (row 7), one that ended while it waited leaves.
     #[must_use]
     pub fn follow(&mut self, id: &CorrelationId, to: Phase, limits: &Limits) -> Freed {
-        let Some(Place { client, spot }) = self.places.get(id) else { return Freed::Nothing };
+        let Some(Place { client, manner, spot }) = self.places.get(id) else {
+            return Freed::Nothing;
+        };
         match (spot, to) {
-            (Spot::Occupying(_), Phase::Sent | Phase::Started | Phase::Leaving)
+            (Spot::Running(_), Phase::Sent | Phase::Started | Phase::Leaving)
             | (Spot::Unplaced | Spot::Waiting(_), Phase::Queued) => Freed::Nothing,
-            (Spot::Occupying(lane), Phase::Queued | Phase::Ended) => {
-                let (lane, client) = (lane.clone(), client.clone());
+            (Spot::Running(lane), Phase::Queued | Phase::Ended) => {
+                let (lane, client, manner) = (lane.clone(), client.clone(), *manner);
                 let was_held_up = self.loads.get(&client).is_some_and(|l| l.lanes >= limits.lanes);
                 self.leave(id);
                 if to == Phase::Queued {
-                    self.return_to_front(client, id.clone(), lane.clone());
+                    self.return_to_front(client, id.clone(), manner, lane.clone());
                 }
-                if was_held_up { Freed::Everywhere } else { Freed::In(lane.browser) }
+                match manner {
+                    Manner::InTurn if was_held_up => Freed::Everywhere,
+                    Manner::InTurn | Manner::PassingLanes => Freed::In(lane.browser),
+                }
             }
             (Spot::Unplaced | Spot::Waiting(_), _) => {
                 self.leave(id);
@@ -183,15 +225,15 @@ impl Queue {
         }
     }
 
-    fn return_to_front(&mut self, client: ClientId, id: CorrelationId, lane: Lane) {
+    fn return_to_front(&mut self, client: ClientId, id: CorrelationId, manner: Manner, lane: Lane) {
         self.loads.entry(client.clone()).or_default().queued += 1;
-        self.track(&lane).waiting.push_front(&client, id.clone());
-        self.places.insert(id, Place { client, spot: Spot::Waiting(lane) });
+        self.track(manner, &lane).waiting.push_front(&client, id.clone());
+        self.places.insert(id, Place { client, manner, spot: Spot::Waiting(lane) });
     }
 
     /// Takes a command out of wherever it is.
     fn leave(&mut self, id: &CorrelationId) {
-        let Some(Place { client, spot }) = self.places.remove(id) else { return };
+        let Some(Place { client, manner, spot }) = self.places.remove(id) else { return };
         let load = self.loads.entry(client.clone()).or_default();
         match spot {
             Spot::Unplaced => {
@@ -200,13 +242,14 @@ impl Queue {
             }
             Spot::Waiting(lane) => {
                 load.queued = load.queued.saturating_sub(1);
-                self.track(&lane).waiting.remove(&client, id);
-                self.drop_if_idle(&lane);
+                self.track(manner, &lane).waiting.remove(&client, id);
+                self.drop_if_idle(manner, &lane);
             }
-            Spot::Occupying(lane) => {
+            Spot::Running(_) if manner == Manner::PassingLanes => {}
+            Spot::Running(lane) => {
                 load.lanes = load.lanes.saturating_sub(1);
-                self.track(&lane).occupant = None;
-                self.drop_if_idle(&lane);
+                self.track(manner, &lane).occupant = None;
+                self.drop_if_idle(manner, &lane);
             }
         }
         if self.loads.get(&client).is_some_and(|load| load.queued == 0 && load.lanes == 0) {
@@ -214,17 +257,28 @@ impl Queue {
         }
     }
 
-    fn track(&mut self, lane: &Lane) -> &mut Track {
-        self.lanes.entry(lane.browser.clone()).or_default().entry(lane.tab).or_default()
+    fn track(&mut self, manner: Manner, lane: &Lane) -> &mut Track {
+        let tracks = self.tracks.entry(lane.browser.clone()).or_default();
+        tracks.entry(TrackName::of(manner, lane)).or_default()
     }
 
-    fn drop_if_idle(&mut self, lane: &Lane) {
-        let Some(tracks) = self.lanes.get_mut(&lane.browser) else { return };
-        if tracks.get(&lane.tab).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
-            tracks.remove(&lane.tab);
+    fn drop_if_idle(&mut self, manner: Manner, lane: &Lane) {
+        let Some(tracks) = self.tracks.get_mut(&lane.browser) else { return };
+        let name = TrackName::of(manner, lane);
+        if tracks.get(&name).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
+            tracks.remove(&name);
         }
         if tracks.is_empty() {
-            self.lanes.remove(&lane.browser);
+            self.tracks.remove(&lane.browser);
+        }
+    }
+}
+
+impl TrackName {
+    const fn of(manner: Manner, lane: &Lane) -> Self {
+        match manner {
+            Manner::InTurn => Self::Lane(lane.tab),
+            Manner::PassingLanes => Self::Passing,
         }
     }
 }
@@ -290,7 +344,11 @@ mod tests {
     }
 
     fn join(queue: &mut Queue, client: &str, id: &str, tab: i64) {
-        queue.join(client.into(), id.into(), Some(lane("b", tab)));
+        queue.join(client.into(), id.into(), Manner::InTurn, Some(lane("b", tab)));
+    }
+
+    fn pass(queue: &mut Queue, client: &str, id: &str, tab: i64) {
+        queue.join(client.into(), id.into(), Manner::PassingLanes, Some(lane("b", tab)));
     }
 
     /// Takes whatever may run in browser `b` now.
@@ -388,7 +446,7 @@ mod tests {
         for id in ["1", "2"] {
             join(&mut queue, "ann", id, 7);
         }
-        queue.join("ann".into(), "3".into(), None);
+        queue.join("ann".into(), "3".into(), Manner::InTurn, None);
         assert_eq!(queue.queued(&"ann".into()), 3);
         assert_eq!(end(&mut queue, "1"), Freed::Nothing);
         assert_eq!(end(&mut queue, "3"), Freed::Nothing);
@@ -403,7 +461,7 @@ mod tests {
         let limits = Limits::default();
         for id in 0..5 {
             assert!(!queue.is_full_for(&"ann".into(), &limits));
-            queue.join("ann".into(), format!("{id}").into(), None);
+            queue.join("ann".into(), format!("{id}").into(), Manner::InTurn, None);
         }
         assert!(queue.is_full_for(&"ann".into(), &limits));
         assert!(!queue.is_full_for(&"bob".into(), &limits));
@@ -412,9 +470,9 @@ mod tests {
     #[test]
     fn commands_without_a_browser_are_placed_in_the_order_of_their_turns() {
         let mut queue = Queue::default();
-        queue.join("ann".into(), "a1".into(), None);
-        queue.join("ann".into(), "a2".into(), None);
-        queue.join("bob".into(), "b1".into(), None);
+        queue.join("ann".into(), "a1".into(), Manner::InTurn, None);
+        queue.join("ann".into(), "a2".into(), Manner::InTurn, None);
+        queue.join("bob".into(), "b1".into(), Manner::InTurn, None);
         let waiting = queue.unplaced();
         assert_eq!(waiting, ["a1".into(), "b1".into(), "a2".into()]);
         for id in &waiting {
@@ -426,13 +484,73 @@ mod tests {
     }
 
     #[test]
+    fn what_passes_the_lanes_runs_at_once_in_a_tab_where_something_runs() {
+        let mut queue = Queue::default();
+        join(&mut queue, "ann", "1", 7);
+        join(&mut queue, "ann", "2", 7);
+        assert_eq!(take(&mut queue), ["1"]);
+        pass(&mut queue, "ann", "close", 7);
+        let taken = queue.next(&"b".into(), &Limits::default());
+        assert_eq!(taken, Some(("close".into(), lane("b", 7))), "it knows its tab");
+        assert!(take(&mut queue).is_empty());
+    }
+
+    #[test]
+    fn what_passes_the_lanes_keeps_nothing_from_running_and_frees_nothing() {
+        let mut queue = Queue::default();
+        pass(&mut queue, "ann", "close", 7);
+        join(&mut queue, "ann", "1", 7);
+        join(&mut queue, "ann", "2", 7);
+        assert_eq!(take(&mut queue), ["close", "1"]);
+        assert_eq!(end(&mut queue, "close"), Freed::In("b".into()));
+        assert!(take(&mut queue).is_empty(), "1 still has the lane");
+        let _ = end(&mut queue, "1");
+        assert_eq!(take(&mut queue), ["2"]);
+    }
+
+    #[test]
+    fn what_passes_the_lanes_needs_no_place_among_a_clients_lanes_and_takes_none() {
+        let mut queue = Queue::default();
+        for tab in 1..=4 {
+            join(&mut queue, "ann", &format!("a{tab}"), tab);
+            pass(&mut queue, "ann", &format!("p{tab}"), tab);
+        }
+        assert_eq!(take(&mut queue).len(), 8);
+        for tab in 5..=6 {
+            join(&mut queue, "ann", &format!("a{tab}"), tab);
+        }
+        assert_eq!(take(&mut queue), ["a5"]);
+        pass(&mut queue, "ann", "p6", 6);
+        assert_eq!(take(&mut queue), ["p6"]);
+        assert_eq!(end(&mut queue, "p6"), Freed::In("b".into()));
+        assert!(take(&mut queue).is_empty());
+    }
+
+    #[test]
+    fn what_passes_the_lanes_counts_as_queued_while_it_waits_and_passes_again_when_it_came_back() {
+        let mut queue = Queue::default();
+        queue.join("ann".into(), "close".into(), Manner::PassingLanes, None);
+        assert_eq!(queue.queued(&"ann".into()), 1);
+        join(&mut queue, "ann", "1", 7);
+        assert_eq!(take(&mut queue), ["1"]);
+        queue.place(&"close".into(), lane("b", 7));
+        assert_eq!(queue.waiting_for(&"b".into()), ["close".into()]);
+        assert_eq!(take(&mut queue), ["close"]);
+        assert_eq!(queue.queued(&"ann".into()), 0);
+        assert_eq!(follow(&mut queue, "close", Phase::Queued), Freed::In("b".into()));
+        assert_eq!(take(&mut queue), ["close"]);
+    }
+
+    #[test]
     fn nothing_is_left_behind_when_all_commands_have_ended() {
         let mut queue = Queue::default();
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "bob", "2", 7);
+        pass(&mut queue, "bob", "3", 7);
         take(&mut queue);
+        let _ = end(&mut queue, "3");
         let _ = end(&mut queue, "2");
         let _ = end(&mut queue, "1");
-        assert!(queue.lanes.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
+        assert!(queue.tracks.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
     }
 }

@@ -21,12 +21,38 @@ pub enum Action {
     Navigate {
         /// Where to go: http, https, file or about:blank.
         url: String,
+        /// Brings the tab to the front; unless true the person's view stays as it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<bool>,
     },
+    /// Loads the page again.
+    Refresh {},
+    /// Goes back in the tab's history.
+    Back {},
+    /// Goes forward in the tab's history.
+    Forward {},
     /// Describes the page: URL, title, loading state, viewport.
     PageInfo {},
     /// Lists the browser's tabs with their ids.
     TabList {},
-    /// Takes a picture of the page, at most 1,568 px on its longest side.
+    /// Opens a tab, empty unless `url` is given; it is then the tab used last.
+    TabOpen {
+        /// What to open in it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+        /// Whether in front.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<bool>,
+    },
+    /// Closes the tab, even while a command runs in it.
+    TabClose {},
+    /// Shows the tab in its window.
+    TabActivate {
+        /// Its window too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<bool>,
+    },
+    /// Takes a picture of the page.
     Screenshot {
         /// The whole page instead of the visible part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +60,10 @@ pub enum Action {
         /// The picture's format; png unless given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<ImageFormat>,
+        /// Its longest side in px at most; 1568 unless given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 64, max = 8_192))]
+        max_side: Option<u32>,
     },
 }
 
@@ -54,8 +84,14 @@ impl Action {
         match self {
             Self::ExecuteJs { .. } => "execute_js",
             Self::Navigate { .. } => "navigate",
+            Self::Refresh {} => "refresh",
+            Self::Back {} => "back",
+            Self::Forward {} => "forward",
             Self::PageInfo {} => "page_info",
             Self::TabList {} => "tab_list",
+            Self::TabOpen { .. } => "tab_open",
+            Self::TabClose {} => "tab_close",
+            Self::TabActivate { .. } => "tab_activate",
             Self::Screenshot { .. } => "screenshot",
         }
     }
@@ -65,9 +101,10 @@ impl Action {
     pub const fn id_kind(&self) -> &'static str {
         match self {
             Self::ExecuteJs { .. } => "exec",
-            Self::Navigate { .. } => "nav",
+            Self::Navigate { .. } | Self::Refresh {} | Self::Back {} | Self::Forward {} => "nav",
             Self::PageInfo {} => "info",
             Self::TabList {} => "tabs",
+            Self::TabOpen { .. } | Self::TabClose {} | Self::TabActivate { .. } => "tab",
             Self::Screenshot { .. } => "shot",
         }
     }
@@ -76,7 +113,14 @@ impl Action {
     #[must_use]
     pub const fn is_safe(&self) -> bool {
         match self {
-            Self::ExecuteJs { .. } | Self::Navigate { .. } => false,
+            Self::ExecuteJs { .. }
+            | Self::Navigate { .. }
+            | Self::Refresh {}
+            | Self::Back {}
+            | Self::Forward {}
+            | Self::TabOpen { .. }
+            | Self::TabClose {}
+            | Self::TabActivate { .. } => false,
             Self::PageInfo {} | Self::TabList {} | Self::Screenshot { .. } => true,
         }
     }
@@ -85,12 +129,24 @@ impl Action {
     #[must_use]
     pub const fn is_browser_wide(&self) -> bool {
         match self {
-            Self::TabList {} => true,
+            Self::TabList {} | Self::TabOpen { .. } => true,
             Self::ExecuteJs { .. }
             | Self::Navigate { .. }
+            | Self::Refresh {}
+            | Self::Back {}
+            | Self::Forward {}
             | Self::PageInfo {}
+            | Self::TabClose {}
+            | Self::TabActivate { .. }
             | Self::Screenshot { .. } => false,
         }
+    }
+
+    /// Whether it is delivered at once, whatever runs in its tab: a stuck tab can be
+    /// closed.
+    #[must_use]
+    pub const fn passes_lanes(&self) -> bool {
+        matches!(self, Self::TabClose {})
     }
 
     /// How long it takes as a rule: the estimate until there are runs to go by.
@@ -100,7 +156,12 @@ impl Action {
             Self::ExecuteJs { .. } | Self::PageInfo {} | Self::TabList {} => {
                 Duration::from_millis(10)
             }
-            Self::Navigate { .. } => Duration::from_millis(1_000),
+            Self::TabClose {} | Self::TabActivate { .. } => Duration::from_millis(50),
+            Self::Navigate { .. }
+            | Self::Refresh {}
+            | Self::Back {}
+            | Self::Forward {}
+            | Self::TabOpen { .. } => Duration::from_millis(1_000),
             Self::Screenshot { .. } => Duration::from_millis(150),
         }
     }

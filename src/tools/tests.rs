@@ -66,7 +66,20 @@ fn a_tool_that_can_return_early_says_so_in_both_places() {
 fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
     let properties = &list()[0]["inputSchema"]["properties"];
     let actions = &properties["action"]["enum"];
-    assert_eq!(*actions, json!(["execute_js", "navigate", "page_info", "tab_list", "screenshot"]));
+    let all = [
+        "execute_js",
+        "navigate",
+        "refresh",
+        "back",
+        "forward",
+        "page_info",
+        "tab_list",
+        "tab_open",
+        "tab_close",
+        "tab_activate",
+        "screenshot",
+    ];
+    assert_eq!(*actions, json!(all));
     let script = properties["script"]["description"].as_str().unwrap();
     assert!(script.starts_with("(execute_js)"), "{script}");
     assert_eq!(properties["wait_ms"]["maximum"], 55_000);
@@ -116,6 +129,8 @@ fn wrong_types_and_ranges_say_what_is_expected() {
         (json!({"action": "tab_list", "wait_ms": "5"}), "wait_ms", json!("integer")),
         (json!({"action": "tab_list", "wait_ms": 5.5}), "wait_ms", json!("integer")),
         (json!({"action": "tab_list", "wait_ms": null}), "wait_ms", json!("integer")),
+        (json!({"action": "screenshot", "max_side": 63}), "max_side", json!("64 to 8192")),
+        (json!({"action": "tab_open", "focus": 1}), "focus", json!("boolean")),
         (json!({"action": "tab_list", "wait_ms": -1}), "wait_ms", json!("0 to 55000")),
         (json!({"action": "tab_list", "wait_ms": 55_001}), "wait_ms", json!("0 to 55000")),
         (json!({"action": "tab_list", "timeout_ms": 0}), "timeout_ms", json!("1 to 300000")),
@@ -134,7 +149,12 @@ fn wrong_types_and_ranges_say_what_is_expected() {
 #[test]
 fn what_passes_the_check_can_be_read_by_the_handlers() {
     for (tool, given) in [
-        ("interact", json!({"action": "screenshot", "full_page": true, "format": "jpeg"})),
+        (
+            "interact",
+            json!({"action": "screenshot", "full_page": true, "format": "jpeg", "max_side": 64}),
+        ),
+        ("interact", json!({"action": "tab_open", "url": "http://127.0.0.1/", "focus": true})),
+        ("interact", json!({"action": "tab_close", "tab_id": 7})),
         ("observe", json!({"what": "command_result", "correlation_id": "x", "limit": 10})),
         ("observe", json!({"what": "tabs"})),
         ("configure", json!({"action": "cancel", "correlation_id": "x"})),

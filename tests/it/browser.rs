@@ -83,10 +83,16 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
+        Self::showing(None).await
+    }
+
+    /// With a page that is not one of ours.
+    async fn showing(page: Option<&str>) -> Self {
         let daemon = Daemon::start().await;
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
-        let (browser, folder) = open_browser(&daemon, &pages.url("/"));
+        let home = pages.url("/");
+        let (browser, folder) = open_browser(&daemon, page.unwrap_or(&home));
         // Accepted before the browser is there, and run when it is.
         let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
         let tabs = client.call("interact", tabs).await;
@@ -109,6 +115,20 @@ impl Stage {
         let answer = self.run(script).await;
         assert_eq!(answer["status"], "complete", "{script}: {answer}");
         answer["result"]["value"].clone()
+    }
+
+    async fn act(&self, action: &str) -> Value {
+        self.interact(json!({"action": action})).await
+    }
+
+    /// Waits until a page of this path was asked for.
+    async fn asked_for(&self, path: &str) {
+        let asked = async {
+            while self.pages.hits(path) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        soon(path, asked).await;
     }
 
     async fn go(&self, path: &str) -> Value {
@@ -142,6 +162,24 @@ fn open_browser(daemon: &Daemon, page: &str) -> (Browser, tempfile::TempDir) {
     let profile = folder.path().join("profile");
     let browser = Browser::launch(&chromium(), &profile, &unpacked, page).unwrap();
     (browser, folder)
+}
+
+/// Kills the process that the extension's worker runs in, as a lack of memory does.
+/// Nobody is attached to the worker before or after: that would keep it alive.
+fn kill_worker(browser: &Browser) {
+    let of_browser = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let group = stat.rsplit(") ").next()?.split(' ').nth(2)?.parse::<u32>().ok()?;
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        (group == browser.id() && command.contains("--extension-process")).then_some(pid)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let workers: Vec<_> = pids.filter_map(of_browser).collect();
+    assert!(!workers.is_empty(), "the extension runs in a process of its own");
+    for pid in workers.into_iter().filter_map(rustix::process::Pid::from_raw) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
 }
 
 fn chromium() -> PathBuf {
@@ -223,6 +261,130 @@ async fn strict_pages_can_be_scripted_and_a_navigation_ends_with_the_new_page() 
     let refused = json!({"action": "navigate", "url": "javascript:alert(1)"});
     let answer = stage.interact(refused).await;
     assert_eq!(answer["reason"], "invalid_params", "{answer}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_history_is_walked_one_page_at_a_time_and_says_where_it_ends() {
+    let stage = Stage::set().await;
+    stage.go("/second").await;
+    stage.value("history.pushState({}, '', '/pushed'); 1").await;
+    for (action, path) in [("back", "/second"), ("back", "/"), ("forward", "/second")] {
+        let answer = stage.act(action).await;
+        assert_eq!(answer["result"]["value"]["url"], stage.pages.url(path), "{action}: {answer}");
+    }
+    stage.value("window.kept = 1").await;
+    let answer = stage.act("refresh").await;
+    assert_eq!(answer["result"]["value"]["title"], "Second Page", "{answer}");
+    assert_eq!(stage.value("typeof window.kept").await, "undefined");
+    stage.act("forward").await;
+    let answer = stage.act("forward").await;
+    assert_eq!(answer["reason"], "navigation_failed", "{answer}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_tab_opens_behind_the_persons_back_is_then_the_current_one_and_closes() {
+    let stage = Stage::set().await;
+    let url = stage.pages.url("/second");
+    let answer = stage.interact(json!({"action": "tab_open", "url": url})).await;
+    let opened = answer["result"]["value"]["tab_id"].clone();
+    assert_eq!(answer["result"]["value"]["title"], "Second Page", "{answer}");
+    assert_eq!(stage.value("document.title + document.visibilityState").await, "Second Pagehidden");
+    let answer = stage.interact(json!({"action": "tab_activate", "focus": true})).await;
+    assert_eq!(answer["status"], "complete", "{answer}");
+    assert_eq!(stage.value("document.visibilityState").await, "visible");
+    let small = json!({"action": "screenshot", "max_side": 200});
+    let shot = stage.interact(small).await["result"]["value"].clone();
+    assert_eq!(shot["width"], 200, "{shot}");
+
+    let answer = stage.act("tab_close").await;
+    assert_eq!(answer["result"]["value"]["tab_id"], opened, "{answer}");
+    // The daemon knows before the command is done: no call can go astray in between.
+    let gone = stage.run("1").await;
+    assert_eq!(gone["error"], "tab_gone", "{gone}");
+    assert_eq!(gone["tabs"].as_array().unwrap().len(), 1, "{gone}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_tab_that_is_closed_in_mid_command_ends_the_command_and_does_not_wait_for_it() {
+    let stage = Stage::set().await;
+    let url = stage.pages.url("/second");
+    for (script, opening) in [
+        ("await fetch('/asleep'); await new Promise(() => {})", "/asleep"),
+        ("await fetch('/stuck'); while (true) {}", "/stuck"),
+    ] {
+        stage.interact(json!({"action": "tab_open", "url": url})).await;
+        let script = json!({"action": "execute_js", "script": script});
+        let id = stage.client.submit(script).await;
+        stage.asked_for(opening).await;
+        let closed = stage.act("tab_close").await;
+        assert_eq!(closed["status"], "complete", "{closed}");
+        assert!(closed["duration_ms"].as_f64().unwrap() < 2_000.0, "{closed}");
+        assert_eq!(stage.client.outcome(&id).await["reason"], "tab_closed");
+        let home = stage.client.call("observe", json!({"what": "tabs"})).await;
+        let home = home["tabs"][0]["tab_id"].clone();
+        let title = json!({"action": "execute_js", "script": "document.title", "tab_id": home});
+        assert_eq!(stage.interact(title).await["result"]["value"], "Home Page");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_loop_that_begins_after_a_timer_is_ended_and_the_page_is_kept_where_it_can_be() {
+    let stage = Stage::set().await;
+    let pause = "await new Promise(done => setTimeout(done, 50));";
+    let run = |script: String| {
+        stage.interact(json!({"action": "execute_js", "script": script, "timeout_ms": 500}))
+    };
+    let answer = run(format!("window.kept = 'kept'; {pause} while (true) {{}}")).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    assert_eq!(stage.value("window.kept").await, "kept");
+
+    // Inside the browser's own code nothing but an end of the page helps.
+    let native = "for (;;) JSON.stringify(Array(1e6).fill(1))";
+    let answer = run(format!("{pause} {native}")).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let said = answer["error"].as_str().unwrap();
+    assert!(said.ends_with("the tab was reloaded because the script would not stop"), "{said}");
+    assert_eq!(stage.value("document.title + typeof window.kept").await, "Home Pageundefined");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_page_of_the_browsers_own_is_out_of_reach_and_can_be_left() {
+    let stage = Stage::showing(Some("chrome://version/")).await;
+    let script = json!({"action": "execute_js", "script": "1"});
+    assert_eq!(stage.interact(script).await["reason"], "restricted_page");
+    for action in ["page_info", "screenshot", "refresh"] {
+        let answer = stage.act(action).await;
+        assert_eq!(answer["reason"], "restricted_page", "{action}: {answer}");
+    }
+    let answer = stage.go("/second").await;
+    assert_eq!(answer["result"]["value"]["title"], "Second Page", "{answer}");
+    assert_eq!(stage.value("document.title").await, "Second Page");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_is_back_within_seconds_and_nothing_has_run_twice() {
+    let stage = Stage::set().await;
+    let script = "await fetch('/touched'); await new Promise(done => setTimeout(done, 800));";
+    let id = stage.client.submit(json!({"action": "execute_js", "script": script})).await;
+    stage.asked_for("/touched").await;
+    kill_worker(&stage.browser);
+    let answer = stage.client.outcome(&id).await;
+    assert_eq!(answer["reason"], "extension_disconnected", "{answer}");
+    assert_eq!(answer["may_have_run"], true);
+
+    let answer = stage.run("document.title").await;
+    assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+    kill_worker(&stage.browser);
+    let answer = stage.run("document.title").await;
+    assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+    assert!(answer["duration_ms"].as_f64().unwrap() < 10_000.0, "{answer}");
+    assert_eq!(stage.pages.hits("/touched"), 1);
     stage.end().await;
 }
 

@@ -67,7 +67,6 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
     let capture = CaptureSettings {};
     let attempt = Attempt(1);
     let correlation_id = CorrelationId::from(EXEC);
-    let script = Action::ExecuteJs { script: "document.title".into() };
     let frames = [
         (
             "cancel",
@@ -81,18 +80,6 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
             "challenge",
             ToExtension::Challenge { nonce: "bSLlDG_spL1orNW87mRBS_QDNZAtfkT-LFrN8qg6zGE".into() },
         ),
-        ("command.execute_js", command(1, &script)),
-        ("command.execute_js.redelivered", command(2, &script)),
-        (
-            "command.navigate",
-            command(1, &Action::Navigate { url: "http://127.0.0.1:8000/".into() }),
-        ),
-        ("command.page_info", command(1, &Action::PageInfo {})),
-        (
-            "command.screenshot",
-            command(1, &Action::Screenshot { full_page: Some(true), format: None }),
-        ),
-        ("command.tab_list", command(1, &Action::TabList {})),
         ("go", ToExtension::Go { correlation_id: correlation_id.clone(), attempt }),
         (
             "nack",
@@ -124,7 +111,32 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
             },
         ),
     ];
-    frames.into_iter().map(|(name, frame)| (name.to_owned(), frame)).collect()
+    let frames = frames.into_iter().map(|(name, frame)| (name.to_owned(), frame));
+    frames.chain(golden_commands()).collect()
+}
+
+/// One of each action, and one that was delivered before.
+fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
+    let url = "http://127.0.0.1:8000/";
+    let script = Action::ExecuteJs { script: "document.title".into() };
+    let actions = [
+        script.clone(),
+        Action::Navigate { url: url.into(), focus: None },
+        Action::Refresh {},
+        Action::Back {},
+        Action::Forward {},
+        Action::PageInfo {},
+        Action::TabList {},
+        Action::TabOpen { url: Some(url.into()), focus: Some(true) },
+        Action::TabClose {},
+        Action::TabActivate { focus: Some(true) },
+        Action::Screenshot { full_page: Some(true), format: None, max_side: None },
+    ];
+    let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));
+    actions
+        .into_iter()
+        .map(|action| (format!("command.{}", action.name()), command(1, &action)))
+        .chain([again])
 }
 
 #[test]
@@ -223,10 +235,15 @@ fn names_of_actions() -> Vec<String> {
 
 #[test]
 fn options_of_an_action_that_were_not_given_do_not_go_over_the_wire() {
-    let bare = Action::Screenshot { full_page: None, format: None };
+    let bare = Action::Screenshot { full_page: None, format: None, max_side: None };
     assert_eq!(bare.params().get(), "{}");
-    let jpeg = Action::Screenshot { full_page: Some(false), format: Some(ImageFormat::Jpeg) };
-    assert_eq!(value(jpeg.params().get()), json!({ "full_page": false, "format": "jpeg" }));
+    let jpeg = Action::Screenshot {
+        full_page: Some(false),
+        format: Some(ImageFormat::Jpeg),
+        max_side: Some(4_000),
+    };
+    let expected = json!({ "full_page": false, "format": "jpeg", "max_side": 4_000 });
+    assert_eq!(value(jpeg.params().get()), expected);
 }
 
 #[test]

@@ -1,0 +1,65 @@
+// @ts-check
+// Tabs as such: list, open, close, show. The daemon hears of a change before it hears that the
+// command is done, so that the next command can already name the tab.
+
+/** @import {Context, Outcome} from '../protocol.js' */
+
+import { ActionError, messageOf } from '../errors.js';
+import { checkedFlag, checkedUrl } from '../params.js';
+import { navigations, tabs } from '../state.js';
+
+/** @returns {Promise<Outcome>} */
+export async function tab_list() {
+  await tabs.load();
+  return { value: tabs.list(), type: 'array' };
+}
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_open({ url = 'about:blank', focus }, { signal }) {
+  const wanted = await checkedUrl(url);
+  const inFront = checkedFlag('focus', focus);
+  // Opened empty and then sent there: only of a tab that has an id can the load be followed.
+  const { id } = await chrome.tabs.create({ url: 'about:blank', active: inFront }).catch(refused);
+  if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
+  if (inFront) await tabs.bringToFront(id);
+  if (wanted !== 'about:blank') await load(id, wanted, signal);
+  await tabs.tellNow();
+  const tab = await tabs.target(id);
+  return { value: { tab_id: id, url: tab.url ?? wanted, title: tab.title ?? '' }, type: 'object' };
+}
+
+/** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {AbortSignal} signal */
+async function load(id, url, signal) {
+  const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
+  try {
+    await Promise.all([chrome.tabs.update(id, { url }), loaded]);
+  } catch (error) {
+    navigations.fail(id, error);
+    await tabs.tellNow();
+    if (!(error instanceof ActionError)) throw new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
+    throw new ActionError(error.code, `tab ${id} was opened and stays open, but ${error.message}`);
+  }
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_close(_, { tab_id }) {
+  const { id, url = '', title = '' } = await tabs.fresh(tab_id);
+  await chrome.tabs.remove(id).catch(refused);
+  await tabs.tellNow();
+  return { value: { tab_id: id, url, title }, type: 'object' };
+}
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_activate({ focus }, { tab_id }) {
+  const withWindow = checkedFlag('focus', focus);
+  const { id, url = '', title = '' } = await tabs.fresh(tab_id);
+  if (withWindow) await tabs.bringToFront(id);
+  else await chrome.tabs.update(id, { active: true }).catch(refused);
+  await tabs.tellNow();
+  return { value: { tab_id: id, url, title }, type: 'object' };
+}
+
+/** @param {unknown} error @returns {never} */
+function refused(error) {
+  throw new ActionError('no_such_tab', `the browser refused: ${messageOf(error)}; tab_list tells what is open`);
+}

@@ -1,0 +1,69 @@
+// @ts-check
+// The popup: asks the worker twice a second, shows what it says, passes on what is clicked. Everything
+// from pages is set as text.
+
+/** @import {Ask, PanelState, RunningRow} from './panel.js' */
+
+import { detail, headline, since, versions } from './popup_view.js';
+
+const REFRESH_MS = 500;
+
+/** @param {string} id */
+const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** @param {Ask} ask */
+async function tell(ask) {
+  show(await chrome.runtime.sendMessage(ask));
+}
+
+/** @param {PanelState} state */
+function show(state) {
+  element('light').dataset.status = state.status;
+  element('headline').textContent = headline(state);
+  element('detail').replaceChildren(...withCode(detail(state)));
+  element('versions').textContent = versions(state);
+  element('reconnect').hidden = state.status === 'connected';
+  const list = element('running');
+  for (const row of [...list.children]) {
+    if (!state.running.some((one) => one.correlation_id === row.id)) row.remove();
+  }
+  for (const one of state.running) {
+    const row = document.getElementById(one.correlation_id) ?? list.appendChild(newRow(one));
+    const length = /** @type {HTMLElement} */ (row.querySelector('time'));
+    length.textContent = ` for ${since(one.started_at, state.now)}`;
+  }
+}
+
+/** @param {RunningRow} one */
+function newRow({ correlation_id, action, tab_title }) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const name = document.createElement('b');
+  const tab = document.createElement('div');
+  const stop = document.createElement('button');
+  row.id = correlation_id;
+  name.textContent = action;
+  Object.assign(tab, { className: 'tab', textContent: tab_title, title: tab_title });
+  Object.assign(stop, { textContent: 'Stop', type: 'button', ariaLabel: `Stop ${action} in ${tab_title}` });
+  stop.addEventListener('click', () => {
+    stop.disabled = true;
+    tell({ ask: 'stop', correlation_id }).catch(console.debug);
+  });
+  text.append(name, document.createElement('time'), tab);
+  row.append(text, stop);
+  return row;
+}
+
+/** @param {string} text with `code` @returns {(string | HTMLElement)[]} */
+function withCode(text) {
+  return text.split('`').map((part, index) => {
+    if (index % 2 === 0) return part;
+    const code = document.createElement('code');
+    code.textContent = part;
+    return code;
+  });
+}
+
+element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
+tell({ ask: 'opened' }).catch(console.debug);
+setInterval(() => { tell({ ask: 'state' }).catch(console.debug); }, REFRESH_MS);

@@ -1,0 +1,40 @@
+// @ts-check
+// What the popup says of each state. Words only, no page.
+
+/** @import {PanelState} from './panel.js' */
+/** @import {Status} from './link.js' */
+
+/** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
+const WORDS = {
+  connected: { headline: 'Connected', next: '' },
+  connecting: { headline: 'Connecting…', next: '' },
+  disconnected: { headline: 'Not connected', next: 'The daemon does not run. It starts with the first call of an agent, or with `tabwire serve`.' },
+  unconfigured: { headline: 'Not paired', next: 'Run `tabwire extension unpack` into this extension\'s folder.' },
+  unproven: { headline: 'Wrong key', next: 'Run `tabwire extension unpack` into this extension\'s folder again, then reload the extension.' },
+  replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
+};
+
+/** @param {PanelState} state */
+export function headline({ status }) {
+  return WORDS[status].headline;
+}
+
+/** @param {PanelState} state @returns {string} what it is connected to, or why not and what to do */
+export function detail({ status, detail: said }) {
+  const { next } = WORDS[status];
+  // What a browser says of every socket that could not be opened tells nobody anything.
+  if (said === 'closed with 1006') return next;
+  return next ? `${next} (${said})` : said;
+}
+
+/** @param {PanelState} state */
+export function versions({ shim_version, daemon_version, status }) {
+  const isThere = status === 'connected' && daemon_version;
+  return isThere ? `extension ${shim_version} · daemon ${daemon_version}` : `extension ${shim_version}`;
+}
+
+/** @param {number} startedAt @param {number} now @returns {string} such as "3 s" or "2 min 5 s" */
+export function since(startedAt, now) {
+  const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}

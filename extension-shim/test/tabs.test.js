@@ -1,0 +1,154 @@
+// Opening, closing and showing tabs, and what is checked of parameters.
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import { installChrome, settled } from './support/fakes.js';
+
+installChrome();
+const { actions } = await import('../actions/index.js');
+const { checkedFlag, checkedInteger, checkedUrl } = await import('../params.js');
+const { navigations, tabs } = await import('../state.js');
+
+/** What happened, in its order: calls to the browser, and what the daemon was told. */
+let done;
+let open;
+
+beforeEach(async () => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  installChrome();
+  done = [];
+  open = new Map([[7, { id: 7, windowId: 1, url: 'http://a/', title: 'A', active: true, status: 'complete' }]]);
+  Object.assign(chrome.tabs, {
+    query: async () => [...open.values()],
+    create: async ({ url, active }) => {
+      done.push(active ? 'create in front' : 'create');
+      open.set(9, { id: 9, windowId: 2, url, title: '', active });
+      return open.get(9);
+    },
+    update: async (id, { url, active }) => {
+      done.push(url ? `load ${url}` : 'activate');
+      Object.assign(open.get(id), url && { url }, active && { active });
+      return open.get(id);
+    },
+    remove: async (id) => {
+      if (!open.delete(id)) throw new Error(`No tab with id: ${id}.`);
+      done.push('remove');
+    },
+  });
+  chrome.windows.update = async (id) => { done.push(`window ${id}`); };
+  tabs.onChange = () => {};
+  await tabs.tellNow();
+  tabs.onChange = (list) => done.push(`told ${list.map(({ tab_id }) => tab_id)}`);
+});
+
+const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, signal: new AbortController().signal, onStop: () => {}, ...over });
+const run = (name, params = {}, over = {}) => actions[name](params, context(over)).then((outcome) => {
+  done.push('done');
+  return outcome.value;
+});
+
+test('a tab is opened behind the person\'s back, and told before it is done', async () => {
+  assert.deepEqual(await run('tab_open'), { tab_id: 9, url: 'about:blank', title: '' });
+  assert.deepEqual(done, ['create', 'told 7,9', 'done']);
+});
+
+test('a tab that is opened with a URL is done when that has loaded', async () => {
+  const opened = run('tab_open', { url: 'http://b/' });
+  await settled();
+  assert.deepEqual(done, ['create', 'load http://b/']);
+  const [blank, wanted] = ['about:blank', 'http://b/'];
+  const events = [['BeforeNavigate', blank], ['BeforeNavigate', wanted], ['Committed', blank], ['Completed', blank],
+    ['Committed', wanted], ['Completed', wanted]];
+  for (const [event, url] of events) {
+    assert.ok(!done.includes('done'), 'the blank page is not it');
+    navigations[`handle${event}`]({ tabId: 9, frameId: 0, url });
+    await settled();
+  }
+  assert.deepEqual(await opened, { tab_id: 9, url: 'http://b/', title: '' });
+  assert.deepEqual(done.slice(-2), ['told 7,9', 'done']);
+});
+
+test('with focus the tab and its window come to the front', async () => {
+  await run('tab_open', { focus: true });
+  assert.deepEqual(done.slice(0, 3), ['create in front', 'activate', 'window 2']);
+});
+
+test('a page that does not load leaves the tab open, and the message names it', async () => {
+  const opened = run('tab_open', { url: 'http://b/' });
+  await settled();
+  navigations.handleBeforeNavigate({ tabId: 9, frameId: 0, url: 'http://b/' });
+  navigations.handleErrorOccurred({ tabId: 9, frameId: 0, url: 'http://b/', error: 'net::ERR_NAME_NOT_RESOLVED' });
+  await assert.rejects(opened, { code: 'navigation_failed', message: /tab 9 was opened and stays open, but .*ERR_NAME_NOT_RESOLVED/ });
+  assert.deepEqual(done.at(-1), 'told 7,9');
+});
+
+test('no tab is opened for a URL that is none, or a script', async () => {
+  for (const url of ['example.com', 'javascript:alert(1)', 'chrome://settings', 7]) {
+    await assert.rejects(run('tab_open', { url }), { code: 'invalid_params' });
+  }
+  assert.deepEqual(done, []);
+});
+
+test('a closed tab is told before it is done', async () => {
+  assert.deepEqual(await run('tab_close', {}, { tab_id: 7 }), { tab_id: 7, url: 'http://a/', title: 'A' });
+  assert.deepEqual(done, ['remove', 'told ', 'done']);
+});
+
+test('a tab that is not there cannot be closed or shown', async () => {
+  for (const name of ['tab_close', 'tab_activate']) {
+    await assert.rejects(run(name, {}, { tab_id: 99 }), { code: 'no_such_tab', message: /tab_list/ });
+  }
+});
+
+test('a tab is shown in its window; its window comes to the front only when asked', async () => {
+  await run('tab_activate', {}, { tab_id: 7 });
+  assert.deepEqual(done, ['activate', 'done']);
+  done = [];
+  await run('tab_activate', { focus: true }, { tab_id: 7 });
+  assert.deepEqual(done, ['activate', 'window 1', 'done']);
+});
+
+test('a page that is out of reach says so to every page action', async () => {
+  open.get(7).url = 'chrome://settings/';
+  await tabs.load();
+  for (const [name, params] of [['execute_js', { script: '1' }], ['screenshot', {}], ['page_info', {}], ['refresh', {}]]) {
+    await assert.rejects(run(name, params, { tab_id: 7 }), { code: 'restricted_page' }, name);
+  }
+});
+
+test('steps in the history say when it ends, on pages within reach and out of it', async () => {
+  const ends = { code: 'navigation_failed', message: /history of this tab ends here/ };
+  const history = { currentIndex: 0, entries: [{ id: 1 }] };
+  chrome.debugger = { attach: async () => {}, sendCommand: async (_, method) => (method === 'Page.getNavigationHistory' ? history : {}) };
+  for (const name of ['back', 'forward']) await assert.rejects(run(name, {}, { tab_id: 7 }), ends);
+  open.get(7).url = 'chrome://settings/';
+  chrome.tabs.goBack = async () => { throw new Error('Cannot find a next page in history.'); };
+  await assert.rejects(run('back', {}, { tab_id: 7 }), ends);
+});
+
+test('back goes one page back, not to the last one that somebody has clicked in', async () => {
+  const history = { currentIndex: 2, entries: [{ id: 1 }, { id: 2 }, { id: 3 }] };
+  chrome.debugger = {
+    attach: async () => {},
+    sendCommand: async (_, method, params) => {
+      if (method === 'Page.navigateToHistoryEntry') done.push(params);
+      return history;
+    },
+  };
+  const back = run('back', {}, { tab_id: 7 });
+  for (let i = 0; i < 5; i += 1) await settled();
+  for (const event of ['BeforeNavigate', 'Committed', 'Completed']) {
+    navigations[`handle${event}`]({ tabId: 7, frameId: 0, url: 'http://old/', transitionQualifiers: ['forward_back'] });
+  }
+  await back;
+  assert.deepEqual(done[0], { entryId: 2 });
+});
+
+test('parameters of the wrong kind are named', async () => {
+  assert.throws(() => checkedFlag('focus', 1), { code: 'invalid_params', message: /focus must be true or false/ });
+  assert.equal(checkedFlag('focus', undefined), false);
+  const range = { least: 64, most: 8192 };
+  for (const value of [63, 8193, 64.5, '64', null]) assert.throws(() => checkedInteger('max_side', value, range), /64 to 8192/);
+  assert.equal(checkedInteger('max_side', 64, range), 64);
+  assert.equal(await checkedUrl('http://a'), 'http://a/');
+});

@@ -1,0 +1,42 @@
+// @ts-check
+// A script that nobody waits for any more must not keep its tab: what happens after a timeout and
+// after Stop. The gentle way first; the page is thrown away only if it does not answer to anything.
+
+import { cdp, isAttached, nextEvent } from './debugger.js';
+import { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
+
+/** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} Unstuck */
+
+/** @param {number} tabId whose page may still be at it @returns {Promise<Unstuck>} */
+export async function unstick(tabId) {
+  if (!isAttached(tabId) || await answers(tabId, PAGE_PROBE_MS)) return 'usable';
+  // Ends whatever JavaScript is at work, and nothing else: the page stays as it is.
+  cdp(tabId, 'Runtime.terminateExecution').catch(console.debug);
+  if (await answers(tabId, PAGE_PROBE_MS)) return 'stopped';
+  return await crashAndReload(tabId) ? 'reloaded' : 'stuck';
+}
+
+/** A loop inside the browser's own code, a synchronous request, an endless row of timers. @param {number} tabId */
+async function crashAndReload(tabId) {
+  const crashed = nextEvent(tabId, 'Inspector.targetCrashed', CRASH_MS);
+  // Its answer never comes: there is nobody left to give one.
+  cdp(tabId, 'Page.crash').catch(console.debug);
+  if (!await crashed) return false;
+  await chrome.tabs.reload(tabId).catch(console.debug);
+  return answers(tabId, RELOAD_MS);
+}
+
+/** @param {number} tabId @param {number} withinMs @returns {Promise<boolean>} */
+function answers(tabId, withinMs) {
+  const answer = cdp(tabId, 'Runtime.evaluate', { expression: '1' }).then(() => true, () => !isAttached(tabId));
+  return Promise.race([answer, new Promise((resolve) => { setTimeout(resolve, withinMs, false); })]);
+}
+
+/** @param {Unstuck} how @returns {string} what the report adds */
+export function unstickNote(how) {
+  switch (how) {
+    case 'reloaded': return '; the tab was reloaded because the script would not stop';
+    case 'stuck': return '; the script would not stop and the tab does not react: close it with tab_close';
+    default: return '';
+  }
+}
