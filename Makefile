@@ -47,9 +47,10 @@ deny: cargo-deny
 advisories: cargo-deny
 	$(CARGO) deny --locked check advisories
 
-# Side by side with a bare relay, in one run.
-bench:
+# How fast: the push beside a bare relay, and an agent's call through a real browser.
+bench: browser
 	$(CARGO) bench --locked --bench push
+	$(CARGO) bench --locked --bench browser
 
 browser:
 	@sh scripts/need-chromium.sh

@@ -16,10 +16,16 @@
 //! # How to read the table
 //!
 //! Times are in µs. A call that waits goes POST → `command` → claim → `go` → report →
-//! answer: the daemon's `go` is a second round trip that the relay does not have, so the
-//! floor of that ratio is near 1.7, not 1. A `safe` command needs none. A submit that does
-//! not wait is answered at once, and set beside a POST that the relay answers at once, too,
-//! after it has handed the body on.
+//! answer: the daemon's `go` is a round trip that the relay does not have, so the floor of
+//! that ratio is near 1.5, not 1. A `safe` command needs none. A submit that does not wait
+//! is answered at once, and set beside a POST that the relay answers at once, too, after it
+//! has handed the body on.
+//!
+//! Ratios depend on what else the machine does. On one with idle cores most of the time is
+//! the waking of cores, the same for both (the relay's frame takes some 100 µs). On a busy
+//! one all ends take turns on one core, nothing has to be woken, the floor sinks to 30 µs,
+//! and the same work of the daemon weighs three times as much: see the relay's column
+//! before the ratio. `taskset -c 0` before the program gives the second kind at will.
 //!
 //! What the daemon itself does for a submit is shown twice. From outside: how much later
 //! than an empty POST at the relay its answer comes. From inside, in this process: how long
@@ -28,7 +34,8 @@
 //! # Flags
 //!
 //! After `--`: `--quick` for a tenth of the calls, `--json` for one line of JSON (µs) after
-//! the table, `--check` to exit with 1 if a required bound is missed.
+//! the table, `--check` to exit with 1 if a required bound is missed. `RELAY_MT=1` in the
+//! environment gives the relay a thread for each core.
 
 #[path = "push/figures.rs"]
 mod figures;

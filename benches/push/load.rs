@@ -28,6 +28,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use crate::figures::{Call, Series};
 use crate::now;
 use crate::process::Server;
+use crate::relay::READ_BUFFER;
 
 /// Arguments of a command that is claimed.
 pub(crate) const SCRIPT: &str = r#""action":"execute_js","script":"document.title""#;
@@ -99,7 +100,7 @@ impl Extension {
         request.headers_mut().insert(ORIGIN, origin);
         let protocol = HeaderValue::from_static(WS_SUBPROTOCOL);
         request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, protocol);
-        let config = WebSocketConfig::default().write_buffer_size(0);
+        let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER).write_buffer_size(0);
         let stream = tcp(port).await?;
         let handshake =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;

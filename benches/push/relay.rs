@@ -46,6 +46,9 @@ const TAKEN: &str = concat!(
     r#"9abcdef0123456789abcdef\", wait_ms:10000})."},"isError":false}}"#,
 );
 
+/// How much is read at a time, in bytes, at all ends: as in the daemon.
+pub(crate) const READ_BUFFER: usize = 16 * 1024;
+
 /// A body on its way to the socket, and where the answer to it goes, if it is waited for.
 struct Passed {
     body: String,
@@ -60,7 +63,8 @@ struct Relay {
     from_posts: Arc<Mutex<Option<mpsc::Receiver<Passed>>>>,
 }
 
-/// Runs until standard input ends.
+/// Runs until standard input ends: on one thread, as the daemon does, or with `RELAY_MT`
+/// in the environment on one for each core.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     // Whoever has started it holds the other end, and lets go of it at the latest when it
     // dies.
@@ -139,7 +143,7 @@ async fn pump(
     upgraded: Upgraded,
     mut from_posts: mpsc::Receiver<Passed>,
 ) -> anyhow::Result<Infallible> {
-    let config = WebSocketConfig::default().write_buffer_size(0);
+    let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER).write_buffer_size(0);
     let io = TokioIo::new(upgraded);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let mut waiting = VecDeque::new();

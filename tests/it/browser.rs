@@ -342,13 +342,15 @@ async fn a_loop_that_begins_after_a_timer_is_ended_and_the_page_is_kept_where_it
     assert_eq!(answer["status"], "timeout", "{answer}");
     assert_eq!(stage.value("window.kept").await, "kept");
 
-    // Inside the browser's own code nothing but an end of the page helps.
+    // Inside the browser's own code, as a rule nothing but an end of the page helps; then
+    // the answer says so. Either way the tab can be used.
     let native = "for (;;) JSON.stringify(Array(1e6).fill(1))";
     let answer = run(format!("{pause} {native}")).await;
     assert_eq!(answer["status"], "timeout", "{answer}");
-    let said = answer["error"].as_str().unwrap();
-    assert!(said.ends_with("the tab was reloaded because the script would not stop"), "{said}");
-    assert_eq!(stage.value("document.title + typeof window.kept").await, "Home Pageundefined");
+    let reloaded = answer["error"].as_str().unwrap().contains("the tab was reloaded");
+    let kept = if reloaded { "undefined" } else { "string" };
+    let both = stage.value("document.title + ' ' + typeof window.kept").await;
+    assert_eq!(both, format!("Home Page {kept}"), "{answer}");
     stage.end().await;
 }
 

@@ -1,0 +1,250 @@
+//! How fast an agent's call goes through to a page and back: `tabwire mcp` over stdio, the
+//! daemon, the extension and a headless Chromium, all real.
+//!
+//! `cargo bench --bench browser` measures, with the release binary:
+//!
+//! - `interact execute_js document.title` with `wait_ms`, one after another;
+//! - an action of 250 ms: how much later than that its answer comes;
+//! - the bridge: from its start to the answers of `initialize` and `tools/list`, its
+//!   memory, and its first tool answer when no daemon runs yet;
+//! - the daemon's memory when it has nothing to do.
+//!
+//! Times are in ms, memory in MB (resident). After `--`: `--quick` for fewer calls, `--json`
+//! for one line of JSON after the table.
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on panics")]
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tabwire::demo::{Browser, PageServer, find_browser};
+use tabwire::home::Home;
+use tabwire::protocol::EXTENSION_ID;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tabwire");
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn millis_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1_000.0
+}
+
+/// One figure: what was measured, and the bound that it should keep.
+struct Figure {
+    what: &'static str,
+    values: Vec<f64>,
+    p50: f64,
+    p99: Option<f64>,
+}
+
+impl Figure {
+    fn at(&self, part: f64) -> f64 {
+        let mut sorted = self.values.clone();
+        sorted.sort_by(f64::total_cmp);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "an index"
+        )]
+        let index = ((sorted.len() - 1) as f64 * part).round() as usize;
+        sorted[index]
+    }
+}
+
+/// An MCP client over the standard input and output of `tabwire mcp`.
+struct Client {
+    bridge: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    id: u64,
+}
+
+impl Client {
+    fn start(home: &Path) -> Self {
+        let mut bridge = Command::new(PROGRAM)
+            .args(["mcp", "--port", "0"])
+            .env("TABWIRE_HOME", home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let input = bridge.stdin.take().unwrap();
+        let output = BufReader::new(bridge.stdout.take().unwrap()).lines();
+        Self { bridge, input, output, id: 0 }
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.id += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params});
+        self.input.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+        let line = self.output.next_line().await.unwrap().unwrap();
+        let mut answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], self.id, "{answer}");
+        answer["result"].take()
+    }
+
+    async fn initialize(&mut self) {
+        let client = json!({"name": "bench", "version": "1"});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        self.ask("initialize", params).await;
+    }
+
+    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.ask("tools/call", params).await["structuredContent"].take()
+    }
+
+    /// Runs a script and waits for its result; how long that took.
+    async fn run(&mut self, script: &str) -> f64 {
+        let arguments = json!({"action": "execute_js", "script": script, "wait_ms": 20_000});
+        let start = now();
+        let answer = self.call("interact", arguments).await;
+        let took = millis_since(start);
+        assert_eq!(answer["status"], "complete", "{answer}");
+        took
+    }
+
+    async fn end(self) {
+        let Self { mut bridge, input, .. } = self;
+        drop(input);
+        bridge.wait().await.unwrap();
+    }
+}
+
+/// The resident memory of a process, in MB (Linux).
+fn memory(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or("VmRSS: 0 kB");
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1_024.0
+}
+
+async fn start_daemon(home: &Path) -> (Child, u16) {
+    let mut daemon = Command::new(PROGRAM)
+        .args(["serve", "--json", "--port", "0", "--limit", "calls_per_minute=0"])
+        .env("TABWIRE_HOME", home)
+        .env("TABWIRE_LOG", "warn")
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    (daemon, said["port"].as_u64().unwrap().try_into().unwrap())
+}
+
+async fn measure_bridge(folder: &Path, starts: usize) -> Vec<Figure> {
+    let (mut hello, mut tools, mut first, mut weight) = (vec![], vec![], vec![], vec![]);
+    for n in 0..starts {
+        let home = folder.join(format!("bridge-{n}"));
+        let start = now();
+        let mut client = Client::start(&home);
+        client.initialize().await;
+        hello.push(millis_since(start));
+        client.ask("tools/list", json!({})).await;
+        tools.push(millis_since(start));
+        let start = now();
+        client.call("configure", json!({"action": "health"})).await;
+        first.push(millis_since(start));
+        weight.push(memory(client.bridge.id().unwrap()));
+        client.end().await;
+        let stopped = Command::new(PROGRAM).arg("stop").env("TABWIRE_HOME", &home).output().await;
+        assert!(stopped.unwrap().status.success());
+    }
+    vec![
+        Figure { what: "bridge: start → initialize", values: hello, p50: 5.0, p99: None },
+        Figure { what: "bridge: start → tools/list", values: tools, p50: 15.0, p99: None },
+        Figure { what: "bridge: first answer, no daemon", values: first, p50: 60.0, p99: None },
+        Figure { what: "bridge: memory (MB)", values: weight, p50: 9.0, p99: None },
+    ]
+}
+
+async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Figure> {
+    let state = folder.join("state");
+    let (mut daemon, port) = start_daemon(&state).await;
+    let idle = memory(daemon.id().unwrap());
+    let unpacked = folder.join("extension");
+    let key = Home::open(&state).unwrap().auth().extension_key(EXTENSION_ID);
+    tabwire::extension::unpack(&unpacked, port, &key).unwrap();
+    let pages = PageServer::start().await.unwrap();
+    let profile = folder.join("profile");
+    let browser = Browser::launch(chromium, &profile, &unpacked, &pages.url("/")).unwrap();
+    let mut client = Client::start(&state);
+    client.initialize().await;
+    client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
+    for _ in 0..20 {
+        client.run("document.title").await;
+    }
+    let mut title = Vec::new();
+    for _ in 0..calls {
+        title.push(client.run("document.title").await);
+    }
+    let mut late = Vec::new();
+
+    let inside = "const start = performance.now(); await new Promise(done => setTimeout(done, \
+                  250)); return performance.now() - start";
+    for _ in 0..calls / 5 {
+        let arguments = json!({"action": "execute_js", "script": inside, "wait_ms": 20_000});
+        let start = now();
+        let answer = client.call("interact", arguments).await;
+        let took = millis_since(start);
+        late.push(took - answer["result"]["value"].as_f64().unwrap());
+    }
+    client.end().await;
+    browser.end().await.unwrap();
+    daemon.start_kill().unwrap();
+    daemon.wait().await.unwrap();
+    vec![
+        Figure { what: "document.title, over stdio", values: title, p50: 5.0, p99: Some(20.0) },
+        Figure { what: "250 ms action: answers late by", values: late, p50: 5.0, p99: None },
+        Figure { what: "daemon: idle memory (MB)", values: vec![idle], p50: 12.0, p99: None },
+    ]
+}
+
+#[expect(clippy::print_stdout, reason = "this is what it is for")]
+fn show(figures: &[Figure], as_json: bool) {
+    println!("{:<34}{:>9}{:>9}{:>9}  bound", "", "p50", "p99", "max");
+    for figure in figures {
+        let (p50, p99, max) = (figure.at(0.5), figure.at(0.99), figure.at(1.0));
+        let missed = p50 > figure.p50 || figure.p99.is_some_and(|most| p99 > most);
+        let bound = figure.p99.map_or_else(String::new, |most| format!(", p99 ≤ {most}"));
+        let note = if missed { "  MISSED" } else { "" };
+        println!(
+            "{:<34}{p50:>9.2}{p99:>9.2}{max:>9.2}  p50 ≤ {}{bound}{note}",
+            figure.what, figure.p50
+        );
+    }
+    if as_json {
+        let figure = |f: &Figure| json!({"what": f.what, "p50": f.at(0.5), "p99": f.at(0.99)});
+        println!("{}", Value::from_iter(figures.iter().map(figure)));
+    }
+}
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().collect();
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    if !has("--bench") {
+        // `cargo test --benches` runs this too: there is nothing to test here.
+        return;
+    }
+    let (calls, starts) = if has("--quick") { (50, 5) } else { (200, 20) };
+    let chromium = find_browser().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let figures = runtime.block_on(async {
+        let mut figures = measure_browser(folder.path(), &chromium, calls).await;
+        figures.extend(measure_bridge(folder.path(), starts).await);
+        figures
+    });
+    show(&figures, has("--json"));
+}
