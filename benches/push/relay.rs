@@ -72,12 +72,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);
     });
-    let mut runtime = if std::env::var_os("RELAY_MT").is_some() {
-        tokio::runtime::Builder::new_multi_thread()
-    } else {
-        tokio::runtime::Builder::new_current_thread()
-    };
-    runtime.enable_all().build()?.block_on(serve())?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -79,7 +79,7 @@ impl Measured {
                 "wait_frame",
                 &wait.frame,
                 &relay_wait.frame,
-                Some(Ratio(FRAME_RATIO)),
+                None,
             ),
             beside(
                 "submit that waits → result",

@@ -59,9 +59,13 @@ impl Desk<'_> {
         let current = self.client(caller).current.clone();
         let lane = targets::resolve(&self.browsers, current.as_ref(), &wish, &action)
             .map_err(|why| self.refuse(caller, why))?;
+        // 128 bits for the id, which must not be guessed, and 64 for the second name: asked
+        // for together, since to ask costs more than to answer.
+        let random = proof::random_hex::<24>();
+        let (long, short) = random.split_at(32);
         let facts = Facts {
-            id: self.new_id(action.id_kind()),
-            query_id: format!("q_{}", proof::random_hex::<8>()).into(),
+            id: self.id_of(action.id_kind(), long),
+            query_id: format!("q_{short}").into(),
             owner: caller.owner.clone(),
             client: caller.client.clone(),
             params: action.params().into(),
@@ -74,13 +78,13 @@ impl Desk<'_> {
         Ok(Accepted { id, query_id, estimate, reachable })
     }
 
-    fn new_id(&self, kind: &str) -> CorrelationId {
-        format!("{kind}_{}_{}", self.now().unix_millis(), proof::random_hex::<16>()).into()
+    fn id_of(&self, kind: &str, random: &str) -> CorrelationId {
+        format!("{kind}_{}_{random}", self.now().unix_millis()).into()
     }
 
     /// Gives a refused call an id and a place among the failures.
     pub(super) fn refuse(&mut self, caller: &Caller, why: Refusal) -> Refused {
-        let id = self.new_id("refused");
+        let id = self.id_of("refused", &proof::random_hex::<16>());
         let failure = FailedCommand {
             correlation_id: id.clone(),
             error: why.code().into(),

@@ -43,7 +43,7 @@ enum Configure {
     Clients {},
 }
 
-pub(super) fn call(tools: &Tools, caller: &Caller, given: Map<String, Value>) -> Call {
+pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let hub = &tools.hub;
     let action = match read(given) {
         Ok(action) => action,

@@ -51,8 +51,8 @@ struct Queued<'a> {
     message: String,
 }
 
-pub(super) fn call(tools: &Tools, caller: &Caller, given: Map<String, Value>) -> Call {
-    let parsed = read::<Common>(given.clone()).and_then(|common| Ok((common, read(given)?)));
+pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
+    let parsed = read::<Common>(given).and_then(|common| Ok((common, read(given)?)));
     let (common, action): (Common, Action) = match parsed {
         Ok(parsed) => parsed,
         Err(wrong) => return Call::Now(wrong),

@@ -112,7 +112,7 @@ impl Tools {
     /// When this returns, a command that was submitted is accepted and on its way.
     #[must_use]
     pub fn call(&self, caller: &Caller, name: &str, given: Map<String, Value>) -> Option<Call> {
-        type Handler = fn(&Tools, &Caller, Map<String, Value>) -> Call;
+        type Handler = fn(&Tools, &Caller, &Map<String, Value>) -> Call;
         let (arguments, handler): (&Arguments, Handler) = match name {
             interact::NAME => (&interact::ARGUMENTS, interact::call),
             observe::NAME => (&observe::ARGUMENTS, observe::call),
@@ -123,15 +123,15 @@ impl Tools {
             return Some(Call::Now(ToolResult::refused(&refused)));
         }
         Some(match arguments.check(given) {
-            Ok(checked) => handler(self, caller, checked),
+            Ok(checked) => handler(self, caller, &checked),
             Err(wrong) => Call::Now(ToolResult::failed(&wrong)),
         })
     }
 }
 
 /// Reads arguments that were checked against the same types' schema.
-fn read<T: serde::de::DeserializeOwned>(given: Map<String, Value>) -> Result<T, ToolResult> {
-    serde_json::from_value(Value::Object(given)).map_err(|error| {
+fn read<T: serde::de::DeserializeOwned>(given: &Map<String, Value>) -> Result<T, ToolResult> {
+    T::deserialize(given).map_err(|error| {
         ToolResult::failed(&json!({
             "error": "invalid_argument",
             "message": error.to_string(),

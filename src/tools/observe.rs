@@ -55,7 +55,7 @@ enum Observe {
 #[derive(JsonSchema)]
 pub(super) struct Nothing {}
 
-pub(super) fn call(tools: &Tools, caller: &Caller, given: Map<String, Value>) -> Call {
+pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let hub = &tools.hub;
     let what = match read(given) {
         Ok(what) => what,
