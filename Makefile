@@ -8,7 +8,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test fmt clippy docs deny advisories unit extension bench tools browser nextest cargo-deny
+.PHONY: demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked

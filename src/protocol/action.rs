@@ -64,6 +64,9 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 64, max = 8_192))]
         max_side: Option<u32>,
+        /// A new file for the picture (absolute path) instead of showing it; written when the result is fetched.
+        #[serde(default, skip_serializing)]
+        path: Option<String>,
     },
 }
 
@@ -163,6 +166,25 @@ impl Action {
             | Self::Forward {}
             | Self::TabOpen { .. } => Duration::from_millis(1_000),
             Self::Screenshot { .. } => Duration::from_millis(150),
+        }
+    }
+
+    /// The file that its picture goes to, if it goes to one. The extension is not told: it
+    /// cannot write files.
+    #[must_use]
+    pub fn picture_path(&self) -> Option<&str> {
+        match self {
+            Self::Screenshot { path, .. } => path.as_deref(),
+            Self::ExecuteJs { .. }
+            | Self::Navigate { .. }
+            | Self::Refresh {}
+            | Self::Back {}
+            | Self::Forward {}
+            | Self::PageInfo {}
+            | Self::TabList {}
+            | Self::TabOpen { .. }
+            | Self::TabClose {}
+            | Self::TabActivate { .. } => None,
         }
     }
 

@@ -21,6 +21,9 @@ pub struct CommandReport {
     /// The time of every phase, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<TraceEntry>>,
+    /// The file that its picture goes to, for whoever hands the result over.
+    #[serde(skip)]
+    pub picture_path: Option<Arc<str>>,
 }
 
 /// The status word, with exactly what each status has to tell.

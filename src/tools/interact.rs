@@ -1,11 +1,12 @@
 //! `interact`: does something in the browser.
 
+use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::{Call, ToolResult, Tools, read};
@@ -57,6 +58,9 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
         Ok(parsed) => parsed,
         Err(wrong) => return Call::Now(wrong),
     };
+    if let Some(wrong) = action.picture_path().and_then(wrong_path) {
+        return Call::Now(wrong);
+    }
     let wait = common.wait_ms.map_or(tools.default_wait, Duration::from_millis);
     let submission = Submission {
         action,
@@ -79,6 +83,24 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
             Err(_too_many_waiters) => ToolResult::of(&queued(&accepted)),
         }
     }))
+}
+
+/// What is wrong with a file that a picture should go to. Nothing that exists is
+/// overwritten.
+fn wrong_path(path: &str) -> Option<ToolResult> {
+    let file = Path::new(path);
+    let (message, hint) = if !file.is_absolute() {
+        ("`path` must be absolute", "Give the whole path, from the root on.")
+    } else if file.exists() {
+        ("`path` exists already", "Name a new file; nothing is overwritten.")
+    } else if !file.parent().is_some_and(Path::is_dir) {
+        ("`path` is in no folder that exists", "Make the folder first, or name another one.")
+    } else {
+        return None;
+    };
+    Some(ToolResult::failed(&json!({
+        "error": "invalid_argument", "message": message, "param": "path", "hint": hint,
+    })))
 }
 
 fn queued(accepted: &Accepted) -> Queued<'_> {

@@ -1,8 +1,13 @@
 //! What a tool call answers: the same JSON as data and as text, and pictures as
 //! pictures.
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -200,7 +205,34 @@ fn take_picture(report: &mut CommandReport) -> Option<Picture> {
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
     let picture: Picture = serde_json::from_value(value.clone()).ok()?;
-    value["data"] = "(shown as image content)".into();
+    let saved = report.picture_path.as_deref().map(|path| (path, picture.save(Path::new(path))));
+    match &saved {
+        Some((path, Ok(()))) => {
+            value["data"] = "(in the file)".into();
+            value["path"] = (*path).into();
+        }
+        Some((path, Err(error))) => {
+            value["data"] = "(shown as image content)".into();
+            value["save_error"] = format!("cannot write {path}: {error}").into();
+        }
+        None => value["data"] = "(shown as image content)".into(),
+    }
+    let is_saved = matches!(saved, Some((_, Ok(()))));
     *result = to_raw_value(&whole).ok()?.into();
-    Some(picture)
+    (!is_saved).then_some(picture)
+}
+
+impl Picture {
+    /// Writes it to a new file. One that holds it already is as good; any other is left
+    /// alone.
+    fn save(&self, path: &Path) -> io::Result<()> {
+        let bytes = STANDARD.decode(&self.data).map_err(io::Error::other)?;
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(mut file) => file.write_all(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::read(path)? == bytes { Ok(()) } else { Err(error) }
+            }
+            Err(error) => Err(error),
+        }
+    }
 }

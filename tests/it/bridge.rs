@@ -2,11 +2,13 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::support::{Place, Shim, StdioClient, Stopwatch, modern_meta, signal};
+use crate::support::{Place, Shim, StdioClient, Stopwatch, modern_meta, signal, soon};
 
 fn health() -> Value {
     json!({"action": "health"})
@@ -342,4 +344,41 @@ async fn a_client_that_is_named_keeps_its_name() {
     let clients = unnamed.call("configure", json!({"action": "clients"})).await;
     assert_ne!(clients["you"], "my agent");
     assert_eq!(clients["count"], 2);
+}
+
+/// Whether a process is there, and not just waiting to be buried.
+fn is_alive(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+#[tokio::test]
+async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open() {
+    let place = Place::new();
+    let (for_bridge, held_open) = std::io::pipe().unwrap();
+    // The agent: a shell that has the bridge as its child.
+    let script = "\"$0\" mcp <&0 >/dev/null & echo $!; wait";
+    let mut agent = tokio::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_tabwire")])
+        .env("TABWIRE_HOME", place.path())
+        .env("TABWIRE_PORT", "0")
+        .stdin(for_bridge)
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut output = BufReader::new(agent.stdout.take().unwrap());
+    output.read_line(&mut said).await.unwrap();
+    let bridge: u32 = said.trim().parse().unwrap();
+    assert!(is_alive(bridge));
+    agent.kill().await.unwrap();
+    let gone = async {
+        while is_alive(bridge) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon("the end of the bridge", gone).await;
+    drop(held_open);
 }

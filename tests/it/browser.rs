@@ -402,6 +402,20 @@ async fn a_screenshot_is_a_picture_for_the_model_and_no_text() {
     let value = &result["structuredContent"]["result"]["value"];
     assert!(value["width"].as_u64().unwrap() <= 1_568, "{value}");
     assert_eq!(value["data"], "(shown as image content)");
+
+    // Or for a file, which must be a new one.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.png");
+    let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
+    let result = stage.client.call_raw("interact", shot.clone()).await;
+    assert_eq!(result["structuredContent"]["result"]["value"]["path"], json!(path), "{result}");
+    assert_eq!(result["content"].as_array().unwrap().len(), 1, "no picture for the model");
+    assert!(std::fs::read(&path).unwrap().starts_with(b"\x89PNG"));
+    let refused = stage.client.call_fails("interact", shot).await;
+    assert_eq!(
+        (&refused["param"], &refused["error"]),
+        (&json!("path"), &json!("invalid_argument"))
+    );
     stage.end().await;
 }
 

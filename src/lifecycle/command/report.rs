@@ -19,6 +19,7 @@ impl Command {
             correlation_id: self.facts.id.clone(),
             command: self.facts.action.name(),
             trace: with_trace.then(|| self.trace()),
+            picture_path: self.facts.action.picture_path().map(Into::into),
         }
     }
 

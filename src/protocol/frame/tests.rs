@@ -130,7 +130,7 @@ fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
         Action::TabOpen { url: Some(url.into()), focus: Some(true) },
         Action::TabClose {},
         Action::TabActivate { focus: Some(true) },
-        Action::Screenshot { full_page: Some(true), format: None, max_side: None },
+        Action::Screenshot { full_page: Some(true), format: None, max_side: None, path: None },
     ];
     let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));
     actions
@@ -235,12 +235,13 @@ fn names_of_actions() -> Vec<String> {
 
 #[test]
 fn options_of_an_action_that_were_not_given_do_not_go_over_the_wire() {
-    let bare = Action::Screenshot { full_page: None, format: None, max_side: None };
+    let bare = Action::Screenshot { full_page: None, format: None, max_side: None, path: None };
     assert_eq!(bare.params().get(), "{}");
     let jpeg = Action::Screenshot {
         full_page: Some(false),
         format: Some(ImageFormat::Jpeg),
         max_side: Some(4_000),
+        path: Some("/not/for/the/extension.jpg".to_owned()),
     };
     let expected = json!({ "full_page": false, "format": "jpeg", "max_side": 4_000 });
     assert_eq!(value(jpeg.params().get()), expected);
