@@ -21,11 +21,14 @@
 //! is answered at once, and set beside a POST that the relay answers at once, too, after it
 //! has handed the body on.
 //!
-//! Ratios depend on what else the machine does. On one with idle cores most of the time is
-//! the waking of cores, the same for both (the relay's frame takes some 100 µs). On a busy
-//! one all ends take turns on one core, nothing has to be woken, the floor sinks to 30 µs,
-//! and the same work of the daemon weighs three times as much: see the relay's column
-//! before the ratio. `taskset -c 0` before the program gives the second kind at will.
+//! Calls follow each other at once, and so the figures have two modes. A virtual machine's
+//! idle core looks for work for some 50 µs before it sleeps (`haltpoll`) and takes as long
+//! again to wake. If each turn is shorter, no core ever sleeps: the relay's frame takes
+//! 30 µs, and the same daemon's 50 µs or, if its turns are just too long, 130 µs. Builds on
+//! the same machine keep its cores awake, too; then figures are low and ratios high. With
+//! `--pause 1000` (µs before each call, as agents do not call back to back) calls begin with
+//! cores that sleep, at both servers alike. So look at the relay's column before the ratio,
+//! and say which of the two was measured.
 //!
 //! What the daemon itself does for a submit is shown twice. From outside: how much later
 //! than an empty POST at the relay its answer comes. From inside, in this process: how long
@@ -34,8 +37,7 @@
 //! # Flags
 //!
 //! After `--`: `--quick` for a tenth of the calls, `--json` for one line of JSON (µs) after
-//! the table, `--check` to exit with 1 if a required bound is missed. `RELAY_MT=1` in the
-//! environment gives the relay a thread for each core.
+//! the table, `--check` to exit with 1 if a required bound is missed.
 
 #[path = "push/figures.rs"]
 mod figures;
@@ -52,7 +54,7 @@ mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -76,6 +78,9 @@ struct Options {
     /// Measure this daemon instead, such as an earlier build's
     #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
     daemon: PathBuf,
+    /// How long to pause before each call, in µs; 0: one call right after the other
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
+    pause: u64,
     /// Passed by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -117,10 +122,11 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
     let state = tempfile::tempdir().context("no temporary directory")?;
     let daemon = process::Server::daemon(&options.daemon, &state.path().join("state"))?;
     let relay = process::Server::relay()?;
+    let pause = Duration::from_micros(options.pause);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut measured = runtime.block_on(async {
-        let mut daemon = DaemonSide::connect(&daemon, &state.path().join("state")).await?;
-        let mut relay = RelaySide::connect(&relay).await?;
+        let mut daemon = DaemonSide::connect(&daemon, &state.path().join("state"), pause).await?;
+        let mut relay = RelaySide::connect(&relay, pause).await?;
         measure(&mut daemon, &mut relay, extent).await
     })?;
     inside::measure(&mut measured, extent.warm_up, extent.blocks * extent.calls)?;

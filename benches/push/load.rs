@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use axum::http::header::{
@@ -58,13 +58,23 @@ struct Client {
     sender: SendRequest<Full<Bytes>>,
     host: String,
     token: String,
+    /// How long it does nothing before each call.
+    pause: Duration,
 }
 
 impl Client {
-    async fn connect(port: u16, token: String) -> anyhow::Result<Self> {
+    async fn connect(port: u16, token: String, pause: Duration) -> anyhow::Result<Self> {
         let (sender, connection) = http1::handshake(TokioIo::new(tcp(port).await?)).await?;
         tokio::spawn(connection);
-        Ok(Self { sender, host: format!("127.0.0.1:{port}"), token })
+        Ok(Self { sender, host: format!("127.0.0.1:{port}"), token, pause })
+    }
+
+    /// When the next call begins: after the pause.
+    async fn begin(&self) -> Instant {
+        if !self.pause.is_zero() {
+            tokio::time::sleep(self.pause).await;
+        }
+        now()
     }
 
     /// A request with the headers that an MCP client sends.
@@ -210,10 +220,14 @@ pub(crate) struct DaemonSide {
 }
 
 impl DaemonSide {
-    pub(crate) async fn connect(server: &Server, home: &Path) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(
+        server: &Server,
+        home: &Path,
+        pause: Duration,
+    ) -> anyhow::Result<Self> {
         let home = Home::open(home)?;
         let token = home.auth().token(&DEFAULT_OWNER.into());
-        let client = Client::connect(server.port, token).await?;
+        let client = Client::connect(server.port, token, pause).await?;
         let mut extension = Extension::connect(server.port).await?;
         extension.introduce(&home.auth().extension_key(EXTENSION_ID)).await?;
         let mut side = Self { client, extension };
@@ -238,7 +252,7 @@ impl DaemonSide {
         let body = interact(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/mcp", body.clone())?;
-            let began = now();
+            let began = self.client.begin().await;
             let (answered, command) =
                 tokio::try_join!(self.client.send(request), self.extension.frame("command"))?;
             to.frame.add(command.at - began);
@@ -263,7 +277,7 @@ impl DaemonSide {
         let Self { client, extension } = self;
         for _ in 0..calls {
             let request = client.request("/mcp", body.clone())?;
-            let began = now();
+            let began = client.begin().await;
             let ran = async {
                 let command = extension.frame("command").await?;
                 extension.run(&command, arguments == SAFE).await?;
@@ -292,9 +306,9 @@ pub(crate) struct RelaySide {
 }
 
 impl RelaySide {
-    pub(crate) async fn connect(server: &Server) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(server: &Server, pause: Duration) -> anyhow::Result<Self> {
         // A token of the daemon's length, so that requests have the same bytes.
-        let client = Client::connect(server.port, proof::nonce()).await?;
+        let client = Client::connect(server.port, proof::nonce(), pause).await?;
         Ok(Self { client, extension: Extension::connect(server.port).await? })
     }
 
@@ -307,7 +321,7 @@ impl RelaySide {
         let body = interact(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/empty", body.clone())?;
-            let began = now();
+            let began = self.client.begin().await;
             to.add(self.client.send(request).await?.1 - began);
         }
         Ok(())
@@ -318,7 +332,7 @@ impl RelaySide {
         let body = interact(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/submit", body.clone())?;
-            let began = now();
+            let began = self.client.begin().await;
             let seen = async {
                 self.extension.text().await?;
                 Ok(now())
@@ -335,7 +349,7 @@ impl RelaySide {
         let body = waiting(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/wait", body.clone())?;
-            let began = now();
+            let began = self.client.begin().await;
             let replied = async {
                 self.extension.text().await?;
                 let seen = now();

@@ -63,8 +63,7 @@ struct Relay {
     from_posts: Arc<Mutex<Option<mpsc::Receiver<Passed>>>>,
 }
 
-/// Runs until standard input ends: on one thread, as the daemon does, or with `RELAY_MT`
-/// in the environment on one for each core.
+/// Runs until standard input ends, on one thread, as the daemon does.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     // Whoever has started it holds the other end, and lets go of it at the latest when it
     // dies.
