@@ -52,6 +52,10 @@ bench: browser
 	$(CARGO) bench --locked --bench push
 	$(CARGO) bench --locked --bench browser
 
+# What takes minutes: whether an idle browser still answers at once.
+soak: nextest browser
+	$(CARGO) nextest run --locked --run-ignored only --success-output final
+
 browser:
 	@sh scripts/need-chromium.sh
 

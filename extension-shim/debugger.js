@@ -48,6 +48,18 @@ export function cdp(tabId, method, params) {
 }
 
 /**
+ * Gives up the page that a tab is about to go to. Until it is there or given up, the browser holds back
+ * nearly all that is sent to the one before, what completes an attach among it. @param {number} tabId
+ */
+export async function stopLoading(tabId) {
+  if (dismissed.has(tabId)) throw dismissedError();
+  // It may be attached: then this fails, and what follows works.
+  if (!isAttached(tabId)) await chrome.debugger.attach({ tabId }, PROTOCOL).catch(console.debug);
+  await cdp(tabId, 'Page.stopLoading');
+  await attach(tabId); // From now on it is let go when idle.
+}
+
+/**
  * Dismisses dialogs while `run` lasts: one that nobody answers would hang the page and the command.
  * @template T @param {number} tabId @param {Watcher} watcher @param {() => Promise<T>} run
  * @returns {Promise<T>}

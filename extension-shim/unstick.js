@@ -2,7 +2,7 @@
 // A script that nobody waits for any more must not keep its tab: what happens after a timeout and
 // after Stop. The gentle way first; the page is thrown away only if it does not answer to anything.
 
-import { cdp, isAttached, nextEvent } from './debugger.js';
+import { cdp, isAttached, nextEvent, stopLoading } from './debugger.js';
 import { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
 
 /** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} Unstuck */
@@ -14,6 +14,18 @@ export async function unstick(tabId) {
   cdp(tabId, 'Runtime.terminateExecution').catch(console.debug);
   if (await answers(tabId, PAGE_PROBE_MS)) return 'stopped';
   return await crashAndReload(tabId) ? 'reloaded' : 'stuck';
+}
+
+/**
+ * A page that is waited for in vain is given up: the one that is there could not be used meanwhile. One that
+ * has begun to load goes on loading.
+ * @param {number} tabId @returns {Promise<string>} what the report adds
+ */
+export async function stopWaiting(tabId) {
+  const { pendingUrl } = await chrome.tabs.get(tabId);
+  if (!pendingUrl) return '';
+  await stopLoading(tabId);
+  return '; the server has not answered and the tab stays where it was';
 }
 
 /** A loop inside the browser's own code, a synchronous request, an endless row of timers. @param {number} tabId */

@@ -10,22 +10,23 @@ import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { assertReachable, isReachable, originOf } from '../pages.js';
 import { navigations, tabs } from '../state.js';
+import { stopWaiting } from '../unstick.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function navigate({ url, focus }, { tab_id, signal }) {
+export async function navigate({ url, focus }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
-  const { id } = await tabs.target(tab_id);
-  const outcome = await arrive(id, { url: wanted }, signal, () => chrome.tabs.update(id, { url: wanted }));
+  const { id } = await tabs.target(context.tab_id);
+  const outcome = await arrive(id, { url: wanted }, context, () => chrome.tabs.update(id, { url: wanted }));
   if (inFront) await tabs.bringToFront(id);
   return outcome;
 }
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
-export async function refresh(_, { tab_id, signal }) {
-  const tab = await tabs.fresh(tab_id);
+export async function refresh(_, context) {
+  const tab = await tabs.fresh(context.tab_id);
   assertReachable(tab);
-  return arrive(tab.id, 'reload', signal, () => chrome.tabs.reload(tab.id));
+  return arrive(tab.id, 'reload', context, () => chrome.tabs.reload(tab.id));
 }
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
@@ -39,18 +40,18 @@ export async function forward(_, context) {
 }
 
 /** @param {-1 | 1} by @param {Context} context @returns {Promise<Outcome>} */
-async function step(by, { tab_id, signal }) {
-  const tab = await tabs.fresh(tab_id);
+async function step(by, context) {
+  const tab = await tabs.fresh(context.tab_id);
   if (!isReachable(tab)) {
     const go = by < 0 ? chrome.tabs.goBack : chrome.tabs.goForward;
-    return arrive(tab.id, 'history', signal, () => go(tab.id).catch(noFurther));
+    return arrive(tab.id, 'history', context, () => go(tab.id).catch(noFurther));
   }
   await attach(tab.id);
   // As the browser's own button, chrome.tabs would pass over every page that nobody has clicked in.
   const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');
   const entryId = entries[currentIndex + by]?.id;
   if (entryId === undefined) return noFurther();
-  return arrive(tab.id, 'history', signal, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId }));
+  return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId }));
 }
 
 /** @param {unknown} [error] what the browser said @returns {never} */
@@ -60,10 +61,11 @@ function noFurther(error) {
 }
 
 /**
- * @param {number} id the tab's @param {Aim} aim @param {AbortSignal} signal @param {() => Promise<unknown>} depart
+ * @param {number} id the tab's @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart
  * @returns {Promise<Outcome>}
  */
-async function arrive(id, aim, signal, depart) {
+async function arrive(id, aim, { signal, onStop }, depart) {
+  onStop(() => stopWaiting(id));
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
   await withDialogs(id, watcher, () => load(id, aim, signal, depart));

@@ -7,6 +7,7 @@
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { navigations, tabs } from '../state.js';
+import { stopWaiting } from '../unstick.js';
 
 /** @returns {Promise<Outcome>} */
 export async function tab_list() {
@@ -15,21 +16,22 @@ export async function tab_list() {
 }
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_open({ url = 'about:blank', focus }, { signal }) {
+export async function tab_open({ url = 'about:blank', focus }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
   // Opened empty and then sent there: only of a tab that has an id can the load be followed.
   const { id } = await chrome.tabs.create({ url: 'about:blank', active: inFront }).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
   if (inFront) await tabs.bringToFront(id);
-  if (wanted !== 'about:blank') await load(id, wanted, signal);
+  if (wanted !== 'about:blank') await load(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id);
   return { value: { tab_id: id, url: tab.url ?? wanted, title: tab.title ?? '' }, type: 'object' };
 }
 
-/** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {AbortSignal} signal */
-async function load(id, url, signal) {
+/** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {Context} context */
+async function load(id, url, { signal, onStop }) {
+  onStop(() => stopWaiting(id));
   const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
   try {
     await Promise.all([chrome.tabs.update(id, { url }), loaded]);

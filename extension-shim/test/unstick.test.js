@@ -6,7 +6,7 @@ import { installChrome, settled } from './support/fakes.js';
 installChrome();
 const { attach, handleDetach, handleEvent } = await import('../debugger.js');
 const { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } = await import('../limits.js');
-const { unstick, unstickNote } = await import('../unstick.js');
+const { stopWaiting, unstick, unstickNote } = await import('../unstick.js');
 
 /** A page: what it does when it is asked to stop, and whether it answers. */
 let page;
@@ -73,6 +73,26 @@ test('a page that nothing ends is not reloaded: that would hang too', async () =
 test('a tab that is gone needs nothing', async () => {
   handleDetach({ tabId: 7 }, 'target_closed');
   assert.equal(await outcome(), 'usable');
+  assert.deepEqual(asked, []);
+});
+
+test('a page that a tab waits for in vain is given up before anything else is sent to it', async () => {
+  handleDetach({ tabId: 7 }, 'target_closed');
+  chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
+  assert.match(await stopWaiting(7), /the server has not answered and the tab stays where it was/);
+  assert.deepEqual(asked, ['Page.stopLoading', 'Page.enable']);
+});
+
+test('a page that has begun to load goes on loading', async () => {
+  chrome.tabs.get = async () => ({ id: 7, status: 'loading' });
+  assert.equal(await stopWaiting(7), '');
+  assert.deepEqual(asked, []);
+});
+
+test('a tab whose debugger bar was closed by the person is not attached again', async () => {
+  handleDetach({ tabId: 8 }, 'canceled_by_user');
+  chrome.tabs.get = async () => ({ id: 8, pendingUrl: 'http://silent.test/' });
+  await assert.rejects(stopWaiting(8), { code: 'debugger_unavailable' });
   assert.deepEqual(asked, []);
 });
 

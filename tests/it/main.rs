@@ -6,6 +6,7 @@ mod support;
 
 mod bridge;
 mod browser;
+mod browser_trouble;
 mod cli;
 mod docs;
 mod doctor;

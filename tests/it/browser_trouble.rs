@@ -1,0 +1,470 @@
+//! Trouble around the page: it is busy, it never finishes loading, its window goes, its
+//! browser quits, the daemon is restarted, a second browser is there. Real Chromium with
+//! the real extension, as in `browser`.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tabwire::demo::{Browser, find_browser};
+use tabwire::extension;
+use tabwire::protocol::EXTENSION_ID;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{Daemon, McpClient, Stopwatch, soon};
+
+/// How long a browser may take to start and to connect on a busy machine.
+const START: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether something has happened.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// At work for 200 ms, again and again, with hardly a pause.
+const BUSY: &str = "<script>
+    window.bursts = 0;
+    function burst() {
+        const end = performance.now() + 200;
+        while (performance.now() < end);
+        window.bursts += 1;
+        setTimeout(burst);
+    }
+    onload = () => setTimeout(burst);
+</script>";
+
+/// Pages that cause trouble, and how often each was asked for.
+struct Pages {
+    port: u16,
+    hits: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Pages {
+    async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let hits = Arc::new(Mutex::new(HashMap::new()));
+        let counted = hits.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve_page(stream, counted.clone()));
+            }
+        });
+        Self { port, hits }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    fn hits(&self, path: &str) -> usize {
+        self.hits.lock().unwrap().get(path).copied().unwrap_or(0)
+    }
+
+    /// Waits until this was asked for.
+    async fn asked_for(&self, path: &str) {
+        soon(path, until(async || self.hits(path) > 0)).await;
+    }
+}
+
+async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut first = String::new();
+    stream.read_line(&mut first).await.ok()?;
+    let mut line = String::from("-");
+    while !line.trim().is_empty() {
+        line.clear();
+        stream.read_line(&mut line).await.ok()?;
+    }
+    let path = first.split(' ').nth(1)?.to_owned();
+    let hit = {
+        let mut hits = hits.lock().unwrap();
+        let hit = hits.entry(path.clone()).or_default();
+        *hit += 1;
+        *hit
+    };
+    let (title, body, ends) = match path.as_str() {
+        "/" => ("Home Page", "", true),
+        "/busy" => ("Busy Page", BUSY, true),
+        "/image" => ("Page With An Image", "<img src=/silent>", true),
+        "/half" => ("Half A Page", "<p>and no end", false),
+        "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),
+        "/silent" | "/slow-at-first" => return hold(stream).await,
+        _ => ("Another Page", "", true),
+    };
+    let body =
+        format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}");
+    let length = body.len() + usize::from(!ends);
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: \
+         close\r\n\r\n{body}"
+    );
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    if ends { Some(()) } else { hold(stream).await }
+}
+
+/// Keeps a request open for as long as the browser does.
+async fn hold(mut stream: BufReader<TcpStream>) -> Option<()> {
+    stream.read_to_end(&mut Vec::new()).await.ok().map(|_| ())
+}
+
+/// A person's profile, with the extension in it. It outlives its browser.
+struct Profile(tempfile::TempDir);
+
+impl Profile {
+    fn new(daemon: &Daemon) -> Self {
+        let folder = tempfile::Builder::new().prefix("tabwire-it-trouble-").tempdir().unwrap();
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&folder.path().join("extension"), daemon.port(), &key).unwrap();
+        Self(folder)
+    }
+
+    fn open(&self, page: &str) -> Browser {
+        let chromium = find_browser().expect("the tests need a Chromium");
+        let folder = self.0.path();
+        let (profile, unpacked) = (folder.join("profile"), folder.join("extension"));
+        Browser::launch(&chromium, &profile, &unpacked, page).unwrap()
+    }
+}
+
+/// A daemon, a browser that is connected to it, pages and a client.
+struct Stage {
+    daemon: Daemon,
+    client: McpClient,
+    pages: Pages,
+    profile: Profile,
+    browser: Browser,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let daemon = Daemon::start().await;
+        let client = McpClient::legacy(&daemon);
+        let pages = Pages::start().await;
+        let profile = Profile::new(&daemon);
+        let browser = profile.open(&pages.url("/"));
+        // Accepted before the browser is there, and run when it is.
+        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
+        let tabs = client.call("interact", tabs).await;
+        assert_eq!(tabs["status"], "complete", "{tabs}");
+        Self { daemon, client, pages, profile, browser }
+    }
+
+    async fn interact(&self, arguments: Value) -> Value {
+        interact(&self.client, arguments).await
+    }
+
+    async fn act(&self, action: &str) -> Value {
+        self.interact(json!({"action": action})).await
+    }
+
+    async fn run(&self, script: &str) -> Value {
+        self.interact(json!({"action": "execute_js", "script": script})).await
+    }
+
+    /// The value that a script gives.
+    async fn value(&self, script: &str) -> Value {
+        let answer = self.run(script).await;
+        assert_eq!(answer["status"], "complete", "{script}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Goes to a page, and waits at most this long for it.
+    async fn go_for(&self, path: &str, timeout_ms: u64) -> Value {
+        let url = self.pages.url(path);
+        self.interact(json!({"action": "navigate", "url": url, "timeout_ms": timeout_ms})).await
+    }
+
+    async fn go(&self, path: &str) -> Value {
+        let answer = self.go_for(path, 10_000).await;
+        assert_eq!(answer["status"], "complete", "{path}: {answer}");
+        answer
+    }
+
+    async fn end(self) {
+        self.browser.end().await.unwrap();
+        self.daemon.stop().await;
+    }
+}
+
+async fn interact(client: &McpClient, mut arguments: Value) -> Value {
+    arguments["wait_ms"] = 20_000.into();
+    client.call_raw("interact", arguments).await["structuredContent"].clone()
+}
+
+/// The browsers that are connected.
+async fn connected(client: &McpClient) -> Vec<String> {
+    let answer = client.call("observe", json!({"what": "browsers"})).await;
+    let browsers = answer["browsers"].as_array().unwrap().iter();
+    let connected = browsers.filter(|browser| browser["connected"] == true);
+    connected.map(|browser| browser["browser"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn until(is_it: impl AsyncFn() -> bool) {
+    while !is_it().await {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Waits for what needs the start of a browser.
+async fn started<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(START, future).await;
+    done.unwrap_or_else(|_elapsed| panic!("{what}: did not happen"))
+}
+
+#[tokio::test]
+async fn a_page_under_load_still_answers_every_command() {
+    let stage = Stage::set().await;
+    stage.go("/busy").await;
+    // As scripts see it, so that it surely is at work.
+    let busy = "await new Promise(done => { const look = () => bursts > 2 ? done() : \
+                setTimeout(look, 50); look() }); document.title";
+    assert_eq!(stage.value(busy).await, "Busy Page");
+    for _ in 0..5 {
+        let watch = Stopwatch::start();
+        assert_eq!(stage.value("document.title + (bursts > 2)").await, "Busy Pagetrue");
+        watch.assert_under(5_000, "a script");
+    }
+    for action in ["page_info", "screenshot", "refresh"] {
+        let watch = Stopwatch::start();
+        let answer = stage.act(action).await;
+        assert_eq!(answer["status"], "complete", "{action}: {answer}");
+        watch.assert_under(8_000, action);
+    }
+    assert_eq!(stage.value("document.title").await, "Busy Page");
+    stage.go("/").await;
+    assert_eq!(stage.value("document.title").await, "Home Page");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_page_that_never_finishes_loading_ends_the_navigation_in_time_and_can_be_used() {
+    let stage = Stage::set().await;
+    for (path, title) in [("/image", "Page With An Image"), ("/half", "Half A Page")] {
+        let watch = Stopwatch::start();
+        let answer = stage.go_for(path, 1_500).await;
+        watch.assert_under(5_500, path);
+        assert_eq!(answer["status"], "timeout", "{path}: {answer}");
+        assert_eq!(answer["error"], "execution exceeded 1.5 s", "{path}: {answer}");
+
+        assert_eq!(stage.value("document.title + document.images.length").await, {
+            format!("{title}{}", usize::from(path == "/image"))
+        });
+        let info = stage.act("page_info").await;
+        assert_eq!(info["result"]["value"]["url"], stage.pages.url(path), "{info}");
+        assert_eq!(info["result"]["value"]["status"], "loading", "{info}");
+        let shot = stage.act("screenshot").await;
+        assert_eq!(shot["status"], "complete", "{path}: {shot}");
+        stage.go("/").await;
+        assert_eq!(stage.value("document.title").await, "Home Page");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_leaves_the_tab_where_it_was_and_can_be_tried_again() {
+    let stage = Stage::set().await;
+    let watch = Stopwatch::start();
+    let answer = stage.go_for("/silent", 1_500).await;
+    watch.assert_under(5_500, "the timeout");
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let said = answer["error"].as_str().unwrap();
+    assert!(said.ends_with("the server has not answered and the tab stays where it was"), "{said}");
+    assert_eq!(stage.value("document.title").await, "Home Page");
+    assert_eq!(stage.act("page_info").await["status"], "complete");
+    assert_eq!(stage.act("screenshot").await["status"], "complete");
+
+    let answer = stage.go_for("/slow-at-first", 1_500).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    // The first try is pushed aside by the second one, which goes to the same URL.
+    let answer = stage.go("/slow-at-first").await;
+    assert_eq!(answer["result"]["value"]["title"], "Quick At Last", "{answer}");
+    assert_eq!(stage.value("document.title").await, "Quick At Last");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_browser_that_quits_in_mid_command_ends_it_and_comes_back_as_the_same_one() {
+    let Stage { daemon, client, pages, profile, mut browser } = Stage::set().await;
+    let before = connected(&client).await;
+    for (path, is_asked) in [("/quit", true), ("/killed", false)] {
+        let script = format!("await fetch('{path}'); await new Promise(() => {{}})");
+        let id = client.submit(json!({"action": "execute_js", "script": script})).await;
+        pages.asked_for(path).await;
+        if is_asked {
+            browser.end().await.unwrap();
+        } else {
+            drop(browser);
+        }
+        let answer = client.outcome(&id).await;
+        assert_eq!(answer["reason"], "extension_disconnected", "{answer}");
+        assert_eq!(answer["may_have_run"], true);
+
+        browser = profile.open(&pages.url("/"));
+        // Accepted before it is back. One that has not named a tab yet takes what is there.
+        let title = json!({"action": "execute_js", "script": "document.title"});
+        let other = McpClient::legacy(&daemon).named(path);
+        let answer = interact(&other, title.clone()).await;
+        assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+
+        // The tabs of before are gone for good: whoever used one is told what is there. (One
+        // that was killed may give the same numbers again.)
+        if is_asked {
+            let gone = client.call_fails("interact", title.clone()).await;
+            assert_eq!(gone["error"], "tab_gone", "{gone}");
+            let mut title = title;
+            title["tab_id"] = gone["tabs"][0]["tab_id"].clone();
+            let answer = interact(&client, title).await;
+            assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+        }
+        assert_eq!(connected(&client).await, before);
+        assert_eq!(pages.hits(path), 1);
+    }
+    browser.end().await.unwrap();
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_window_that_is_closed_in_mid_command_ends_the_command_and_no_other() {
+    let stage = Stage::set().await;
+    let home = stage.client.call("observe", json!({"what": "tabs"})).await;
+    let home = home["tabs"][0].clone();
+    let in_home =
+        |script: &str| json!({"action": "execute_js", "script": script, "tab_id": home["tab_id"]});
+    for (script, path) in [
+        ("await fetch('/asleep'); await new Promise(() => {})", "/asleep"),
+        ("await fetch('/stuck'); while (true) {}", "/stuck"),
+    ] {
+        // Of another site, so that it has a process of its own.
+        let url = stage.pages.url("/other").replace("127.0.0.1", "localhost") + path;
+        let open = format!("window.other = open('{url}', '_blank', 'popup,width=400'); 1");
+        assert_eq!(stage.interact(in_home(&open)).await["result"]["value"], 1);
+        let other = async {
+            loop {
+                let tabs = stage.client.call("observe", json!({"what": "tabs"})).await;
+                let mut tabs = tabs["tabs"].as_array().unwrap().iter();
+                // It has its URL before its page is there, and its title after.
+                let is_there = |tab: &Value| tab["url"] == url && tab["title"] == "Another Page";
+                if let Some(tab) = tabs.find(|tab| is_there(tab)) {
+                    return tab.clone();
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let other = soon("the other window", other).await;
+        assert_ne!(other["window_id"], home["window_id"]);
+        let id = stage.client.script(script, other["tab_id"].as_i64().unwrap()).await;
+        stage.pages.asked_for(path).await;
+        let watch = Stopwatch::start();
+        // The page that opened it closes it; a page that hangs is not asked.
+        let close = match path {
+            "/asleep" => in_home("other.close(); 1"),
+            _ => json!({"action": "tab_close", "tab_id": other["tab_id"]}),
+        };
+        let closed = stage.interact(close).await;
+        assert_eq!(closed["status"], "complete", "{closed}");
+        let answer = stage.client.outcome(&id).await;
+        assert_eq!(answer["reason"], "tab_closed", "{answer}");
+        watch.assert_under(5_000, "the end");
+        assert_eq!(stage.interact(in_home("document.title")).await["status"], "complete");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn two_browsers_are_told_apart_and_each_acts_in_its_own() {
+    let daemon = Daemon::start().await;
+    let client = McpClient::legacy(&daemon);
+    let pages = Pages::start().await;
+    let profiles = [Profile::new(&daemon), Profile::new(&daemon)];
+    let first = profiles[0].open(&pages.url("/"));
+    let second = profiles[1].open(&pages.url("/second"));
+    started("both browsers", until(async || connected(&client).await.len() == 2)).await;
+
+    let title = |browser: &str| {
+        let script = "(window.seen ??= []).push(document.title); window.seen";
+        json!({"action": "execute_js", "script": script, "browser": browser})
+    };
+    let refused = client.call_fails("interact", json!({"action": "page_info"})).await;
+    assert_eq!(refused["error"], "ambiguous_browser", "{refused}");
+    let choices = refused["browsers"].as_array().unwrap();
+    assert_eq!(choices.len(), 2, "{refused}");
+    // Two of a kind have the same label: it does not tell them apart either.
+    assert_eq!(choices[0]["label"], choices[1]["label"], "{refused}");
+    let refused = client.call_fails("interact", title(choices[0]["label"].as_str().unwrap())).await;
+    assert_eq!(refused["error"], "ambiguous_browser", "{refused}");
+
+    let mut titles = Vec::new();
+    for choice in choices {
+        let id = choice["browser"].as_str().unwrap();
+        let answer = interact(&client, title(id)).await;
+        assert_eq!(answer["status"], "complete", "{answer}");
+        let seen = answer["result"]["value"].as_array().unwrap().clone();
+        assert_eq!(seen.len(), 1, "each has a page of its own: {answer}");
+        // The one that was named is the current one from then on.
+        let script = json!({"action": "execute_js", "script": "document.title"});
+        assert_eq!(interact(&client, script).await["result"]["value"], seen[0]);
+        titles.extend(seen);
+    }
+    titles.sort_by_key(ToString::to_string);
+    assert_eq!(titles, ["Another Page", "Home Page"]);
+
+    // One goes: the other is the only one that fits, and its label is enough.
+    second.end().await.unwrap();
+    soon("its end", until(async || connected(&client).await.len() == 1)).await;
+    let left = connected(&client).await;
+    let answer = interact(&client, title(&left[0])).await;
+    assert_eq!(answer["result"]["value"], json!(["Home Page", "Home Page"]), "{answer}");
+    first.end().await.unwrap();
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn twenty_scripts_with_restarts_in_between_have_each_run_exactly_once() {
+    let Stage { mut daemon, mut client, pages, browser, profile: _profile } = Stage::set().await;
+    for step in 0..20 {
+        let path = format!("/step/{step}");
+        let script = format!("(window.steps ??= []).push({step}); await fetch('{path}'); {step}");
+        let slow = format!("{script}; await new Promise(done => setTimeout(done, 300)); {step}");
+        match step % 4 {
+            // In mid-command: nobody gets its result, and it is not run again.
+            1 => {
+                client.submit(json!({"action": "execute_js", "script": slow})).await;
+                pages.asked_for(&path).await;
+            }
+            _ => {
+                let script = json!({"action": "execute_js", "script": script});
+                let answer = interact(&client, script).await;
+                assert_eq!(answer["status"], "complete", "{answer}");
+                assert_eq!(answer["result"]["value"], step, "{answer}");
+            }
+        }
+        if step % 2 == 1 {
+            daemon = daemon.restart().await;
+            client = McpClient::legacy(&daemon);
+        }
+    }
+    let steps = json!({"action": "execute_js", "script": "window.steps"});
+    let steps = interact(&client, steps).await;
+    assert_eq!(steps["result"]["value"], json!((0..20).collect::<Vec<_>>()), "{steps}");
+    let hits: Vec<_> = (0..20).map(|step| pages.hits(&format!("/step/{step}"))).collect();
+    assert_eq!(hits, [1; 20]);
+    browser.end().await.unwrap();
+    daemon.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "takes 3 minutes; `make soak` runs it"]
+async fn after_three_idle_minutes_a_command_is_answered_within_a_second() {
+    let stage = Stage::set().await;
+    assert_eq!(stage.value("document.title").await, "Home Page");
+    // Nobody asks anything, and nobody is attached to the worker: that would keep it alive.
+    tokio::time::sleep(Duration::from_secs(180)).await;
+    let watch = Stopwatch::start();
+    let answer = stage.run("document.title").await;
+    watch.assert_under(1_000, "the answer");
+    assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+    println!("answered after 3 idle minutes in {} ms", answer["duration_ms"]);
+    stage.end().await;
+}
