@@ -21,14 +21,13 @@
 //! is answered at once, and set beside a POST that the relay answers at once, too, after it
 //! has handed the body on.
 //!
-//! Calls follow each other at once, and so the figures have two modes. A virtual machine's
-//! idle core looks for work for some 50 µs before it sleeps (`haltpoll`) and takes as long
-//! again to wake. If each turn is shorter, no core ever sleeps: the relay's frame takes
-//! 30 µs, and the same daemon's 50 µs or, if its turns are just too long, 130 µs. Builds on
-//! the same machine keep its cores awake, too; then figures are low and ratios high. With
-//! `--pause 1000` (µs before each call, as agents do not call back to back) calls begin with
-//! cores that sleep, at both servers alike. So look at the relay's column before the ratio,
-//! and say which of the two was measured.
+//! A pause of 1 ms stands before each call, at both servers alike, as agents do not call
+//! back to back; so calls begin with cores that sleep. Without it (`--pause 0`) the figures
+//! have two modes: a virtual machine's idle core looks for work for some 50 µs before it
+//! sleeps (`haltpoll`) and takes as long again to wake. If each turn is shorter, no core
+//! ever sleeps: the relay's frame takes 30 µs, and the same daemon's 45 µs or, if its turns
+//! are just too long, 150 µs. So look at the relay's column before the ratio, and say which
+//! of the two was measured.
 //!
 //! What the daemon itself does for a submit is shown twice. From outside: how much later
 //! than an empty POST at the relay its answer comes. From inside, in this process: how long
@@ -79,7 +78,7 @@ struct Options {
     #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
     daemon: PathBuf,
     /// How long to pause before each call, in µs; 0: one call right after the other
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 1_000)]
     pause: u64,
     /// Passed by cargo
     #[arg(long, hide = true)]

@@ -14,6 +14,15 @@ export function asExpression(script) {
 }
 
 /**
+ * Whether a script cannot be an expression, going by its first word. That spares a round trip; a script
+ * that is none for another reason is found out by the compiler.
+ * @param {string} script
+ */
+export function beginsAsStatement(script) {
+  return /^\s*(?:const|let|var|if|for|while|do|switch|try|return|throw)\b/.test(script);
+}
+
+/**
  * The value is that of the last statement. In a block, so that `const` does not stay behind in the page;
  * evaluated as the console does, so that `await` works. @param {string} script @returns {Form}
  */

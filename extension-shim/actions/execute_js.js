@@ -38,7 +38,8 @@ export async function execute_js({ script }, { tab_id, timeout_ms, onStop }) {
 async function evaluate(run) {
   const startedAt = performance.now();
   try {
-    return await runAsExpression(run) ?? await runAsStatements(run) ?? await runAsBody(run);
+    const value = forms.beginsAsStatement(run.script) ? null : await runAsExpression(run);
+    return value ?? await runAsStatements(run) ?? await runAsBody(run);
   } catch (error) {
     if (error instanceof ActionError) throw error;
     // A script ended by the protocol's own timer fails as "Internal error": the time tells.

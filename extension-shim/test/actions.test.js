@@ -35,6 +35,16 @@ for (const script of ['return 1', 'const a = 1; a', 'if (a) b', 'throw 1', '', '
   test(`"${script}" is no expression`, () => assert.ok(!compiles(forms.asExpression(script))));
 }
 
+test('what begins as a statement is never an expression, and expressions are not taken for one', () => {
+  for (const script of ['return 1', ' const a = 1; a', 'if(a) b', 'throw 1', 'while (true) {}', 'try { a } catch {}']) {
+    assert.ok(forms.beginsAsStatement(script), script);
+    assert.ok(!compiles(forms.asExpression(script)), script);
+  }
+  for (const script of ['document.title', 'iffy', 'returned + 1', 'constant', '({ if: 1 })', 'await f()', '']) {
+    assert.ok(!forms.beginsAsStatement(script), script);
+  }
+});
+
 for (const script of ['return 1', 'const a = await f(); return a // done', 'if (a) return b; else return c']) {
   test(`${script} is the body of a function`, () => assert.ok(compiles(forms.asFunctionBody(script))));
 }
