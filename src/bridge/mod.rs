@@ -175,10 +175,8 @@ impl Bridge {
     }
 
     fn note_version(&self, request: &Request) {
-        let asked = request.params.get("protocolVersion").and_then(|version| version.as_str());
-        let known = LEGACY_VERSIONS.into_iter().find(|version| Some(*version) == asked);
         *self.legacy_version.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-            known.unwrap_or(LEGACY_VERSIONS[0]);
+            mcp::negotiate(request);
     }
 
     fn forward(

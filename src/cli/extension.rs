@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::config::Place;
 use crate::extension;
 use crate::home::Home;
-use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+use crate::protocol::{EXTENSION_ID, SERVER_VERSION, is_extension_id};
 use crate::terminal::say;
 
 #[derive(Subcommand, Debug)]
@@ -96,7 +96,7 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()>
 }
 
 fn allow(place: &Place, id: &str, json: bool) -> anyhow::Result<()> {
-    if id.len() != 32 || !id.bytes().all(|byte| (b'a'..=b'p').contains(&byte)) {
+    if !is_extension_id(id) {
         bail!(
             "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
         );

@@ -15,7 +15,7 @@ use crate::home::Home;
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::Rate;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, WS_PATH};
+use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, WS_PATH, is_extension_id};
 
 /// The largest body that `/mcp` takes, in bytes.
 pub(super) const MCP_BODY: usize = 1024 * 1024;
@@ -220,9 +220,8 @@ impl Guard {
 
 /// What is said, to the holder of a token, of a request that the table does not have.
 fn undeclared(path: &str, routed: bool) -> Problem {
-    if TABLE.iter().any(|rule| rule.is_for(path)) {
-        let allow = if path == "/mcp" { "POST" } else { "GET" };
-        return Problem::NoMethod { allow };
+    if let Some(rule) = TABLE.iter().find(|rule| rule.is_for(path)) {
+        return Problem::NoMethod { allow: rule.method.as_str() };
     }
     if routed { Problem::Undeclared } else { Problem::NoRoute }
 }
@@ -272,11 +271,6 @@ fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, Problem> {
     Ok(Caller { owner, client })
 }
 
-/// 32 letters from a to p, as Chromium makes them.
-fn is_extension_id(id: &str) -> bool {
-    id.len() == 32 && id.bytes().all(|byte| (b'a'..=b'p').contains(&byte))
-}
-
 /// The one value of a header. `Err`: there are several, or it is no text.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(name).iter();
@@ -296,6 +290,25 @@ mod tests {
         let page = include_str!("../../docs/protocol.md");
         for Rule { method, path, .. } in &TABLE {
             assert!(page.contains(&format!("| `{method} {path}")), "{method} {path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_route_that_nobody_has_declared_is_closed_even_to_the_holder_of_a_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::start(crate::lifecycle::Limits::default());
+        let guard = Guard::new(Home::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let ask = |token: &str| {
+            let request = axum::http::Request::get("/new")
+                .header(HOST, "127.0.0.1:1234")
+                .header(AUTHORIZATION, format!("Bearer {token}"));
+            request.body(()).unwrap().into_parts().0
+        };
+        let right = ask(&guard.token);
+        assert_eq!(guard.check(&right, true), Err(Problem::Undeclared));
+        assert_eq!(guard.check(&right, false), Err(Problem::NoRoute));
+        for routed in [true, false] {
+            assert_eq!(guard.check(&ask("wrong"), routed), Err(Problem::NoToken));
         }
     }
 

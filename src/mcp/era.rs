@@ -16,6 +16,15 @@ pub const MODERN_VERSION: &str = "2026-07-28";
 /// The versions that begin with `initialize`, newest first. 2024-11-05 is for stdio.
 pub const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
+/// The legacy version to go on with: the one that the client asked for if it is known, else
+/// the newest. A client that cannot go on with that says so itself.
+#[must_use]
+pub fn negotiate(initialize: &Request) -> &'static str {
+    let asked = initialize.params.get("protocolVersion").and_then(Value::as_str);
+    let known = LEGACY_VERSIONS.into_iter().find(|version| Some(*version) == asked);
+    known.unwrap_or(LEGACY_VERSIONS[0])
+}
+
 /// Where a request says which version it is of.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 

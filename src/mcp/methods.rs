@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Done, result};
-use super::era::{Era, LEGACY_VERSIONS, MODERN_VERSION};
+use super::era::{Era, MODERN_VERSION, negotiate};
 use super::message::{Fault, Request, RpcError};
 use crate::hub::Caller;
 use crate::protocol::SERVER_VERSION;
@@ -23,7 +23,7 @@ const INSTRUCTIONS: &str = "Tabwire acts in the user's own browser, in their log
 #[must_use]
 pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcError>> {
     let body = match (request.method.as_str(), era) {
-        ("initialize", Era::Legacy) => initialize(&request.params),
+        ("initialize", Era::Legacy) => initialize(request),
         ("ping", Era::Legacy) => json!({}),
         ("server/discover", Era::Modern) => discover(),
         ("tools/list", _) => match list_tools(&request.params, era) {
@@ -74,13 +74,9 @@ pub fn handle(tools: &Tools, caller: &Caller, request: Request, era: Era) -> Ans
     }
 }
 
-/// The version that the client asked for if it is known, else the newest: a client that
-/// cannot go on with it says so itself.
-fn initialize(params: &Map<String, Value>) -> Value {
-    let asked = params.get("protocolVersion").and_then(Value::as_str);
-    let known = LEGACY_VERSIONS.into_iter().find(|version| Some(*version) == asked);
+fn initialize(request: &Request) -> Value {
     json!({
-        "protocolVersion": known.unwrap_or(LEGACY_VERSIONS[0]),
+        "protocolVersion": negotiate(request),
         "capabilities": capabilities(),
         "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,

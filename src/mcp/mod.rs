@@ -10,6 +10,8 @@ mod methods;
 mod tests;
 
 pub use answer::{Answer, Done, tool_failure};
-pub use era::{Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name};
+pub use era::{
+    Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, negotiate,
+};
 pub use message::{Fault, Id, Incoming, Request, RpcError};
 pub use methods::{answer_alone, handle};

@@ -43,5 +43,11 @@ pub const EARLY_HEADER: &str = "x-tabwire-early";
 /// The shim's id, fixed by `key` in `extension-shim/manifest.json`.
 pub const EXTENSION_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 
+/// Whether this is an extension's id: 32 letters from a to p, as Chromium makes them.
+#[must_use]
+pub fn is_extension_id(id: &str) -> bool {
+    id.len() == 32 && id.bytes().all(|byte| (b'a'..=b'p').contains(&byte))
+}
+
 /// The version of this build, as `welcome`, `/health` and MCP report it.
 pub const SERVER_VERSION: &str = env!("CARGO_PKG_VERSION");
