@@ -15,11 +15,10 @@ use tokio::sync::watch;
 use super::clients::Client;
 use super::links::{Browser, Farewell};
 use super::reaper::Deadlines;
-use super::targets::Wish;
 use super::{Hub, Inner};
 use crate::lifecycle::{
     Command, Event, Freed, Gone, Lane, Limits, Outcome, Peer, Phase, Queue, Reply, Retention,
-    State, Step,
+    State, Step, Wish,
 };
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandBody, CorrelationId, Moment, NackReason, Tab, ToExtension,

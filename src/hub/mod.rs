@@ -27,6 +27,7 @@ use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use crate::lifecycle::Wish;
 use crate::lifecycle::{Command, Event, Gone, Limits, limits};
 use crate::proof;
 use crate::protocol::{
@@ -41,7 +42,6 @@ pub use events::{Events, News, Told};
 pub use links::{BrowserSummary, Farewell, Link, Outbox, TabSummary};
 pub use refusal::{BrowserChoice, Refusal, Refused};
 pub use submit::{Accepted, Submission};
-pub use targets::Wish;
 
 /// The owner of all commands. Cheap to clone; all clones are the same hub.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use super::Caller;
 use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{Refusal, Refused};
-use super::targets::{self, Wish};
-use crate::lifecycle::{Command, Event, Facts, Lane, Manner, limits};
+use super::targets;
+use crate::lifecycle::{Command, Event, Facts, Lane, Manner, Wish, limits};
 use crate::proof;
 use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
 

@@ -9,17 +9,8 @@ use super::clients::Current;
 use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{BrowserChoice, Refusal};
-use crate::lifecycle::{Command, Event, Lane, Outcome, State};
+use crate::lifecycle::{Command, Event, Lane, Outcome, State, Wish};
 use crate::protocol::{Action, BrowserId, CorrelationId, TabId};
-
-/// What a call says of its target.
-#[derive(Clone, Debug, Default)]
-pub struct Wish {
-    /// A browser, by id or by label.
-    pub browser: Option<String>,
-    /// A tab.
-    pub tab: Option<TabId>,
-}
 
 /// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
 /// one.

@@ -3,6 +3,7 @@
 
 mod outcome;
 mod report;
+mod saved;
 #[cfg(test)]
 mod tests;
 mod transitions;
@@ -18,6 +19,7 @@ use crate::protocol::{
     InFlightState, InstanceId, Moment, NackReason, Owner, Progress, QueryId, TracePhase,
 };
 pub use outcome::{Expiry, Outcome};
+pub use saved::{Saved, Stage};
 
 /// What a command is; none of it ever changes.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub struct Command {
     facts: Arc<Facts>,
     state: State,
     trace: Vec<Mark>,
+    /// Whether it was accepted in an earlier life of the daemon, which may have sent it.
+    is_restored: bool,
 }
 
 /// Where a command stands. Each state has exactly the data that belongs to it.
@@ -73,8 +77,8 @@ pub enum State {
         hold: Hold,
         /// When its running time and the grace for the report are over.
         execute_by: Moment,
-        /// When it is given up because its browser is away.
-        away_until: Option<Moment>,
+        /// Whether its browser is away, and what that leads to.
+        away: Option<Away>,
         /// What the extension last said of it.
         progress: Option<Progress>,
     },
@@ -91,6 +95,16 @@ pub enum State {
         /// Whether its owner has had the outcome.
         read: bool,
     },
+}
+
+/// The browser of a command that has started is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Away {
+    /// When the command is given up.
+    pub until: Moment,
+    /// The reason that it then ends with. After a restart of the daemon the command's
+    /// other deadlines wait for the browser too: what it did meanwhile should count.
+    pub lost: Expiry,
 }
 
 /// One delivery: who has the command, and the attempt that fences its reports.
@@ -203,11 +217,14 @@ impl Phase {
 }
 
 /// A phase of the command's life and when it was reached.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    phase: TracePhase,
-    at: Moment,
-    attempt: Option<Attempt>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The phase.
+    pub phase: TracePhase,
+    /// When.
+    pub at: Moment,
+    /// In which delivery, if it was delivered by then.
+    pub attempt: Option<Attempt>,
 }
 
 impl Command {
@@ -216,13 +233,19 @@ impl Command {
     pub fn new(facts: Facts) -> Self {
         let queued = Mark { phase: TracePhase::Queued, at: facts.created, attempt: None };
         let state = State::Queued { attempts: 0, respond_by: None, reachable: false };
-        Self { facts: facts.into(), state, trace: vec![queued] }
+        Self { facts: facts.into(), state, trace: vec![queued], is_restored: false }
     }
 
     /// What it is.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// The phases that it has been through, in the order of time.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.trace
     }
 
     /// Where it stands.
@@ -264,7 +287,9 @@ impl Command {
     #[must_use]
     pub fn may_have_run(&self) -> bool {
         match &self.state {
-            State::Queued { attempts, .. } => self.facts.action.is_safe() && *attempts > 0,
+            State::Queued { attempts, .. } => {
+                self.facts.action.is_safe() && (*attempts > 0 || self.is_restored)
+            }
             State::Sent { .. } => self.facts.action.is_safe(),
             State::Started { .. } => true,
             State::Ended { outcome, .. } => match outcome {
@@ -298,9 +323,11 @@ impl Command {
         match &self.state {
             State::Queued { respond_by, .. } => total.min(respond_by.unwrap_or(total)),
             State::Sent { respond_by, .. } => total.min(*respond_by),
-            State::Started { execute_by, away_until, .. } => {
-                total.min(*execute_by).min(away_until.unwrap_or(total))
-            }
+            State::Started { execute_by, away, .. } => match away {
+                None => total.min(*execute_by),
+                Some(Away { until, lost: Expiry::DaemonRestarted }) => *until,
+                Some(Away { until, .. }) => total.min(*execute_by).min(*until),
+            },
             State::Ended { at, lane_until, .. } => lane_until.unwrap_or(*at + limits::RETAIN),
         }
     }

@@ -13,8 +13,11 @@ mod queue;
 mod rate;
 mod retention;
 
-pub use command::{Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, State, Step};
+pub use command::{
+    Away, Command, Event, Expiry, Facts, Hold, Mark, Outcome, Peer, Phase, Reply, Saved, Stage,
+    State, Step,
+};
 pub use limits::Limits;
-pub use queue::{Freed, Lane, Manner, Queue};
+pub use queue::{Freed, Lane, Manner, Queue, Wish};
 pub use rate::Rate;
 pub use retention::{Gone, Retention};

@@ -22,6 +22,15 @@ pub struct Lane {
     pub tab: Option<TabId>,
 }
 
+/// What a call says of where its command is to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// A browser, by id or by label.
+    pub browser: Option<String>,
+    /// A tab.
+    pub tab: Option<TabId>,
+}
+
 /// How a command makes its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Attempt, BrowserId, ClientId, CorrelationId, Moment, TabId};
@@ -137,7 +137,7 @@ pub struct TraceEntry {
 }
 
 /// The phases that a trace shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TracePhase {
     /// Accepted.

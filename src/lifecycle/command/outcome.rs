@@ -123,11 +123,35 @@ pub enum Expiry {
     ExtensionDisconnected,
     /// Its whole time, from creation, was over while it ran (row 14).
     CommandExpired,
+    /// The daemon was restarted, and its browser neither runs it nor has its result
+    /// (row 17).
+    DaemonRestarted,
+    /// The machine was started anew: whatever ran is gone (row 17).
+    MachineRebooted,
     /// It had ended, but its result was no longer kept (row 20).
     ResultExpired,
 }
 
 impl Expiry {
+    /// All of them.
+    const ALL: [Self; 9] = [
+        Self::NoExtension,
+        Self::NotDelivered,
+        Self::DeliveryFailed,
+        Self::ExtensionNoResponse,
+        Self::ExtensionDisconnected,
+        Self::CommandExpired,
+        Self::DaemonRestarted,
+        Self::MachineRebooted,
+        Self::ResultExpired,
+    ];
+
+    /// The one of this [code](Self::code).
+    #[must_use]
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+
     /// A word for programs.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -138,6 +162,8 @@ impl Expiry {
             Self::ExtensionNoResponse => "extension_no_response",
             Self::ExtensionDisconnected => "extension_disconnected",
             Self::CommandExpired => "command_expired",
+            Self::DaemonRestarted => "daemon_restarted",
+            Self::MachineRebooted => "machine_rebooted",
             Self::ResultExpired => "result_expired",
         }
     }
@@ -154,6 +180,8 @@ impl Expiry {
             Self::ExtensionNoResponse => "Extension did not respond within 3s of receiving command",
             Self::ExtensionDisconnected => "The extension went away while the command ran",
             Self::CommandExpired => "The command's whole time was over while it ran",
+            Self::DaemonRestarted => "The daemon was restarted before it had an answer",
+            Self::MachineRebooted => "The machine was restarted before there was an answer",
             Self::ResultExpired => "The result is no longer kept: results are kept for 60s",
         }
     }
@@ -177,9 +205,9 @@ impl Expiry {
                 "Check with observe({what:\"browsers\"}) that the browser answers, reload the \
                  extension if it does not, then call again."
             }
-            Self::ExtensionDisconnected => {
-                "It may have run in part: look at the page (page_info, screenshot) before you \
-                 call again."
+            Self::ExtensionDisconnected | Self::DaemonRestarted | Self::MachineRebooted => {
+                "Unless may_have_run is false it may have run, whole or in part: look at the page \
+                 (page_info, screenshot) before you call again."
             }
             Self::CommandExpired => {
                 "It may have run in part: look at the page before you call again, with a larger \

@@ -1,7 +1,7 @@
 //! [`Command::apply`]: the one place where a command's state changes, and the rows of the
 //! transition table, each under its number.
 
-use super::{Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Reply, State, Step};
+use super::{Away, Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Reply, State, Step};
 use crate::lifecycle::limits;
 use crate::protocol::{
     Attempt, CancelReason, ExtensionReport, InFlightState, Moment, NackReason, Progress, TracePhase,
@@ -57,8 +57,9 @@ impl Command {
             }
             State::Queued { .. } => self.expire(Expiry::NotDelivered, may_have_run, due),
             State::Sent { .. } => self.expire(Expiry::ExtensionNoResponse, may_have_run, due),
-            State::Started { away_until: Some(by), .. } if *by <= due => {
-                self.expire(Expiry::ExtensionDisconnected, may_have_run, due);
+            State::Started { away: Some(Away { until, lost }), .. } if *until <= due => {
+                let lost = *lost;
+                self.expire(lost, may_have_run, due);
             }
             State::Started { execute_by, .. } if *execute_by <= due => {
                 let outcome = Outcome::overran(self.facts.timeout);
@@ -138,7 +139,7 @@ impl Command {
         };
         let hold = Hold { attempt, by };
         let execute_by = now + self.facts.timeout + limits::REPORT_GRACE;
-        self.state = State::Started { hold, execute_by, away_until: None, progress: None };
+        self.state = State::Started { hold, execute_by, away: None, progress: None };
         self.mark(TracePhase::Started, now, Some(attempt));
         self.changed(Phase::Sent, Reply::Go)
     }
@@ -188,11 +189,11 @@ impl Command {
         if from == Phase::Sent {
             let _ = self.start(peer.clone(), now);
         }
-        let State::Started { hold, progress, away_until, .. } = &mut self.state else {
+        let State::Started { hold, progress, away, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
         *progress = Some(said);
-        *away_until = None;
+        *away = None;
         let attempt = hold.attempt;
         if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
             self.mark(TracePhase::FirstPending, now, Some(attempt));
@@ -244,8 +245,9 @@ impl Command {
                 self.mark(TracePhase::Requeued, now, Some(attempt));
                 self.changed(Phase::Sent, Reply::Nothing)
             }
-            State::Started { away_until: away_until @ None, .. } => {
-                *away_until = Some(now + limits::AWAY);
+            State::Started { away: away @ None, .. } => {
+                let lost = Expiry::ExtensionDisconnected;
+                *away = Some(Away { until: now + limits::AWAY, lost });
                 self.changed(Phase::Started, Reply::Nothing)
             }
             State::Started { .. } | State::Queued { .. } | State::Ended { .. } => {
@@ -256,7 +258,7 @@ impl Command {
 
     /// Rows 11a and 12.
     fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Moment) -> Step {
-        let State::Started { hold, away_until, .. } = &mut self.state else {
+        let State::Started { hold, away, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
         if hold.by.browser != peer.browser {
@@ -266,13 +268,18 @@ impl Command {
         let reply = match says {
             Some(InFlightState::Claimed) if same_life => Reply::Go,
             Some(InFlightState::Running) if same_life => Reply::Nothing,
+            // The result follows; until then what was waited for is waited for.
+            Some(InFlightState::Done) if is_restart(away.as_ref()) => {
+                return Step::Unchanged(Reply::Nothing);
+            }
             Some(InFlightState::Done) => Reply::Nothing,
             Some(InFlightState::Claimed | InFlightState::Running) | None => {
-                self.expire(Expiry::ExtensionDisconnected, true, now);
+                let lost = away.map_or(Expiry::ExtensionDisconnected, |away| away.lost);
+                self.expire(lost, true, now);
                 return self.changed(Phase::Started, Reply::Nothing);
             }
         };
-        *away_until = None;
+        *away = None;
         self.changed(Phase::Started, reply)
     }
 
@@ -308,7 +315,7 @@ impl Command {
         self.changed(from, Reply::Nothing)
     }
 
-    fn expire(&mut self, reason: Expiry, may_have_run: bool, at: Moment) {
+    pub(super) fn expire(&mut self, reason: Expiry, may_have_run: bool, at: Moment) {
         self.end(Outcome::Expired { reason, may_have_run }, at);
     }
 
@@ -327,7 +334,7 @@ impl Command {
         }
     }
 
-    fn mark(&mut self, phase: TracePhase, at: Moment, attempt: Option<Attempt>) {
+    pub(super) fn mark(&mut self, phase: TracePhase, at: Moment, attempt: Option<Attempt>) {
         self.trace.push(Mark { phase, at, attempt });
     }
 
@@ -339,4 +346,9 @@ impl Command {
         let cancel = Some(CancelReason::Cancelled);
         Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
     }
+}
+
+/// Whether the browser is away because the daemon was.
+fn is_restart(away: Option<&Away>) -> bool {
+    away.is_some_and(|away| away.lost == Expiry::DaemonRestarted)
 }

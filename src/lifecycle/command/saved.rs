@@ -1,0 +1,92 @@
+//! A command from an earlier life of the daemon, and how it goes on in this one (row 17).
+
+use std::sync::Arc;
+
+use super::{Away, Command, Expiry, Facts, Hold, Mark, Outcome, State};
+use crate::lifecycle::limits;
+use crate::protocol::{Moment, TracePhase};
+
+/// A command as it outlives the process.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// What it is.
+    pub facts: Facts,
+    /// How far it had come.
+    pub stage: Stage,
+    /// The phases that it had been through, as far as they were recorded.
+    pub trace: Vec<Mark>,
+}
+
+/// How far a command had come when it was recorded last.
+#[derive(Clone, Debug)]
+pub enum Stage {
+    /// It was accepted. It may have been sent, but unless it is safe it had not begun.
+    Accepted,
+    /// It may have begun in the page.
+    Started {
+        /// Who had it.
+        hold: Hold,
+        /// Since when.
+        at: Moment,
+    },
+    /// It was over.
+    Ended {
+        /// When it ended.
+        at: Moment,
+        /// How.
+        outcome: Outcome,
+        /// Who had it last, if anybody did.
+        hold: Option<Hold>,
+        /// Whether its owner had the outcome.
+        read: bool,
+    },
+}
+
+impl Command {
+    /// A command that was saved, in the next life of the daemon, which begins `now`.
+    ///
+    /// One that had not begun waits for its turn again, with what is left of its time.
+    /// One that had is waited for, and never sent again. After a restart of the machine
+    /// both are over. What was over stays as it was.
+    #[must_use]
+    pub fn restore(saved: Saved, is_same_boot: bool, now: Moment) -> Self {
+        let Saved { facts, stage, trace } = saved;
+        let timeout = facts.timeout;
+        let mut command =
+            Self { facts: Arc::new(facts), state: queued_again(), trace, is_restored: true };
+        match stage {
+            Stage::Accepted => command.restore_accepted(is_same_boot, now),
+            Stage::Started { hold, at } => {
+                let execute_by = at + timeout + limits::REPORT_GRACE;
+                let until = now + limits::AWAY;
+                let away = Some(Away { until, lost: Expiry::DaemonRestarted });
+                command.state = State::Started { hold, execute_by, away, progress: None };
+                if !is_same_boot {
+                    command.expire(Expiry::MachineRebooted, true, now);
+                }
+            }
+            Stage::Ended { at, outcome, hold, read } => {
+                // A clock that was set back must not keep it for longer than is its due.
+                let at = at.min(now);
+                command.state = State::Ended { at, outcome, hold, lane_until: None, read };
+            }
+        }
+        command
+    }
+
+    fn restore_accepted(&mut self, is_same_boot: bool, now: Moment) {
+        let may_have_run = self.may_have_run();
+        if !is_same_boot {
+            self.expire(Expiry::MachineRebooted, may_have_run, now);
+        } else if self.total_by() <= now {
+            self.expire(Expiry::DaemonRestarted, may_have_run, now);
+        } else {
+            self.mark(TracePhase::Requeued, now, None);
+        }
+    }
+}
+
+/// Attempts count from 1 again: at a new epoch the extension has forgotten the old ones.
+const fn queued_again() -> State {
+    State::Queued { attempts: 0, respond_by: None, reachable: false }
+}
