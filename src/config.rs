@@ -54,6 +54,9 @@ pub struct Serving {
     /// End after this many seconds without a call and without a command; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub idle_exit: u64,
+    /// Keep no journal: commands and results do not outlive the daemon
+    #[arg(long)]
+    pub ephemeral: bool,
     /// Run on when the terminal is closed, and end after 30 minutes without work
     #[arg(long, hide = true)]
     pub detach: bool,
@@ -84,6 +87,7 @@ impl Serving {
             limits: capacities,
             default_wait: Duration::from_millis(self.wait_ms).min(limits::WAIT_MAX),
             idle_exit,
+            ephemeral: self.ephemeral,
         })
     }
 }

@@ -281,6 +281,12 @@ impl Home {
         write_json(&self.dir.join(UNPACKED), &to)
     }
 
+    /// Where the journal is.
+    #[must_use]
+    pub fn journal_path(&self) -> PathBuf {
+        self.dir.join("journal.db")
+    }
+
     /// Where the daemon's log goes.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {

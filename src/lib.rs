@@ -14,6 +14,9 @@ pub mod proof;
 /// The state directory: the secret, the daemon's lock, where it is to be found.
 pub mod home;
 
+/// The journal: what must outlive the process, in SQLite.
+pub mod journal;
+
 /// The browser extension that this build carries.
 pub mod extension;
 

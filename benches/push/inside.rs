@@ -73,9 +73,10 @@ impl Inside {
                 action: Action::ExecuteJs { script: "document.title".to_owned() },
                 wish: Wish::default(),
                 timeout: limits::EXECUTE,
+                idempotency_key: None,
             };
             let began = now();
-            let accepted = self.hub.submit(&self.caller, submission);
+            let accepted = self.hub.submit(&self.caller, submission).await;
             took.add(now() - began);
             accepted.map_err(|refused| anyhow::anyhow!("{}", refused.why.message()))?;
             self.bring_to_its_end().await?;
@@ -94,7 +95,7 @@ impl Inside {
                 bail!("no request")
             };
             let Ok(era) = Era::of(&request, Some(&headers)) else { bail!("no era") };
-            let answer = mcp::handle(&tools, &self.caller, request, era);
+            let answer = mcp::handle(&tools, &self.caller, request, era).await;
             took.add(now() - began);
             let Answer::Done(done) = answer else { bail!("not answered at once") };
             anyhow::ensure!(done.text.contains("queued"), "not queued: {}", done.text);

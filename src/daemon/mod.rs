@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::edge;
 use crate::home::{DaemonLock, DaemonRecord, Home, HomeError};
-use crate::hub::Hub;
+use crate::hub::{Hub, Reading};
+use crate::journal::{self, History, Journal};
 use crate::lifecycle::Limits;
 use crate::protocol::SERVER_VERSION;
 use crate::tools::Tools;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub default_wait: Duration,
     /// End after this long without a call and without a command; `None`: never.
     pub idle_exit: Option<Duration>,
+    /// Keep no journal: nothing outlives the process.
+    pub ephemeral: bool,
 }
 
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].
@@ -49,6 +52,8 @@ pub struct Daemon {
     lock: DaemonLock,
     port: u16,
     listeners: Vec<TcpListener>,
+    journal: Journal,
+    history: History,
 }
 
 /// Why a daemon cannot start.
@@ -57,6 +62,9 @@ pub enum StartError {
     /// The state directory cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] journal::OpenError),
     /// One runs on this state directory already.
     #[error("a Tabwire daemon runs already{}", at(.0.as_ref()))]
     Running(Option<DaemonRecord>),
@@ -87,7 +95,7 @@ fn at(record: Option<&DaemonRecord>) -> String {
 }
 
 impl Daemon {
-    /// Opens the state directory, takes its lock and listens.
+    /// Opens the state directory, takes its lock, reads the journal and listens.
     ///
     /// # Errors
     ///
@@ -97,11 +105,17 @@ impl Daemon {
         let Some(lock) = home.try_lock_daemon()? else {
             return Err(StartError::Running(home.daemon_record()?));
         };
+        let (journal, history) = if settings.ephemeral {
+            tracing::warn!("no journal is kept: commands do not outlive this daemon");
+            (Journal::ephemeral(), History::default())
+        } else {
+            open_journal(&home)?
+        };
         let (port, listeners) = listen(settings.port).await?;
         let record =
             DaemonRecord { pid: std::process::id(), port, version: SERVER_VERSION.to_owned() };
         lock.announce(&record)?;
-        Ok(Self { settings, home, lock, port, listeners })
+        Ok(Self { settings, home, lock, port, listeners, journal, history })
     }
 
     /// The port that it listens on.
@@ -122,8 +136,8 @@ impl Daemon {
     ///
     /// The system's.
     pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
-        let Self { settings, home, lock, port, listeners } = self;
-        let hub = Hub::start(settings.limits);
+        let Self { settings, home, lock, port, listeners, journal, history } = self;
+        let hub = Hub::open(settings.limits, journal, history, &Reading::now());
         let tools = Tools::new(hub.clone(), settings.default_wait);
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
@@ -140,6 +154,20 @@ impl Daemon {
         drop(lock);
         served
     }
+}
+
+/// Opens the journal of this state directory.
+fn open_journal(home: &Home) -> Result<(Journal, History), StartError> {
+    let now = Reading::now().system.unix_millis();
+    let opened = journal::open(&home.journal_path(), &format!("unusable-{now}"))?;
+    if let Some((to, why)) = opened.moved_aside {
+        tracing::error!(
+            why,
+            kept = %to.display(),
+            "the journal could not be used and was moved aside: this daemon starts with an empty one"
+        );
+    }
+    Ok((opened.journal, opened.history))
 }
 
 /// Returns once the hub has had nothing to do for `length`.

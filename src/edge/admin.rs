@@ -37,6 +37,7 @@ pub(super) async fn status(
         "kept": health.kept,
         "browsers": hub.browsers(),
         "clients": hub.clients(&caller.owner),
+        "storage": hub.storage(),
     });
     json_response(StatusCode::OK, body.to_string())
 }

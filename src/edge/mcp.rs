@@ -64,7 +64,7 @@ pub(super) async fn post(
             return json_response(StatusCode::BAD_REQUEST, error.to_json(Some(&request.id)));
         }
     };
-    let answer = mcp::handle(&edge.tools, &caller, request, era);
+    let answer = mcp::handle(&edge.tools, &caller, request, era).await;
     let receipt = Receipt { hub: edge.tools.hub().clone(), caller };
     match answer {
         Answer::Done(done) => {

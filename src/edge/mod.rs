@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use tower::{Service as _, ServiceExt as _};
 
 use crate::home::Home;
+use crate::lifecycle::limits;
 use crate::protocol::{SERVER_VERSION, WS_PATH};
 use crate::tools::Tools;
 use guard::Guard;
@@ -52,8 +53,9 @@ struct Edge {
     tasks: TaskTracker,
 }
 
-/// Serves until `shutdown`, then ends all connections: sockets are closed with 1001,
-/// requests get their answer, all in under 2 s.
+/// Serves until `shutdown`. Then running commands may finish, for [`limits::DRAIN`] at most,
+/// and all connections are ended: sockets are closed with 1001, requests get their answer,
+/// all in under 2 s more.
 ///
 /// All listeners must have the same port: it is the one that `Host` has to name.
 ///
@@ -75,15 +77,19 @@ pub async fn serve(
     let guard = Guard::new(home, port, hub.clone());
     let edge = Arc::new(Edge { guard, tools, tasks: tasks.clone() });
     let router = router(edge);
+    let ending = CancellationToken::new();
     for listener in listeners {
-        tasks.spawn(accept(listener, router.clone(), tasks.clone(), shutdown.clone()));
+        tasks.spawn(accept(listener, router.clone(), tasks.clone(), ending.clone()));
     }
     shutdown.cancelled().await;
+    hub.drain(limits::DRAIN).await;
+    ending.cancel();
     hub.shut_down().await;
     tasks.close();
     if tokio::time::timeout(FINISH, tasks.wait()).await.is_err() {
         tracing::warn!(connections = tasks.len(), "connections dropped that did not finish");
     }
+    hub.close_journal().await;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Caller;
 use super::desk::Desk;
+use crate::journal::{Current, Entry};
 use crate::lifecycle::{Limits, Rate, limits};
 use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, Owner, TabId};
 
@@ -16,7 +17,7 @@ pub(super) struct Client {
     /// Whose client it is.
     pub(super) owner: Owner,
     /// The tab that it used last.
-    pub(super) current: Option<Current>,
+    pub(super) current: Option<CurrentTab>,
     /// Its commands that are not over, oldest first.
     pub(super) active: Vec<CorrelationId>,
     /// How many of its calls block now.
@@ -28,7 +29,7 @@ pub(super) struct Client {
 
 /// The tab that a client's commands go to when they name none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Current {
+pub(super) struct CurrentTab {
     pub(super) browser: BrowserId,
     pub(super) tab: Option<TabId>,
 }
@@ -95,7 +96,7 @@ impl Desk<'_> {
         let idlest = idle.min_by_key(|(_, client)| client.last_seen).map(|(id, _)| id.clone());
         if let Some(id) = idlest {
             self.clients.remove(&id);
-            self.retention.forget_client(&id);
+            self.forget_client(&id);
         }
     }
 
@@ -110,15 +111,39 @@ impl Desk<'_> {
             browser.has_link() || now.since(browser.last_seen) < limits::BROWSER_REMEMBERED
         });
         let books = &mut *self.books;
-        let retention = &mut books.retention;
+        let retention = &books.retention;
+        let mut forgotten = Vec::new();
         books.clients.retain(|id, client| {
             let stays = !client.is_idle()
                 || retention.kept(id).next().is_some()
                 || now.since(client.last_seen) < limits::CLIENT_REMEMBERED;
             if !stays {
-                retention.forget_client(id);
+                forgotten.push(id.clone());
             }
             stays
         });
+        for client in forgotten {
+            self.forget_client(&client);
+        }
+    }
+
+    /// Forgets what is kept of a client that is not known any more.
+    fn forget_client(&mut self, client: &ClientId) {
+        self.retention.forget_client(client);
+        self.keys.forget_client(client);
+        self.record(Entry::Forgotten(client.clone()));
+    }
+
+    /// Makes a tab a client's current one.
+    pub(super) fn set_current(&mut self, client: &ClientId, current: CurrentTab) {
+        let at = self.now();
+        let Some(known) = self.clients.get_mut(client) else { return };
+        if known.current.as_ref() == Some(&current) {
+            return;
+        }
+        known.current = Some(current.clone());
+        let (client, owner) = (client.clone(), known.owner.clone());
+        let CurrentTab { browser, tab } = current;
+        self.record(Entry::Current(Current { client, owner, browser, tab, at }));
     }
 }

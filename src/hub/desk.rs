@@ -10,12 +10,14 @@ use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use super::clients::Client;
-use super::links::{Browser, Farewell};
+use super::keys::Keys;
+use super::links::Browser;
+use super::outbox::{Farewell, Outgoing};
 use super::reaper::Deadlines;
+use super::tracked::Tracked;
 use super::{Hub, Inner};
+use crate::journal::{Burial, Entry, Seq};
 use crate::lifecycle::{
     Command, Event, Freed, Gone, Lane, Limits, Outcome, Peer, Phase, Queue, Reply, Retention,
     State, Step, Wish,
@@ -23,6 +25,9 @@ use crate::lifecycle::{
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandBody, CorrelationId, Moment, NackReason, Tab, ToExtension,
 };
+
+/// What is said of a result that nobody had read when it had to go for newer ones.
+pub(super) const DROPPED: &str = "Result dropped: too many newer ones were kept (never retrieved)";
 
 /// How many past runs an estimate goes by.
 const RUNS: usize = 50;
@@ -32,6 +37,7 @@ const RUNS: usize = 50;
 pub(super) struct Books {
     pub(super) queue: Queue,
     pub(super) retention: Retention,
+    pub(super) keys: Keys,
     pub(super) deadlines: Deadlines,
     pub(super) browsers: HashMap<BrowserId, Browser>,
     pub(super) clients: HashMap<ClientId, Client>,
@@ -43,6 +49,10 @@ pub(super) struct Books {
     /// How long the last runs of each action took.
     runs: HashMap<&'static str, VecDeque<Duration>>,
     links: u64,
+    /// How many bytes all results have that are kept.
+    pub(super) kept_bytes: usize,
+    /// Whether nothing new is taken or delivered, since the daemon is about to end.
+    pub(super) is_draining: bool,
     /// When clients and browsers that were idle for long were last looked for.
     pub(super) swept: Moment,
 }
@@ -76,6 +86,7 @@ impl Books {
         Self {
             queue: Queue::default(),
             retention: Retention::default(),
+            keys: Keys::default(),
             deadlines: Deadlines::default(),
             browsers: HashMap::new(),
             clients: HashMap::new(),
@@ -83,6 +94,8 @@ impl Books {
             targets: HashMap::new(),
             runs: HashMap::new(),
             links: 0,
+            kept_bytes: 0,
+            is_draining: false,
             swept: now,
         }
     }
@@ -125,8 +138,28 @@ impl<'a> Desk<'a> {
         &self.inner.limits
     }
 
-    pub(super) fn hub_is_closed(&self) -> bool {
-        self.inner.closed.is_cancelled()
+    /// Whether the daemon is about to end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_draining || self.inner.closed.is_cancelled()
+    }
+
+    /// Whether a command may be running in a page.
+    pub(super) fn is_anything_running(&self) -> bool {
+        let mut held = self.browsers.values().flat_map(|browser| &browser.held);
+        let may_run = |id| self.inner.commands.get(id).is_some_and(|c| c.borrow().may_have_run());
+        held.any(may_run)
+    }
+
+    /// Appends to the journal what must outlive the process.
+    pub(super) fn record(&self, entry: Entry) -> Seq {
+        self.inner.journal.append(entry)
+    }
+
+    /// Records that a command has begun, or is over.
+    pub(super) fn record_change(&self, tracked: &Tracked, command: &Command) {
+        if !self.inner.journal.is_ephemeral() {
+            tracked.note_recorded(self.record(Entry::Changed(command.clone())));
+        }
     }
 
     /// Lets an event happen to a command, and everything that follows from it. `None`:
@@ -134,6 +167,7 @@ impl<'a> Desk<'a> {
     pub(super) fn apply(&mut self, id: &CorrelationId, event: Event) -> Option<Reply> {
         let watched = self.inner.commands.get(id)?.clone();
         let now = self.now();
+        let is_read = matches!(event, Event::Read);
         let mut step = Step::Unchanged(Reply::Nothing);
         let (holder, before) = {
             let command = watched.borrow();
@@ -149,6 +183,13 @@ impl<'a> Desk<'a> {
         };
         // Read in place: nothing below changes this command, and only the desk does.
         let command = watched.borrow();
+        let has_begun = to == Phase::Started && from != Phase::Started;
+        let has_ended = to.is_terminal() && !from.is_terminal();
+        if has_begun || has_ended {
+            self.record_change(&watched, &command);
+        } else if is_read {
+            self.record(Entry::Read(id.clone(), now));
+        }
         self.follow_deadline(&command);
         self.follow_holder(&command, holder);
         if let (Some(reason), Some(hold)) = (cancel, command.hold()) {
@@ -160,7 +201,8 @@ impl<'a> Desk<'a> {
             Freed::In(browser) => self.may_deliver_to(&browser),
             Freed::Everywhere => self.freed.extend(self.books.queue.browsers()),
         }
-        if to.is_terminal() && !from.is_terminal() {
+        if has_ended {
+            self.hold_result(&command);
             self.ended(&command);
         }
         // What happens after the end, or shows in no list, is no news.
@@ -190,22 +232,17 @@ impl<'a> Desk<'a> {
                 let attempt = Some(attempt);
                 self.send(&peer.browser, ToExtension::Nack { correlation_id, attempt, reason });
             }
-            // Between Started and `go`: whatever must be recorded of a start is recorded
-            // here, before `go` leaves.
-            Reply::Go => self.release_go(peer, correlation_id, attempt),
+            // It leaves once the start is recorded, and only if it may then.
+            Reply::Go => self.send(&peer.browser, ToExtension::Go { correlation_id, attempt }),
         }
     }
 
-    /// Sends `go`, if the command still stands where its claim has put it (row 5).
-    fn release_go(&mut self, peer: &Peer, correlation_id: CorrelationId, attempt: Attempt) {
-        let may_go = |watched: &watch::Sender<Command>| watched.borrow().may_go(attempt);
-        if self.inner.commands.get(&correlation_id).is_some_and(|entry| may_go(entry.value())) {
-            self.send(&peer.browser, ToExtension::Go { correlation_id, attempt });
-        }
-    }
-
+    /// Puts a frame into a browser's outbox. What tells of something that must be recorded
+    /// first leaves once everything is that was appended until now.
     pub(super) fn send(&mut self, browser: &BrowserId, frame: ToExtension) {
-        if self.browsers.get(browser).is_some_and(|known| !known.send(frame)) {
+        let after =
+            if frame.tells_what_is_recorded() { self.inner.journal.last() } else { Seq::default() };
+        if self.browsers.get(browser).is_some_and(|known| !known.send(Outgoing { frame, after })) {
             self.overflowing.push(browser.clone());
         }
     }
@@ -226,7 +263,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Keeps each browser's list of what its extension has.
-    fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
+    pub(super) fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
         let id = &command.facts().id;
         let after = match command.phase() {
             Phase::Sent | Phase::Started => command.hold().map(|hold| hold.by.browser.clone()),
@@ -242,7 +279,7 @@ impl<'a> Desk<'a> {
 
     /// What follows from a command's end: lists, failures, estimates (row 21), and the
     /// tab that it opened.
-    fn ended(&mut self, command: &Command) {
+    pub(super) fn ended(&mut self, command: &Command) {
         let facts = command.facts();
         tracing::debug!(id = %facts.id, outcome = ?command.phase(), "command ended");
         self.wishes.remove(&facts.id);
@@ -263,8 +300,13 @@ impl<'a> Desk<'a> {
         }
         let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);
         if let Some(id) = one_too_many {
-            self.forget(&id, "Result dropped: too many newer ones were kept (never retrieved)");
+            self.forget(&id, DROPPED);
         }
+    }
+
+    /// Counts the bytes of a result that is kept from now on.
+    pub(super) fn hold_result(&mut self, command: &Command) {
+        self.kept_bytes += command.result_size();
     }
 
     /// Drops an ended command's record and leaves a tombstone (rows 19 and 20).
@@ -276,6 +318,7 @@ impl<'a> Desk<'a> {
         self.targets.remove(id);
         // A lane that was still held is not any more.
         let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
+        self.kept_bytes = self.kept_bytes.saturating_sub(command.result_size());
         let unread_result = matches!(
             command.state(),
             State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
@@ -287,7 +330,9 @@ impl<'a> Desk<'a> {
         let gone = Gone { owner, at: self.now(), may_have_run: command.may_have_run() };
         let unread = unread_result.then_some(if_unread);
         let limits = self.inner.limits;
-        self.retention.bury(&facts.client, id, gone, unread, &limits);
+        let forgotten = self.retention.bury(&facts.client, id, gone.clone(), unread, &limits);
+        let (id, client) = (id.clone(), facts.client.clone());
+        self.record(Entry::Gone(Burial { id, client, gone, forgotten }));
     }
 
     /// All tabs that are known, of connected browsers.
@@ -314,6 +359,9 @@ impl<'a> Desk<'a> {
 
     /// Row 3. False: nothing may be delivered to this browser now.
     fn deliver_next(&mut self, browser: &BrowserId) -> bool {
+        if self.is_ending() {
+            return false;
+        }
         let Some(peer) = self.browsers.get(browser).and_then(Browser::with_room) else {
             return false;
         };

@@ -155,22 +155,23 @@ mod tests {
         Caller { owner: owner.into(), client: owner.into() }
     }
 
-    fn submit(hub: &Hub, owner: &str) -> CorrelationId {
+    async fn submit(hub: &Hub, owner: &str) -> CorrelationId {
         let call = Submission {
             action: Action::PageInfo {},
             wish: Wish::default(),
             timeout: limits::EXECUTE,
+            idempotency_key: None,
         };
-        hub.submit(&caller(owner), call).unwrap().id
+        hub.submit(&caller(owner), call).await.unwrap().id
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_observer_sees_every_change_of_its_owners_commands_and_no_others() {
         let hub = Hub::start(Limits::default());
         let mut events = hub.events(&"ann".into());
-        submit(&hub, "bob");
-        let id = submit(&hub, "ann");
-        let _ = hub.cancel(&caller("ann"), &id);
+        submit(&hub, "bob").await;
+        let id = submit(&hub, "ann").await;
+        let _ = hub.cancel(&caller("ann"), &id).await;
         for expected in ["Pending", "Cancelled"] {
             let Some(News::Changed(command)) = events.next().await else { panic!("{expected}") };
             assert_eq!(command.correlation_id, id);
@@ -185,7 +186,7 @@ mod tests {
         let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
         let mut events = hub.events(&"ann".into());
         for _ in 0..RING + 10 {
-            submit(&hub, "ann");
+            submit(&hub, "ann").await;
         }
         let Some(News::Skipped(lost)) = events.next().await else { panic!("nothing was lost") };
         assert_eq!(lost, 10);

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Hub;
 use super::desk::Desk;
+use super::outbox::{Farewell, Outbox, Outgoing};
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, FromExtension, Moment, NackReason, Ready, SERVER_VERSION,
@@ -25,17 +26,6 @@ const KEPT_FREE: usize = 4;
 /// Tells links apart, so that a late end of an old one does not touch the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinkId(u64);
-
-/// Why the hub ends a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Farewell {
-    /// A new connection of the same browser took over.
-    Replaced,
-    /// The extension does not read what it is sent.
-    Overflow,
-    /// The daemon ends.
-    Shutdown,
-}
 
 /// A browser with the extension, connected or away for a while.
 #[derive(Debug)]
@@ -58,7 +48,7 @@ struct LinkEnd {
     peer: Peer,
     /// Whether `ready` has come: commands are delivered from there on.
     ready: bool,
-    outbound: mpsc::Sender<ToExtension>,
+    outbound: mpsc::Sender<Outgoing>,
     /// Set when a command had to wait for room; the outbox asks for it once there is.
     starved: Arc<AtomicBool>,
     farewell: Option<oneshot::Sender<Farewell>>,
@@ -98,7 +88,7 @@ pub struct TabSummary {
 }
 
 impl Browser {
-    fn new(extension_version: String, now: Moment) -> Self {
+    pub(super) fn new(extension_version: String, now: Moment) -> Self {
         Self {
             label: String::new(),
             user_agent: String::new(),
@@ -148,7 +138,7 @@ impl Browser {
 
     /// Sends a frame. False: the extension does not read, and the link has to go.
     #[must_use]
-    pub(super) fn send(&self, frame: ToExtension) -> bool {
+    pub(super) fn send(&self, frame: Outgoing) -> bool {
         let Some(link) = &self.link else { return true };
         match link.outbound.try_send(frame) {
             // Its carrier is about to drop the link, which settles everything.
@@ -194,46 +184,6 @@ pub struct Link {
     peer: Peer,
 }
 
-/// What is to be sent to the extension.
-#[derive(Debug)]
-pub struct Outbox {
-    hub: Hub,
-    browser: BrowserId,
-    frames: mpsc::Receiver<ToExtension>,
-    starved: Arc<AtomicBool>,
-    farewell: oneshot::Receiver<Farewell>,
-}
-
-impl Outbox {
-    /// The next frame to send; `Err` says why the link is over.
-    ///
-    /// Cancel safe.
-    ///
-    /// # Errors
-    ///
-    /// The [`Farewell`] to close the connection with.
-    pub async fn next(&mut self) -> Result<ToExtension, Farewell> {
-        tokio::select! {
-            // A link that was taken over must not send what is left.
-            biased;
-            farewell = &mut self.farewell => Err(farewell.unwrap_or(Farewell::Shutdown)),
-            frame = self.frames.recv() => {
-                if self.starved.swap(false, Ordering::AcqRel) {
-                    self.hub.with_desk(|desk| desk.may_deliver_to(&self.browser));
-                }
-                frame.ok_or(Farewell::Shutdown)
-            }
-        }
-    }
-
-    /// Waits until the hub ends the link, whatever is left to send.
-    ///
-    /// Cancel safe.
-    pub async fn ended(&mut self) -> Farewell {
-        (&mut self.farewell).await.unwrap_or(Farewell::Shutdown)
-    }
-}
-
 impl Hub {
     /// Attaches an extension whose proof was valid. A link that its browser has
     /// already is replaced.
@@ -273,7 +223,7 @@ impl Hub {
                  reload it"
             );
         }
-        let outbox = Outbox { hub: self.clone(), browser, frames, starved, farewell: ended };
+        let outbox = Outbox::new(self.clone(), browser, frames, starved, ended);
         (Link { hub: self.clone(), id, peer }, outbox)
     }
 }
@@ -290,6 +240,8 @@ impl Link {
                 }
                 // What follows is the current link's to say.
                 _ if !is_current => {}
+                // What has not begun goes on in the next life of the daemon.
+                FromExtension::Claim { .. } if desk.is_ending() => {}
                 FromExtension::Claim { correlation_id, attempt } => {
                     let event = Event::Claim(self.peer.clone(), attempt);
                     desk.answer(&self.peer, &correlation_id, attempt, event);

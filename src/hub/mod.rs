@@ -11,37 +11,48 @@ mod clients;
 mod clock;
 mod desk;
 mod events;
+mod keys;
 mod links;
+mod outbox;
+mod reading;
 mod reaper;
+mod recovery;
 mod refusal;
 mod submit;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod tracked;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::journal::{Anchor, Entry, History, Journal, Trouble};
 pub use crate::lifecycle::Wish;
-use crate::lifecycle::{Command, Event, Gone, Limits, limits};
+use crate::lifecycle::{Event, Limits};
 use crate::proof;
-use crate::protocol::{
-    ClientId, CommandReport, CorrelationId, FailedCommand, FinishedCommand, Moment, Owner,
-    PendingCommand,
-};
+use crate::protocol::{ClientId, CorrelationId, Moment, Owner};
 pub use clients::ClientSummary;
 use clock::Clock;
+pub use clock::Reading;
 use desk::Books;
 use events::Change;
 pub use events::{Events, News, Told};
-pub use links::{BrowserSummary, Farewell, Link, Outbox, TabSummary};
+pub use links::{BrowserSummary, Link, TabSummary};
+pub use outbox::{Farewell, Outbox};
+pub use reading::{Lists, Seen};
 pub use refusal::{BrowserChoice, Refusal, Refused};
+use submit::Submitted;
 pub use submit::{Accepted, Submission};
+use tracked::Tracked;
+
+/// How long what nobody waits for may stay unwritten.
+const UNAWAITED: Duration = Duration::from_millis(50);
 
 /// The owner of all commands. Cheap to clone; all clones are the same hub.
 #[derive(Clone, Debug)]
@@ -52,7 +63,8 @@ struct Inner {
     clock: Clock,
     limits: Limits,
     epoch: Arc<str>,
-    commands: DashMap<CorrelationId, Arc<watch::Sender<Command>>>,
+    commands: DashMap<CorrelationId, Arc<Tracked>>,
+    journal: Journal,
     books: Mutex<Books>,
     /// Tells the reaper that a deadline has become the first of all.
     sooner: Notify,
@@ -72,26 +84,19 @@ pub struct Caller {
     pub client: ClientId,
 }
 
-/// What is known of an id.
-#[derive(Clone, Debug)]
-pub enum Seen {
-    /// A command.
-    Command(Box<CommandReport>),
-    /// A command whose record is gone.
-    Gone(Gone),
-    /// Nothing, or nothing that this owner may know of.
-    NotFound,
-}
-
-/// A client's commands.
-#[derive(Clone, Debug, Default)]
-pub struct Lists {
-    /// Those that are not over, oldest first.
-    pub pending: Vec<PendingCommand>,
-    /// Those with a result that is still kept, oldest first.
-    pub completed: Vec<FinishedCommand>,
-    /// Those without one that are still kept, oldest first.
-    pub failed: Vec<FailedCommand>,
+/// How what must outlive the process is kept.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Storage {
+    /// In the journal.
+    Journal,
+    /// Not at all: the daemon was told so.
+    Ephemeral,
+    /// It cannot be, so nothing new is taken.
+    Unavailable {
+        /// Why.
+        why: Arc<str>,
+    },
 }
 
 /// How the daemon is.
@@ -110,24 +115,37 @@ pub struct Health {
 }
 
 impl Hub {
-    /// A hub with its reaper. Must be called in a tokio runtime.
+    /// A hub of which nothing outlives the process. Must be called in a tokio runtime.
     #[must_use]
     pub fn start(limits: Limits) -> Self {
-        let clock = Clock::start();
+        Self::open(limits, Journal::ephemeral(), History::default(), &Reading::now())
+    }
+
+    /// A hub that goes on with what an earlier life of the daemon has recorded, with its
+    /// reaper. Must be called in a tokio runtime.
+    #[must_use]
+    pub fn open(limits: Limits, journal: Journal, history: History, reading: &Reading) -> Self {
+        let clock = Clock::start(reading, &history);
         let started = clock.now();
+        let is_same_boot = history.anchor.as_ref().is_some_and(|last| reading.is_same_boot(last));
+        let Reading { boot, monotonic, .. } = reading.clone();
+        journal.append(Entry::Life(Anchor { boot, monotonic, at: started }));
         let epoch = format!("{}-{}", started.unix_millis(), proof::random_hex::<4>());
         let hub = Self(Arc::new(Inner {
             clock,
             limits,
             epoch: epoch.into(),
             commands: DashMap::new(),
+            journal,
             books: Mutex::new(Books::new(started)),
             sooner: Notify::new(),
             changes: events::channel(),
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }));
+        hub.with_desk(|desk| desk.recover(history, is_same_boot));
         hub.0.tasks.spawn(reaper::run(hub.clone(), hub.0.closed.clone()));
+        hub.0.tasks.spawn(keep_written(hub.0.journal.clone(), hub.0.closed.clone()));
         hub
     }
 
@@ -150,95 +168,25 @@ impl Hub {
         })
     }
 
-    /// Takes a command, and sends it on at once if its tab is free.
+    /// Takes a command, and sends it on at once if its tab is free. Returns when it is
+    /// recorded; it is on its way before.
     ///
     /// # Errors
     ///
     /// [`Refused`]: it was not taken, and nothing that was is touched.
-    pub fn submit(&self, caller: &Caller, call: Submission) -> Result<Accepted, Refused> {
-        self.with_desk(|desk| desk.submit(caller, call))
-    }
-
-    /// What is known of a command now.
-    #[must_use]
-    pub fn look(&self, caller: &Caller, id: &CorrelationId, with_trace: bool) -> Seen {
-        match self.watched(caller, id) {
-            Some(watched) => Seen::Command(Box::new(watched.borrow().report(with_trace))),
-            None => self.remembered(caller, id),
+    pub async fn submit(&self, caller: &Caller, call: Submission) -> Result<Accepted, Refused> {
+        let submitted = self.with_desk(|desk| desk.submit(caller, call))?;
+        let (Submitted::New(accepted) | Submitted::Known(accepted)) = &submitted;
+        let Some(tracked) = self.watched(caller, &accepted.id) else { return Ok(accepted.clone()) };
+        match self.0.journal.recorded(tracked.recorded()).await {
+            Ok(()) => Ok(accepted.clone()),
+            Err(Trouble(why)) => Err(self.with_desk(|desk| {
+                if let Submitted::New(accepted) = &submitted {
+                    desk.withdraw(caller, &accepted.id);
+                }
+                desk.refuse(caller, Refusal::StorageUnavailable { why })
+            })),
         }
-    }
-
-    /// Waits until a command is over, but no longer than `at_most`; then what is known
-    /// of it.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::TooManyWaiters`].
-    pub async fn wait(
-        &self,
-        caller: &Caller,
-        id: &CorrelationId,
-        at_most: Duration,
-        with_trace: bool,
-    ) -> Result<Seen, Refused> {
-        let Some(watched) = self.watched(caller, id) else {
-            return Ok(self.remembered(caller, id));
-        };
-        let mut receiver = watched.subscribe();
-        drop(watched);
-        let _seat = self.take_seat(caller)?;
-        let over = receiver.wait_for(|command| command.phase().is_terminal());
-        tokio::select! {
-            biased;
-            // An error says that the record is gone; the look below says the rest.
-            _ = over => {}
-            () = self.0.closed.cancelled() => {}
-            () = tokio::time::sleep(at_most.min(limits::WAIT_MAX)) => {}
-        }
-        Ok(self.look(caller, id, with_trace))
-    }
-
-    /// Cancels a command, if it is not over; then what is known of it (rows 15, 16).
-    #[must_use]
-    pub fn cancel(&self, caller: &Caller, id: &CorrelationId) -> Seen {
-        if self.watched(caller, id).is_some() {
-            self.with_desk(|desk| desk.apply(id, Event::Cancel));
-        }
-        self.look(caller, id, false)
-    }
-
-    /// Notes that a command's outcome was handed to its owner.
-    pub fn note_read(&self, caller: &Caller, id: &CorrelationId) {
-        let Some(watched) = self.watched(caller, id) else { return };
-        let client = watched.borrow().facts().client.clone();
-        self.with_desk(|desk| {
-            desk.apply(id, Event::Read);
-            desk.retention.note_read(&client, id);
-        });
-    }
-
-    /// The client's own commands.
-    #[must_use]
-    pub fn lists(&self, caller: &Caller) -> Lists {
-        let (active, kept) = self.with_desk(|desk| {
-            let active = desk.client(caller).active.clone();
-            (active, desk.retention.kept(&caller.client).cloned().collect::<Vec<_>>())
-        });
-        let each = |ids: Vec<CorrelationId>| {
-            ids.into_iter().filter_map(|id| Some(self.watched(caller, &id)?.borrow().clone()))
-        };
-        let kept: Vec<_> = each(kept).collect();
-        Lists {
-            pending: each(active).filter_map(|command| command.as_pending()).collect(),
-            completed: kept.iter().filter_map(Command::as_finished).collect(),
-            failed: kept.iter().filter_map(Command::as_failed).collect(),
-        }
-    }
-
-    /// The client's failures and refused calls, oldest first.
-    #[must_use]
-    pub fn failures(&self, caller: &Caller) -> Vec<FailedCommand> {
-        self.with_desk(|desk| desk.retention.failures(&caller.client).cloned().collect())
     }
 
     /// The browsers that are known, connected ones first.
@@ -301,6 +249,22 @@ impl Hub {
         })
     }
 
+    /// Lets running commands finish, for a while; nothing new is taken or delivered from
+    /// here on. What still waits goes on in the next life of the daemon.
+    pub async fn drain(&self, at_most: Duration) {
+        let mut changes = self.0.changes.subscribe();
+        self.with_desk(|desk| desk.is_draining = true);
+        let idle = async {
+            while self.with_desk(|desk| desk.is_anything_running()) {
+                // Too slow a reader looks again as well.
+                let _ = changes.recv().await;
+            }
+        };
+        if tokio::time::timeout(at_most, idle).await.is_err() {
+            tracing::info!("ending with commands that still run");
+        }
+    }
+
     /// Ends all links and every wait, and stops the reaper.
     pub async fn shut_down(&self) {
         self.0.closed.cancel();
@@ -311,6 +275,23 @@ impl Hub {
         });
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+
+    /// Takes no more records, and returns once all there are are written. To be called when
+    /// nobody is answered any more.
+    pub async fn close_journal(&self) {
+        self.0.journal.close().await;
+    }
+
+    /// How what must outlive the process is kept.
+    #[must_use]
+    pub fn storage(&self) -> Storage {
+        let journal = &self.0.journal;
+        match journal.trouble() {
+            Some(Trouble(why)) => Storage::Unavailable { why },
+            None if journal.is_ephemeral() => Storage::Ephemeral,
+            None => Storage::Journal,
+        }
     }
 
     /// For how long no client has called and no command was pending, counted from
@@ -337,7 +318,7 @@ impl Hub {
             let now = desk.now();
             while let Some(id) = desk.deadlines.due(now) {
                 desk.apply(&id, Event::Tick);
-                let retained = |watched: &Arc<watch::Sender<Command>>| {
+                let retained = |watched: &Arc<Tracked>| {
                     watched.borrow().retain_until().is_none_or(|until| now < until)
                 };
                 if !self.0.commands.get(&id).is_some_and(|entry| retained(entry.value())) {
@@ -348,48 +329,22 @@ impl Hub {
             desk.sweep();
         });
     }
+}
 
-    /// The command, if this owner may know of it.
-    fn watched(&self, caller: &Caller, id: &CorrelationId) -> Option<Arc<watch::Sender<Command>>> {
-        let watched = self.0.commands.get(id)?.clone();
-        let is_own = watched.borrow().facts().owner == caller.owner;
-        is_own.then_some(watched)
-    }
-
-    /// What is known of an id that is no command's any more.
-    fn remembered(&self, caller: &Caller, id: &CorrelationId) -> Seen {
-        self.with_desk(|desk| match desk.retention.tombstone(id) {
-            Some(gone) if gone.owner == caller.owner => Seen::Gone(gone.clone()),
-            Some(_) | None => Seen::NotFound,
-        })
-    }
-
-    fn take_seat(&self, caller: &Caller) -> Result<Seat<'_>, Refused> {
-        let most = self.0.limits.waiters;
-        self.with_desk(|desk| {
-            let client = desk.client(caller);
-            let waiters = client.waiters;
-            if waiters >= most {
-                return Err(desk.refuse(caller, Refusal::TooManyWaiters { waiters }));
+/// Has written what nobody waits for.
+async fn keep_written(journal: Journal, closed: CancellationToken) {
+    let written = async {
+        loop {
+            journal.appended().await;
+            tokio::time::sleep(UNAWAITED).await;
+            if !journal.has_recorded(journal.last()) {
+                journal.write();
             }
-            client.waiters += 1;
-            Ok(())
-        })?;
-        Ok(Seat { hub: self, caller: caller.clone() })
-    }
-}
-
-/// A blocked call's place among its client's waiters.
-struct Seat<'a> {
-    hub: &'a Hub,
-    caller: Caller,
-}
-
-impl Drop for Seat<'_> {
-    fn drop(&mut self) {
-        self.hub.with_desk(|desk| {
-            let client = desk.client(&self.caller);
-            client.waiters = client.waiters.saturating_sub(1);
-        });
+        }
+    };
+    tokio::select! {
+        biased;
+        () = closed.cancelled() => {}
+        () = written => {}
     }
 }

@@ -1,5 +1,6 @@
 //! Why a call is not taken. A refused call has lost nothing: it can be made again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::protocol::{BrowserId, CorrelationId, Tab, TabId};
@@ -59,6 +60,16 @@ pub enum Refusal {
         /// The extension's version.
         extension_version: String,
     },
+    /// The idempotency key stands for another command.
+    KeyReused {
+        /// That command.
+        id: CorrelationId,
+    },
+    /// It could not be recorded, and nothing is taken in memory only.
+    StorageUnavailable {
+        /// Why.
+        why: Arc<str>,
+    },
     /// The daemon is about to end.
     ShuttingDown,
 }
@@ -84,6 +95,8 @@ impl Refusal {
             Self::BrowserGone { .. } => "browser_gone",
             Self::TabGone { .. } => "tab_gone",
             Self::UnsupportedAction { .. } => "unsupported_action",
+            Self::KeyReused { .. } => "idempotency_key_reused",
+            Self::StorageUnavailable { .. } => "storage_unavailable",
             Self::ShuttingDown => "shutting_down",
         }
     }
@@ -111,6 +124,12 @@ impl Refusal {
             Self::UnsupportedAction { action, extension_version } => format!(
                 "The extension in this browser (version {extension_version}) does not know `{action}`"
             ),
+            Self::KeyReused { id } => {
+                format!("This idempotency_key stands for another call already, command {id}")
+            }
+            Self::StorageUnavailable { why } => {
+                format!("What happens cannot be recorded now, so nothing is taken: {why}")
+            }
             Self::ShuttingDown => "The daemon is shutting down".to_owned(),
         }
     }
@@ -138,6 +157,11 @@ impl Refusal {
             Self::UnsupportedAction { .. } => {
                 "Unpack this version's extension with `tabwire extension unpack` and reload it."
             }
+            Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
+            Self::StorageUnavailable { .. } => {
+                "Free space on the disk of the state directory, or make it writable; then call \
+                 again. `tabwire doctor` says where it is."
+            }
             Self::ShuttingDown => "Call again in a moment.",
         }
     }
@@ -154,6 +178,8 @@ impl Refusal {
             | Self::BrowserGone { .. }
             | Self::TabGone { .. }
             | Self::UnsupportedAction { .. }
+            | Self::KeyReused { .. }
+            | Self::StorageUnavailable { .. }
             | Self::ShuttingDown => None,
         }
     }

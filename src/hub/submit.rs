@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use super::Caller;
 use super::desk::Desk;
+use super::keys::Keyed;
 use super::links::Browser;
 use super::refusal::{Refusal, Refused};
 use super::targets;
+use super::tracked::Tracked;
+use crate::journal::{Acceptance, Entry, KeptKey, Seq, Trouble};
 use crate::lifecycle::{Command, Event, Facts, Lane, Manner, Wish, limits};
 use crate::proof;
 use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
@@ -23,6 +24,8 @@ pub struct Submission {
     pub wish: Wish,
     /// How long it may run; at most [`limits::EXECUTE_MAX`].
     pub timeout: Duration,
+    /// The same key from the same owner within [`limits::IDEMPOTENT`] is the same command.
+    pub idempotency_key: Option<Arc<str>>,
 }
 
 /// An accepted command.
@@ -38,6 +41,14 @@ pub struct Accepted {
     pub reachable: bool,
 }
 
+/// A submission that was taken.
+pub(super) enum Submitted {
+    /// Its command is new.
+    New(Accepted),
+    /// By its key it is a command that was accepted before.
+    Known(Accepted),
+}
+
 /// What callers do at the desk.
 impl Desk<'_> {
     /// Rows 1 and 2.
@@ -45,11 +56,12 @@ impl Desk<'_> {
         &mut self,
         caller: &Caller,
         call: Submission,
-    ) -> Result<Accepted, Refused> {
-        let Submission { action, wish, timeout } = call;
-        if self.hub_is_closed() {
-            return Err(self.refuse(caller, Refusal::ShuttingDown));
+    ) -> Result<Submitted, Refused> {
+        let Submission { action, wish, timeout, idempotency_key } = call;
+        if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &action) {
+            return known.map(Submitted::Known).map_err(|why| self.refuse(caller, why));
         }
+        self.can_take().map_err(|why| self.refuse(caller, why))?;
         let estimate = self.estimate(&action);
         let queued = self.queue.queued(&caller.client);
         if self.queue.is_full_for(&caller.client, self.limits()) {
@@ -74,8 +86,50 @@ impl Desk<'_> {
             created: self.now(),
         };
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let reachable = self.accept(caller, facts, lane, wish);
-        Ok(Accepted { id, query_id, estimate, reachable })
+        let reachable = self.accept(caller, facts, lane, wish, idempotency_key);
+        Ok(Submitted::New(Accepted { id, query_id, estimate, reachable }))
+    }
+
+    /// The command that this call is already, by its key.
+    fn find_key(
+        &self,
+        caller: &Caller,
+        key: Option<&str>,
+        action: &Action,
+    ) -> Option<Result<Accepted, Refusal>> {
+        let Keyed { id, query_id, .. } = self.keys.find(&caller.owner, key?, self.now())?.clone();
+        let tracked = self.inner.commands.get(&id).map(|entry| entry.clone());
+        // Of one whose record is gone the id is all that is left, and that says so.
+        if tracked.is_some_and(|tracked| tracked.borrow().facts().action != *action) {
+            return Some(Err(Refusal::KeyReused { id }));
+        }
+        let browser = self.targets.get(&id).and_then(|lane| self.browsers.get(&lane.browser));
+        let reachable = browser.is_some_and(Browser::is_connected);
+        Some(Ok(Accepted { id, query_id, estimate: self.estimate(action), reachable }))
+    }
+
+    /// Whether anything new can be taken.
+    fn can_take(&self) -> Result<(), Refusal> {
+        if self.is_ending() {
+            return Err(Refusal::ShuttingDown);
+        }
+        if let Some(Trouble(why)) = self.inner.journal.trouble() {
+            return Err(Refusal::StorageUnavailable { why });
+        }
+        let kept_mib = self.kept_bytes >> 20;
+        if kept_mib >= self.limits().kept_mib {
+            let why =
+                format!("{kept_mib} MiB of results are kept; they leave 60 s after their end");
+            return Err(Refusal::StorageUnavailable { why: why.into() });
+        }
+        Ok(())
+    }
+
+    /// Takes back a command whose acceptance could not be recorded: nobody was told of it.
+    pub(super) fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
+        self.keys.forget_command(&caller.owner, id);
+        self.apply(id, Event::Cancel);
+        self.forget(id, "");
     }
 
     fn id_of(&self, kind: &str, random: &str) -> CorrelationId {
@@ -98,13 +152,21 @@ impl Desk<'_> {
     }
 
     /// Takes a command in (row 1). Whether a browser is there to run it.
-    fn accept(&mut self, caller: &Caller, facts: Facts, lane: Option<Lane>, wish: Wish) -> bool {
+    fn accept(
+        &mut self,
+        caller: &Caller,
+        facts: Facts,
+        lane: Option<Lane>,
+        wish: Wish,
+        key: Option<Arc<str>>,
+    ) -> bool {
         let (id, client) = (facts.id.clone(), facts.client.clone());
-        let manner =
-            if facts.action.passes_lanes() { Manner::PassingLanes } else { Manner::InTurn };
+        let manner = Manner::of(&facts.action);
         let command = Command::new(facts);
         self.follow_deadline(&command);
-        self.inner.commands.insert(id.clone(), Arc::new(watch::Sender::new(command)));
+        let tracked = Tracked::new(command.clone());
+        tracked.note_recorded(self.record_accepted(command, &lane, &wish, key));
+        self.inner.commands.insert(id.clone(), Arc::new(tracked));
         self.client(caller).active.push(id.clone());
         self.queue.join(client, id.clone(), manner, lane.clone());
         if let Some(lane) = &lane {
@@ -122,5 +184,33 @@ impl Desk<'_> {
             self.may_deliver_to(&lane.browser);
         }
         reachable
+    }
+
+    fn record_accepted(
+        &mut self,
+        command: Command,
+        lane: &Option<Lane>,
+        wish: &Wish,
+        key: Option<Arc<str>>,
+    ) -> Seq {
+        let facts = command.facts();
+        let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
+            let kept = KeptKey {
+                owner: facts.owner.clone(),
+                key: key.clone(),
+                client: facts.client.clone(),
+                id: facts.id.clone(),
+                query_id: facts.query_id.clone(),
+                accepted: facts.created,
+            };
+            let limits = *self.limits();
+            self.keys.put(kept, &limits)
+        });
+        if self.inner.journal.is_ephemeral() {
+            return Seq::default();
+        }
+        let (lane, wish) = (lane.clone(), wish.clone());
+        let acceptance = Acceptance { command, lane, wish, key, dropped_keys };
+        self.record(Entry::Accepted(Box::new(acceptance)))
     }
 }

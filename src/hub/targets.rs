@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::clients::Current;
+use super::clients::CurrentTab;
 use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{BrowserChoice, Refusal};
+use crate::journal::Entry;
 use crate::lifecycle::{Command, Event, Lane, Outcome, State, Wish};
 use crate::protocol::{Action, BrowserId, CorrelationId, TabId};
 
@@ -16,7 +17,7 @@ use crate::protocol::{Action, BrowserId, CorrelationId, TabId};
 /// one.
 pub(super) fn resolve(
     browsers: &HashMap<BrowserId, Browser>,
-    current: Option<&Current>,
+    current: Option<&CurrentTab>,
     wish: &Wish,
     action: &Action,
 ) -> Result<Option<Lane>, Refusal> {
@@ -44,7 +45,7 @@ type Known<'a> = (&'a BrowserId, &'a Browser);
 
 fn choose_browser<'a>(
     browsers: &'a HashMap<BrowserId, Browser>,
-    current: Option<&Current>,
+    current: Option<&CurrentTab>,
     wish: &Wish,
 ) -> Result<Option<Known<'a>>, Refusal> {
     if let Some(wanted) = &wish.browser {
@@ -108,6 +109,7 @@ impl Desk<'_> {
             let Some(lane) = self.lane_in(browser, &id) else { continue };
             self.remember_current(&id, &lane);
             self.targets.insert(id.clone(), lane.clone());
+            self.record(Entry::Placed(id.clone(), lane.clone()));
             self.queue.place(&id, lane);
             self.wishes.remove(&id);
         }
@@ -140,9 +142,8 @@ impl Desk<'_> {
         if facts.action.is_browser_wide() || matches!(facts.action, Action::TabClose {}) {
             return;
         }
-        if let Some(client) = self.clients.get_mut(&facts.client) {
-            client.current = Some(Current { browser: lane.browser.clone(), tab: lane.tab });
-        }
+        let current = CurrentTab { browser: lane.browser.clone(), tab: lane.tab };
+        self.set_current(&facts.client, current);
     }
 
     /// Makes the tab that a command has opened its client's current one.
@@ -158,9 +159,8 @@ impl Desk<'_> {
         let Ok(Opened { value: OpenedTab { tab_id } }) = serde_json::from_str(result.get()) else {
             return;
         };
-        if let Some(client) = self.clients.get_mut(&facts.client) {
-            client.current = Some(Current { browser: hold.by.browser.clone(), tab: Some(tab_id) });
-        }
+        let current = CurrentTab { browser: hold.by.browser.clone(), tab: Some(tab_id) };
+        self.set_current(&facts.client, current);
     }
 }
 

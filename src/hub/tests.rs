@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::advance;
 
 use super::*;
-use crate::lifecycle::Peer;
+use crate::lifecycle::{Peer, limits};
 use crate::protocol::{
     Action, Attempt, BrowserId, ExtensionReport, FromExtension, InFlight, InFlightState,
     InstanceId, NackReason, Ready, ReportedError, Status, Tab, TabId, ToExtension, TracePhase,
@@ -24,7 +24,7 @@ fn agent(client: &str) -> Caller {
 
 fn script() -> Submission {
     let action = Action::ExecuteJs { script: "document.title".to_owned() };
-    Submission { action, wish: Wish::default(), timeout: limits::EXECUTE }
+    Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
 }
 
 fn script_in(tab: i64) -> Submission {
@@ -122,8 +122,8 @@ fn pending() -> ExtensionReport {
     ExtensionReport::Pending { message: None, progress: None }
 }
 
-fn look(hub: &Hub, client: &str, id: &CorrelationId) -> Status {
-    match hub.look(&agent(client), id, false) {
+async fn look(hub: &Hub, client: &str, id: &CorrelationId) -> Status {
+    match hub.look(&agent(client), id, false).await.unwrap() {
         Seen::Command(report) => report.status,
         other => panic!("{id} should be known: {other:?}"),
     }
@@ -153,12 +153,12 @@ async fn pass(length: Duration) {
 async fn fast_path_the_first_poll_has_the_result() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let accepted = hub.submit(&agent("a"), script()).unwrap();
+    let accepted = hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     assert_eq!(id, accepted.id);
     advance(seconds(1)).await;
     browser.complete(&id, attempt, "Home Page").await;
-    let Status::Complete { result, duration_ms, .. } = look(&hub, "a", &id) else { panic!() };
+    let Status::Complete { result, duration_ms, .. } = look(&hub, "a", &id).await else { panic!() };
     assert!(result.get().contains("Home Page"));
     assert!((1_000.0..1_100.0).contains(&duration_ms), "{duration_ms}");
 }
@@ -167,22 +167,22 @@ async fn fast_path_the_first_poll_has_the_result() {
 async fn slow_path_a_poll_says_pending_and_a_later_one_has_the_result() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     pass(seconds(2)).await;
     browser.report(&id, attempt, pending());
-    let Status::Pending { started_at, progress, .. } = look(&hub, "a", &id) else { panic!() };
+    let Status::Pending { started_at, progress, .. } = look(&hub, "a", &id).await else { panic!() };
     assert!(started_at.is_some() && progress.is_some());
     pass(seconds(6)).await;
     browser.complete(&id, attempt, "done").await;
-    assert!(matches!(look(&hub, "a", &id), Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn timeout_the_extension_says_so_at_ten_seconds_and_the_agent_sees_the_failure() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     pass(seconds(10)).await;
     let error = ReportedError {
@@ -191,7 +191,7 @@ async fn timeout_the_extension_says_so_at_ten_seconds_and_the_agent_sees_the_fai
         stack: None,
     };
     browser.report(&id, attempt, ExtensionReport::Timeout { error });
-    let Status::Timeout { error, may_have_run, .. } = look(&hub, "a", &id) else { panic!() };
+    let Status::Timeout { error, may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
     assert_eq!(&*error, "execution exceeded 10 s");
     assert!(may_have_run);
     assert_eq!(failures(&hub, "a")[&id], "execution_timeout");
@@ -201,13 +201,13 @@ async fn timeout_the_extension_says_so_at_ten_seconds_and_the_agent_sees_the_fai
 async fn extension_disconnect_the_command_expires_after_three_seconds_and_is_listed() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, _) = browser.begin().await;
     drop(browser);
     advance(Duration::from_millis(2_900)).await;
-    assert!(matches!(look(&hub, "a", &id), Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
     pass(Duration::from_millis(100)).await;
-    let status = look(&hub, "a", &id);
+    let status = look(&hub, "a", &id).await;
     assert_eq!(reason(&status), "extension_disconnected");
     assert!(matches!(status, Status::Expired { may_have_run: true, .. }));
     assert_eq!(failures(&hub, "a")[&id], "extension_disconnected");
@@ -217,18 +217,18 @@ async fn extension_disconnect_the_command_expires_after_three_seconds_and_is_lis
 async fn result_expiration_an_unread_result_goes_after_sixty_seconds_and_is_listed() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (unread, attempt) = browser.begin().await;
     browser.complete(&unread, attempt, "1").await;
     let (read, attempt) = browser.begin().await;
     browser.complete(&read, attempt, "2").await;
     hub.note_read(&agent("a"), &read);
     advance(seconds(59)).await;
-    assert!(matches!(look(&hub, "a", &unread), Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &unread).await, Status::Complete { .. }));
     pass(seconds(1)).await;
-    assert!(matches!(hub.look(&agent("a"), &unread, false), Seen::Gone(_)));
-    assert!(matches!(hub.look(&agent("a"), &read, false), Seen::Gone(_)));
+    assert!(matches!(hub.look(&agent("a"), &unread, false).await.unwrap(), Seen::Gone(_)));
+    assert!(matches!(hub.look(&agent("a"), &read, false).await.unwrap(), Seen::Gone(_)));
     assert_eq!(failures(&hub, "a"), HashMap::from([(unread, "expired".to_owned())]));
 }
 
@@ -238,7 +238,7 @@ async fn concurrent_commands_keep_their_own_results_and_lists() {
     let mut browser = Extension::connect(&hub, "b", "i1");
     let mut expected = Vec::new();
     for (n, client) in [(1, "a"), (2, "b"), (3, "a"), (4, "b")] {
-        let id = hub.submit(&agent(client), script_in(n)).unwrap().id;
+        let id = hub.submit(&agent(client), script_in(n)).await.unwrap().id;
         expected.push((client, id, format!("value {n}")));
     }
     let mut running = Vec::new();
@@ -255,7 +255,7 @@ async fn concurrent_commands_keep_their_own_results_and_lists() {
         browser.complete(&id, attempt, value).await;
     }
     for (client, id, value) in &expected {
-        let Status::Complete { result, .. } = look(&hub, client, id) else { panic!() };
+        let Status::Complete { result, .. } = look(&hub, client, id).await else { panic!() };
         assert!(result.get().contains(value.as_str()));
         let own = hub.lists(&agent(client)).completed;
         assert_eq!(own.len(), 2);
@@ -268,11 +268,11 @@ async fn concurrent_commands_keep_their_own_results_and_lists() {
 #[tokio::test(start_paused = true)]
 async fn scenario_1_nobody_answers_and_the_command_expires_after_thirty_seconds() {
     let hub = Hub::start(Limits::default());
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     advance(Duration::from_millis(29_900)).await;
-    assert!(matches!(look(&hub, "a", &id), Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
     pass(Duration::from_millis(100)).await;
-    assert_eq!(reason(&look(&hub, "a", &id)), "no_extension");
+    assert_eq!(reason(&look(&hub, "a", &id).await), "no_extension");
     assert_eq!(failures(&hub, "a")[&id], "no_extension");
 }
 
@@ -280,7 +280,7 @@ async fn scenario_1_nobody_answers_and_the_command_expires_after_thirty_seconds(
 async fn scenario_2_a_new_instance_takes_the_command_up_and_its_result_counts() {
     let hub = Hub::start(Limits::default());
     let mut first = Extension::connect(&hub, "b", "i1");
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let (delivered, attempt, redelivered) = first.command().await;
     assert_eq!((&delivered, attempt, redelivered), (&id, Attempt(1), false));
     drop(first);
@@ -291,20 +291,20 @@ async fn scenario_2_a_new_instance_takes_the_command_up_and_its_result_counts() 
     second.claim(&id, attempt);
     assert!(matches!(second.frame().await, ToExtension::Go { .. }));
     second.complete(&id, attempt, "by the second").await;
-    assert!(matches!(look(&hub, "a", &id), Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn scenario_3_a_poll_that_comes_too_late_is_told_expired_and_not_not_found() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     browser.complete(&id, attempt, "1").await;
     pass(seconds(60)).await;
-    assert!(matches!(hub.look(&agent("a"), &id, false), Seen::Gone(_)));
+    assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), Seen::Gone(_)));
     let stranger = Caller { owner: "ci".into(), client: "ci/a".into() };
-    assert!(matches!(hub.look(&stranger, &id, false), Seen::NotFound));
+    assert!(matches!(hub.look(&stranger, &id, false).await.unwrap(), Seen::NotFound));
 }
 
 // Waiting.
@@ -313,7 +313,7 @@ async fn scenario_3_a_poll_that_comes_too_late_is_told_expired_and_not_not_found
 async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let waiting = tokio::spawn({
         let (hub, id) = (hub.clone(), id.clone());
         async move {
@@ -331,7 +331,7 @@ async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
     let Seen::Command(report) = seen else { panic!() };
     assert!(matches!(report.status, Status::Complete { .. }));
 
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let seen = hub.wait(&agent("a"), &id, seconds(50), false).await.unwrap();
     let Seen::Command(report) = seen else { panic!() };
     assert_eq!(reason(&report.status), "extension_no_response");
@@ -341,7 +341,7 @@ async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
 async fn a_wait_ends_after_its_time_or_fifty_five_seconds_with_pending() {
     let hub = Hub::start(Limits::default());
     let long = Submission { timeout: seconds(300), ..script() };
-    let id = hub.submit(&agent("a"), long).unwrap().id;
+    let id = hub.submit(&agent("a"), long).await.unwrap().id;
     for (asked, at_most) in [(2, 2), (500, 55)] {
         let began = hub.now();
         let seen = hub.wait(&agent("a"), &id, seconds(asked), false).await.unwrap();
@@ -355,7 +355,7 @@ async fn a_wait_ends_after_its_time_or_fifty_five_seconds_with_pending() {
 #[tokio::test(start_paused = true)]
 async fn the_sixty_fifth_waiter_of_a_client_is_refused_and_others_are_not() {
     let hub = Hub::start(Limits::default());
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let wait = |client: &str| {
         let (hub, id, caller) = (hub.clone(), id.clone(), agent(client));
         async move { hub.wait(&caller, &id, seconds(20), false).await }
@@ -378,14 +378,17 @@ async fn the_sixty_fifth_waiter_of_a_client_is_refused_and_others_are_not() {
 #[tokio::test(start_paused = true)]
 async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_touched() {
     let hub = Hub::start(Limits::default());
-    let accepted: Vec<_> = (0..5).map(|_| hub.submit(&agent("a"), script()).unwrap().id).collect();
-    let refused = hub.submit(&agent("a"), script()).unwrap_err();
+    let mut accepted = Vec::new();
+    for _ in 0..5 {
+        accepted.push(hub.submit(&agent("a"), script()).await.unwrap().id);
+    }
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::QueueFull { queued: 5, .. }));
     assert_eq!(failures(&hub, "a"), HashMap::from([(refused.id, "queue_full".to_owned())]));
     let listed: Vec<_> =
         hub.lists(&agent("a")).pending.into_iter().map(|p| p.correlation_id).collect();
     assert_eq!(listed, accepted);
-    assert!(hub.submit(&agent("b"), script()).is_ok());
+    assert!(hub.submit(&agent("b"), script()).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -407,7 +410,7 @@ async fn of_too_many_results_the_oldest_read_one_goes_first_and_an_unread_one_is
     let mut browser = Extension::connect(&hub, "b", "i1");
     let mut ids = Vec::new();
     for n in 0..4 {
-        hub.submit(&agent("a"), script()).unwrap();
+        hub.submit(&agent("a"), script()).await.unwrap();
         let (id, attempt) = browser.begin().await;
         browser.complete(&id, attempt, "x").await;
         if n == 1 {
@@ -415,8 +418,12 @@ async fn of_too_many_results_the_oldest_read_one_goes_first_and_an_unread_one_is
         }
         ids.push(id);
     }
-    let is_gone = |id| matches!(hub.look(&agent("a"), id, false), Seen::Gone(_));
-    assert_eq!(ids.iter().map(is_gone).collect::<Vec<_>>(), [true, true, false, false]);
+    let mut are_gone = Vec::new();
+    for id in &ids {
+        let seen = hub.look(&agent("a"), id, false).await.unwrap();
+        are_gone.push(matches!(seen, Seen::Gone(_)));
+    }
+    assert_eq!(are_gone, [true, true, false, false]);
     assert_eq!(failures(&hub, "a"), HashMap::from([(ids[0].clone(), "expired".to_owned())]));
 }
 
@@ -438,8 +445,8 @@ async fn a_client_is_forgotten_when_there_are_too_many_and_it_was_idle_the_longe
 async fn a_command_is_delivered_the_moment_its_tab_is_free_and_not_before() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let first = hub.submit(&agent("a"), script_in(3)).unwrap().id;
-    let second = hub.submit(&agent("a"), script_in(3)).unwrap().id;
+    let first = hub.submit(&agent("a"), script_in(3)).await.unwrap().id;
+    let second = hub.submit(&agent("a"), script_in(3)).await.unwrap().id;
     let (id, attempt) = browser.begin().await;
     assert_eq!(id, first);
     assert!(browser.is_quiet().await);
@@ -453,12 +460,12 @@ async fn a_tab_stays_taken_for_two_seconds_after_a_timeout_unless_the_page_repor
     let mut browser = Extension::connect(&hub, "b", "i1");
     for reports in [false, true] {
         let short = Submission { timeout: seconds(1), ..script() };
-        hub.submit(&agent("a"), short).unwrap();
+        hub.submit(&agent("a"), short).await.unwrap();
         let (id, attempt) = browser.begin().await;
-        hub.submit(&agent("a"), script()).unwrap();
+        hub.submit(&agent("a"), script()).await.unwrap();
         pass(seconds(3)).await;
         assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
-        assert!(matches!(look(&hub, "a", &id), Status::Timeout { .. }));
+        assert!(matches!(look(&hub, "a", &id).await, Status::Timeout { .. }));
         assert!(browser.is_quiet().await);
         if reports {
             browser.report(&id, attempt, result("late"));
@@ -479,7 +486,7 @@ async fn a_tab_stays_taken_for_two_seconds_after_a_timeout_unless_the_page_repor
 async fn a_takeover_redelivers_what_was_not_begun_and_a_late_end_of_the_old_link_is_harmless() {
     let hub = Hub::start(Limits::default());
     let mut old = Extension::connect(&hub, "b", "i1");
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     old.command().await;
     let mut new = Extension::connect(&hub, "b", "i2");
     assert_eq!(old.outbox.next().await.unwrap_err(), Farewell::Replaced);
@@ -497,7 +504,7 @@ async fn a_takeover_redelivers_what_was_not_begun_and_a_late_end_of_the_old_link
 async fn the_same_instance_gets_go_again_and_another_one_does_not_run_it_twice() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     let says = |state| vec![InFlight { correlation_id: id.clone(), attempt, state }];
     drop(browser);
@@ -511,21 +518,21 @@ async fn the_same_instance_gets_go_again_and_another_one_does_not_run_it_twice()
     drop(browser);
     let mut browser = Extension::connect(&hub, "b", "i2");
     assert!(browser.is_quiet().await);
-    assert_eq!(reason(&look(&hub, "a", &id)), "extension_disconnected");
+    assert_eq!(reason(&look(&hub, "a", &id).await), "extension_disconnected");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_result_in_the_outbox_of_a_killed_worker_counts_when_it_is_replayed() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     drop(browser);
     let mut browser = Extension::attach(&hub, "b", "i2");
     let state = InFlightState::Done;
     browser.ready(vec![InFlight { correlation_id: id.clone(), attempt, state }]);
     browser.complete(&id, attempt, "kept").await;
-    assert!(matches!(look(&hub, "a", &id), Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
     // The acknowledgement was lost: the same again is acknowledged again.
     browser.complete(&id, attempt, "kept").await;
 }
@@ -534,7 +541,7 @@ async fn a_result_in_the_outbox_of_a_killed_worker_counts_when_it_is_replayed() 
 async fn a_report_from_another_browser_or_of_another_attempt_changes_nothing() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     let mut thief = Extension::connect(&hub, "other", "i1");
     thief.report(&id, attempt, result("forged"));
@@ -546,7 +553,7 @@ async fn a_report_from_another_browser_or_of_another_attempt_changes_nothing() {
             "{nack:?}"
         );
     }
-    assert!(matches!(look(&hub, "a", &id), Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
     thief.report(&"exec_0_0".into(), attempt, result("forged"));
     let nack = thief.frame().await;
     assert!(matches!(nack, ToExtension::Nack { reason: NackReason::UnknownCommand, .. }));
@@ -556,7 +563,7 @@ async fn a_report_from_another_browser_or_of_another_attempt_changes_nothing() {
 async fn an_extension_that_does_not_read_loses_its_link_and_its_commands_go_back() {
     let hub = Hub::start(Limits { outbound: 8, ..Limits::default() });
     let mut deaf = Extension::connect(&hub, "b", "i1");
-    let first = hub.submit(&agent("a"), script_in(1)).unwrap().id;
+    let first = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
     for _ in 0..20 {
         deaf.link.refuse(NackReason::Malformed);
     }
@@ -571,7 +578,7 @@ async fn commands_wait_for_room_rather_than_fill_an_outbox_and_go_once_it_is_rea
     let hub = Hub::start(Limits { outbound: 8, lanes: 100, queued: 100, ..Limits::default() });
     let mut slow = Extension::connect(&hub, "b", "i1");
     for tab in 1..=10 {
-        hub.submit(&agent("a"), script_in(tab)).unwrap();
+        hub.submit(&agent("a"), script_in(tab)).await.unwrap();
     }
     assert!(hub.browsers()[0].connected, "waiting is no overflow");
     for _ in 0..10 {
@@ -582,7 +589,7 @@ async fn commands_wait_for_room_rather_than_fill_an_outbox_and_go_once_it_is_rea
 #[tokio::test(start_paused = true)]
 async fn a_command_that_waited_for_a_browser_takes_its_target_when_one_connects() {
     let hub = Hub::start(Limits::default());
-    let accepted = hub.submit(&agent("a"), script()).unwrap();
+    let accepted = hub.submit(&agent("a"), script()).await.unwrap();
     assert!(!accepted.reachable);
     pass(seconds(8)).await;
     let mut browser = Extension::connect(&hub, "b", "i1");
@@ -598,30 +605,31 @@ async fn several_browsers_and_none_named_is_ambiguous_and_says_which_there_are()
     let hub = Hub::start(Limits::default());
     let _one = Extension::connect(&hub, "b1", "i1");
     let mut two = Extension::connect(&hub, "b2", "i1");
-    let refused = hub.submit(&agent("a"), script()).unwrap_err();
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
     let Refusal::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
     assert_eq!(browsers.len(), 2);
     let named = Wish { browser: Some("b2".to_owned()), tab: None };
-    let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).unwrap().id;
+    let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await.unwrap().id;
     assert_eq!(two.command().await.0, id);
     // From here on it is the client's own.
-    assert!(hub.submit(&agent("a"), script()).is_ok());
+    assert!(hub.submit(&agent("a"), script()).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tab_that_is_gone_is_refused_and_a_browser_that_is_away_is_waited_for() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let refused = hub.submit(&agent("a"), script_in(99)).unwrap_err();
+    let refused = hub.submit(&agent("a"), script_in(99)).await.unwrap_err();
     let Refusal::TabGone { wanted: TabId(99), tabs } = refused.why else { panic!("{refused:?}") };
     assert_eq!(tabs.len(), 10);
-    hub.submit(&agent("a"), script_in(2)).unwrap();
+    hub.submit(&agent("a"), script_in(2)).await.unwrap();
     let (id, attempt) = browser.begin().await;
     browser.complete(&id, attempt, "x").await;
     drop(browser);
-    assert!(hub.submit(&agent("a"), script()).is_ok());
+    assert!(hub.submit(&agent("a"), script()).await.is_ok());
     let nowhere = Wish { browser: Some("no such".to_owned()), tab: None };
-    let refused = hub.submit(&agent("a"), Submission { wish: nowhere, ..script() }).unwrap_err();
+    let refused =
+        hub.submit(&agent("a"), Submission { wish: nowhere, ..script() }).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::BrowserGone { .. }), "{refused:?}");
 }
 
@@ -630,7 +638,7 @@ async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
     let open = Submission { action: Action::TabOpen { url: None, focus: None }, ..script() };
-    hub.submit(&agent("a"), open.clone()).unwrap();
+    hub.submit(&agent("a"), open.clone()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     let opened = r#"{"success":true,"value":{"tab_id":5,"url":"","title":""},"type":"object"}"#;
     let result = RawValue::from_string(opened.to_owned()).unwrap().into();
@@ -642,7 +650,7 @@ async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
     assert_eq!((current("a"), current("b")), (Some(5), None));
 
     // What names no tab changes nothing.
-    hub.submit(&agent("a"), open).unwrap();
+    hub.submit(&agent("a"), open).await.unwrap();
     let (id, attempt) = browser.begin().await;
     browser.complete(&id, attempt, "tab 6").await;
     assert_eq!(current("a"), Some(5));
@@ -652,12 +660,12 @@ async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
 async fn a_tab_is_closed_while_a_command_runs_in_it_and_does_not_become_the_current_one() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script_in(2)).unwrap();
+    hub.submit(&agent("a"), script_in(2)).await.unwrap();
     browser.begin().await;
-    hub.submit(&agent("b"), script_in(3)).unwrap();
+    hub.submit(&agent("b"), script_in(3)).await.unwrap();
     browser.begin().await;
     let close = Submission { action: Action::TabClose {}, ..script_in(2) };
-    let closing = hub.submit(&agent("b"), close).unwrap().id;
+    let closing = hub.submit(&agent("b"), close).await.unwrap().id;
     let (id, attempt) = browser.begin().await;
     assert_eq!(id, closing);
     browser.complete(&id, attempt, "closed").await;
@@ -671,8 +679,8 @@ async fn a_tab_is_closed_while_a_command_runs_in_it_and_does_not_become_the_curr
 async fn cancel_reaches_the_page_and_says_whether_it_may_have_run() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let running = hub.submit(&agent("a"), script()).unwrap().id;
-    let waiting = hub.submit(&agent("a"), script()).unwrap().id;
+    let running = hub.submit(&agent("a"), script()).await.unwrap().id;
+    let waiting = hub.submit(&agent("a"), script()).await.unwrap().id;
     browser.begin().await;
     let ran = |seen| match seen {
         Seen::Command(report) => match report.status {
@@ -681,28 +689,28 @@ async fn cancel_reaches_the_page_and_says_whether_it_may_have_run() {
         },
         other => panic!("{other:?}"),
     };
-    assert!(!ran(hub.cancel(&agent("a"), &waiting)));
+    assert!(!ran(hub.cancel(&agent("a"), &waiting).await.unwrap()));
     assert!(browser.is_quiet().await);
-    assert!(ran(hub.cancel(&agent("a"), &running)));
+    assert!(ran(hub.cancel(&agent("a"), &running).await.unwrap()));
     assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
     assert!(failures(&hub, "a").is_empty());
     let stranger = Caller { owner: "ci".into(), client: "ci/a".into() };
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
-    assert!(matches!(hub.cancel(&stranger, &id), Seen::NotFound));
-    assert!(matches!(look(&hub, "a", &id), Status::Pending { .. }));
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    assert!(matches!(hub.cancel(&stranger, &id).await.unwrap(), Seen::NotFound));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_trace_has_every_phase_in_order() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    hub.submit(&agent("a"), script()).unwrap();
+    hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     pass(seconds(2)).await;
     browser.report(&id, attempt, pending());
     browser.complete(&id, attempt, "x").await;
     hub.note_read(&agent("a"), &id);
-    let Seen::Command(report) = hub.look(&agent("a"), &id, true) else { panic!() };
+    let Seen::Command(report) = hub.look(&agent("a"), &id, true).await.unwrap() else { panic!() };
     let trace = report.trace.unwrap();
     let phases: Vec<_> = trace.iter().map(|entry| entry.phase).collect();
     use TracePhase::{Claimed, Delivered, Done, FirstPending, FirstRead, Queued, Started};
@@ -714,7 +722,7 @@ async fn a_trace_has_every_phase_in_order() {
 async fn shutting_down_ends_links_and_waits_and_refuses_what_comes_after() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let id = hub.submit(&agent("a"), script()).unwrap().id;
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let waiting = tokio::spawn({
         let (hub, id) = (hub.clone(), id.clone());
         async move { hub.wait(&agent("a"), &id, seconds(50), false).await }
@@ -725,7 +733,7 @@ async fn shutting_down_ends_links_and_waits_and_refuses_what_comes_after() {
     assert!(waiting.await.unwrap().is_ok());
     assert_eq!(hub.now().since(began), Duration::ZERO);
     assert_eq!(browser.outbox.next().await.unwrap_err(), Farewell::Shutdown);
-    let refused = hub.submit(&agent("a"), script()).unwrap_err();
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::ShuttingDown));
 }
 

@@ -248,6 +248,12 @@ impl Command {
         &self.trace
     }
 
+    /// When it may have begun; when it was accepted, if it has not.
+    #[must_use]
+    pub fn started_at(&self) -> Moment {
+        self.reached(TracePhase::Started).unwrap_or(self.facts.created)
+    }
+
     /// Where it stands.
     #[must_use]
     pub const fn state(&self) -> &State {
@@ -298,6 +304,24 @@ impl Command {
                     *may_have_run
                 }
             },
+        }
+    }
+
+    /// Whether its owner has had its outcome.
+    #[must_use]
+    pub const fn is_read(&self) -> bool {
+        matches!(self.state, State::Ended { read: true, .. })
+    }
+
+    /// How many bytes its result has, if it has one.
+    #[must_use]
+    pub fn result_size(&self) -> usize {
+        match &self.state {
+            State::Ended { outcome: Outcome::Complete { result, .. }, .. } => result.get().len(),
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Ended { .. } => 0,
         }
     }
 

@@ -33,6 +33,13 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a result is kept. From the command's end.
 pub const RETAIN: Duration = Duration::from_secs(60);
 
+/// How long a key that a call brings stands for its command: the same key is the same
+/// command. From its acceptance.
+pub const IDEMPOTENT: Duration = Duration::from_secs(600);
+
+/// How long a daemon that was asked to end lets running commands finish.
+pub const DRAIN: Duration = Duration::from_secs(2);
+
 /// The longest that one call may block; MCP clients commonly give up after 60 s.
 pub const WAIT_MAX: Duration = Duration::from_secs(55);
 
@@ -64,6 +71,10 @@ pub struct Limits {
     pub outbound: usize,
     /// Clients known at the same time; the one idle the longest leaves first.
     pub clients: usize,
+    /// Idempotency keys remembered for one client; the oldest leaves first.
+    pub idempotency_keys: usize,
+    /// MiB of results that are kept, of all clients; with more, nothing new is taken.
+    pub kept_mib: usize,
 }
 
 impl Default for Limits {
@@ -78,13 +89,18 @@ impl Default for Limits {
             calls_per_minute: 1_000,
             outbound: 64,
             clients: 1_000,
+            // What the calls of ten minutes need at the default rate.
+            idempotency_keys: 10_000,
+            // Three quarters of what the journal may have: the rest is for what is on its
+            // way.
+            kept_mib: 192,
         }
     }
 }
 
 impl Limits {
     /// The names that [`set`](Self::set) takes, in the order of the fields.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 11] = [
         "queued",
         "lanes",
         "retained",
@@ -94,6 +110,8 @@ impl Limits {
         "calls_per_minute",
         "outbound",
         "clients",
+        "idempotency_keys",
+        "kept_mib",
     ];
 
     /// Sets one capacity by its name. Returns false, and changes nothing, if there
@@ -111,6 +129,8 @@ impl Limits {
             // Room for one command and for the answers to what the extension sends.
             "outbound" => (&mut self.outbound, 8),
             "clients" => (&mut self.clients, 1),
+            "idempotency_keys" => (&mut self.idempotency_keys, 1),
+            "kept_mib" => (&mut self.kept_mib, 1),
             _ => return false,
         };
         if value < least {

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::{Limits, Phase};
-use crate::protocol::{BrowserId, ClientId, CorrelationId, TabId};
+use crate::protocol::{Action, BrowserId, ClientId, CorrelationId, TabId};
 
 /// Where a command runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +38,14 @@ pub enum Manner {
     InTurn,
     /// It waits for no lane and holds none.
     PassingLanes,
+}
+
+impl Manner {
+    /// How this action's commands make their way.
+    #[must_use]
+    pub const fn of(action: &Action) -> Self {
+        if action.passes_lanes() { Self::PassingLanes } else { Self::InTurn }
+    }
 }
 
 /// The commands that wait and those that run. It knows ids only: the
@@ -138,6 +146,15 @@ impl Queue {
             }
         };
         self.places.insert(id, Place { client, manner, spot });
+    }
+
+    /// Takes in a command that runs already, in its lane: from an earlier life of the daemon.
+    pub fn resume(&mut self, client: ClientId, id: CorrelationId, manner: Manner, lane: Lane) {
+        if manner == Manner::InTurn {
+            self.loads.entry(client.clone()).or_default().lanes += 1;
+            self.track(manner, &lane).occupant = Some(id.clone());
+        }
+        self.places.insert(id, Place { client, manner, spot: Spot::Running(lane) });
     }
 
     /// The commands that wait outside the lanes, in the order of their turns.

@@ -86,7 +86,8 @@ impl Retention {
     }
 
     /// Notes that a command's record goes now (rows 19 and 20). `unread` says why, if it
-    /// had a result that nobody has read: that joins the failures.
+    /// had a result that nobody has read: that joins the failures. Returns the id that is
+    /// forgotten for it, if the client has too many tombstones.
     pub fn bury(
         &mut self,
         client: &ClientId,
@@ -94,7 +95,7 @@ impl Retention {
         gone: Gone,
         unread: Option<&str>,
         limits: &Limits,
-    ) {
+    ) -> Option<CorrelationId> {
         if let Some(why) = unread.filter(|_| self.shelves.contains_key(client)) {
             let failure = FailedCommand {
                 correlation_id: id.clone(),
@@ -106,18 +107,32 @@ impl Retention {
             self.list_failure(client, failure, limits);
         }
         // A client that was forgotten leaves no tombstones: nobody would clear them.
-        let Some(shelf) = self.shelves.get_mut(client) else { return };
+        let shelf = self.shelves.get_mut(client)?;
         // The oldest goes, as a rule: it is found at once.
         if let Some(at) = shelf.ended.iter().position(|kept| kept.id == *id) {
             shelf.ended.remove(at);
         }
-        shelf.tombstones.push_back(id.clone());
+        self.entomb(client, id, gone, limits)
+    }
+
+    /// Remembers a command whose record is gone. Returns the id that is forgotten for it,
+    /// if the client has too many tombstones.
+    pub fn entomb(
+        &mut self,
+        client: &ClientId,
+        id: &CorrelationId,
+        gone: Gone,
+        limits: &Limits,
+    ) -> Option<CorrelationId> {
+        let tombstones = &mut self.shelves.entry(client.clone()).or_default().tombstones;
+        tombstones.push_back(id.clone());
         self.gone.insert(id.clone(), gone);
-        while shelf.tombstones.len() > limits.tombstones {
-            if let Some(oldest) = shelf.tombstones.pop_front() {
-                self.gone.remove(&oldest);
-            }
+        if tombstones.len() <= limits.tombstones {
+            return None;
         }
+        let oldest = tombstones.pop_front()?;
+        self.gone.remove(&oldest);
+        Some(oldest)
     }
 
     /// What is remembered of a command whose record is gone.
@@ -153,7 +168,7 @@ mod tests {
     fn bury(retention: &mut Retention, id: &str, unread: Option<&str>) {
         let _ = retention.keep(&"ann".into(), id.into(), &limits());
         let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
-        retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
+        let _ = retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
     }
 
     fn failure(id: &str) -> FailedCommand {
@@ -208,7 +223,8 @@ mod tests {
         let _ = retention.keep(&"ann".into(), "1".into(), &limits());
         retention.forget_client(&"ann".into());
         let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
-        retention.bury(&"ann".into(), &"1".into(), gone, Some("never retrieved"), &limits());
+        let gone = retention.bury(&"ann".into(), &"1".into(), gone, Some("never"), &limits());
+        assert_eq!(gone, None);
         assert!(retention.shelves.is_empty() && retention.gone.is_empty());
     }
 

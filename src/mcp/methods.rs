@@ -39,7 +39,7 @@ pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcErr
 }
 
 /// Answers a request.
-pub fn handle(tools: &Tools, caller: &Caller, request: Request, era: Era) -> Answer {
+pub async fn handle(tools: &Tools, caller: &Caller, request: Request, era: Era) -> Answer {
     if let Some(answer) = answer_alone(&request, era) {
         return match answer {
             Ok(text) => Answer::text(text),
@@ -62,7 +62,7 @@ pub fn handle(tools: &Tools, caller: &Caller, request: Request, era: Era) -> Ans
             return Answer::error(error, &id);
         }
     };
-    match tools.call(caller, &name, arguments) {
+    match tools.call(caller, &name, arguments).await {
         None => {
             let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
             Answer::error(error, &id)

@@ -197,4 +197,14 @@ impl Action {
         }
         serde_json::value::to_raw_value(&value).unwrap_or_default()
     }
+
+    /// The whole action as JSON, from which it can be read again: what is recorded of it.
+    #[must_use]
+    pub fn to_record(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let (Some(path), Some(object)) = (self.picture_path(), value.as_object_mut()) {
+            object.insert("path".to_owned(), path.into());
+        }
+        value.to_string()
+    }
 }

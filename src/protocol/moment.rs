@@ -19,6 +19,12 @@ impl Moment {
         Self(micros)
     }
 
+    /// Microseconds since the Unix epoch.
+    #[must_use]
+    pub const fn unix_micros(self) -> u64 {
+        self.0
+    }
+
     /// Whole milliseconds since the Unix epoch.
     #[must_use]
     pub const fn unix_millis(self) -> u64 {

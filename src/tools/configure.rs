@@ -43,7 +43,7 @@ enum Configure {
     Clients {},
 }
 
-pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
+pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let hub = &tools.hub;
     let action = match read(given) {
         Ok(action) => action,
@@ -52,10 +52,11 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
     Call::Now(match action {
         Configure::QueryStatus { correlation_id, trace } => {
             let with_trace = trace == Some(true);
-            return command_result(tools, caller, correlation_id, Duration::ZERO, with_trace, None);
+            let now = Duration::ZERO;
+            return command_result(tools, caller, correlation_id, now, with_trace, None).await;
         }
         Configure::Cancel { correlation_id } => {
-            ToolResult::of_command(hub.cancel(caller, &correlation_id.into()), None)
+            ToolResult::of_seen(hub.cancel(caller, &correlation_id.into()).await, None)
         }
         Configure::Health {} => {
             let health = hub.health();
@@ -67,6 +68,7 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
                 "kept": health.kept,
                 "browsers": health.browsers,
                 "clients": health.clients,
+                "storage": hub.storage(),
             }))
         }
         Configure::Clients {} => {

@@ -52,7 +52,7 @@ struct Queued<'a> {
     message: String,
 }
 
-pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
+pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let parsed = read::<Common>(given).and_then(|common| Ok((common, read(given)?)));
     let (common, action): (Common, Action) = match parsed {
         Ok(parsed) => parsed,
@@ -66,8 +66,9 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
         action,
         wish: Wish { browser: common.browser, tab: common.tab_id },
         timeout: common.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
+        idempotency_key: None,
     };
-    let accepted = match tools.hub.submit(caller, submission) {
+    let accepted = match tools.hub.submit(caller, submission).await {
         Ok(accepted) => accepted,
         Err(refused) => return Call::Now(ToolResult::refused(&refused)),
     };
@@ -80,7 +81,7 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
         match hub.wait(&caller, &accepted.id, wait, with_trace).await {
             Ok(seen) => ToolResult::of_own_command(seen),
             // The command was accepted all the same: say so rather than that it was not.
-            Err(_too_many_waiters) => ToolResult::of(&queued(&accepted)),
+            Err(_no_result_now) => ToolResult::of(&queued(&accepted)),
         }
     }))
 }

@@ -109,22 +109,30 @@ impl Tools {
 
     /// Calls a tool. `None`: there is none of that name.
     ///
-    /// When this returns, a command that was submitted is accepted and on its way.
-    #[must_use]
-    pub fn call(&self, caller: &Caller, name: &str, given: Map<String, Value>) -> Option<Call> {
-        type Handler = fn(&Tools, &Caller, &Map<String, Value>) -> Call;
-        let (arguments, handler): (&Arguments, Handler) = match name {
-            interact::NAME => (&interact::ARGUMENTS, interact::call),
-            observe::NAME => (&observe::ARGUMENTS, observe::call),
-            configure::NAME => (&configure::ARGUMENTS, configure::call),
+    /// When this returns, a command that was submitted is accepted, recorded and on its way.
+    pub async fn call(
+        &self,
+        caller: &Caller,
+        name: &str,
+        given: Map<String, Value>,
+    ) -> Option<Call> {
+        let arguments: &Arguments = match name {
+            interact::NAME => &interact::ARGUMENTS,
+            observe::NAME => &observe::ARGUMENTS,
+            configure::NAME => &configure::ARGUMENTS,
             _ => return None,
         };
         if let Err(refused) = self.hub.admit(caller) {
             return Some(Call::Now(ToolResult::refused(&refused)));
         }
-        Some(match arguments.check(given) {
-            Ok(checked) => handler(self, caller, &checked),
-            Err(wrong) => Call::Now(ToolResult::failed(&wrong)),
+        let given = match arguments.check(given) {
+            Ok(checked) => checked,
+            Err(wrong) => return Some(Call::Now(ToolResult::failed(&wrong))),
+        };
+        Some(match name {
+            interact::NAME => interact::call(self, caller, &given).await,
+            observe::NAME => observe::call(self, caller, &given).await,
+            _ => configure::call(self, caller, &given).await,
         })
     }
 }

@@ -55,7 +55,7 @@ enum Observe {
 #[derive(JsonSchema)]
 pub(super) struct Nothing {}
 
-pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
+pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let hub = &tools.hub;
     let what = match read(given) {
         Ok(what) => what,
@@ -65,7 +65,8 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
             let wait = Duration::from_millis(wait_ms.unwrap_or(0));
-            return command_result(tools, caller, correlation_id, wait, trace == Some(true), part);
+            let with_trace = trace == Some(true);
+            return command_result(tools, caller, correlation_id, wait, with_trace, part).await;
         }
         Observe::PendingCommands {} => pending_commands(&hub.lists(caller)),
         Observe::FailedCommands {} => {
@@ -88,7 +89,7 @@ pub(super) fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -
 
 /// One command's status, now or once it is over. Also what `configure query_status`
 /// answers.
-pub(super) fn command_result(
+pub(super) async fn command_result(
     tools: &Tools,
     caller: &Caller,
     id: String,
@@ -98,15 +99,12 @@ pub(super) fn command_result(
 ) -> Call {
     let id = id.into();
     if wait.is_zero() {
-        let seen = tools.hub.look(caller, &id, with_trace);
-        return Call::Now(ToolResult::of_command(seen, part));
+        let seen = tools.hub.look(caller, &id, with_trace).await;
+        return Call::Now(ToolResult::of_seen(seen, part));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
     Call::Later(Box::pin(async move {
-        match hub.wait(&caller, &id, wait, with_trace).await {
-            Ok(seen) => ToolResult::of_command(seen, part),
-            Err(refused) => ToolResult::refused(&refused),
-        }
+        ToolResult::of_seen(hub.wait(&caller, &id, wait, with_trace).await, part)
     }))
 }
 

@@ -111,6 +111,8 @@ impl ToolResult {
             Refusal::RateLimited { .. }
             | Refusal::TooManyWaiters { .. }
             | Refusal::UnsupportedAction { .. }
+            | Refusal::KeyReused { .. }
+            | Refusal::StorageUnavailable { .. }
             | Refusal::ShuttingDown => {}
         }
         Self::failed(&body)
@@ -130,6 +132,14 @@ impl ToolResult {
         };
         let result = Self::of_command(seen, None);
         Self { is_error: failed, ..result }
+    }
+
+    /// What is known of a command, if it can be told.
+    pub(super) fn of_seen(seen: Result<Seen, Refused>, part: Option<Part>) -> Self {
+        match seen {
+            Ok(seen) => Self::of_command(seen, part),
+            Err(refused) => Self::refused(&refused),
+        }
     }
 
     /// What is known of a command.

@@ -68,7 +68,7 @@ async fn a_state_directory_that_cannot_be_used_ends_it_with_the_next_step() {
 }
 
 #[tokio::test]
-async fn signals_end_the_daemon_in_under_two_seconds_whatever_it_is_at() {
+async fn signals_end_the_daemon_in_under_five_seconds_whatever_it_is_at() {
     for sign in [Signal::TERM, Signal::INT] {
         let place = Place::new();
         let daemon = place.serve(&[]).await;
@@ -86,7 +86,7 @@ async fn signals_end_the_daemon_in_under_two_seconds_whatever_it_is_at() {
         let answer = client.answer(&json!(1)).await;
         assert_eq!(answer["result"]["structuredContent"]["status"], "pending", "{answer}");
         assert_eq!(daemon.end().await.code(), Some(0));
-        watch.assert_under(2_000, "the end");
+        watch.assert_under(5_000, "the end");
         assert_eq!(place.daemon(), None);
         assert!(!place.path().join("daemon.json").exists(), "its record goes with it");
     }

@@ -163,7 +163,7 @@ impl Command {
     }
 
     /// When it reached a phase for the last time.
-    fn reached(&self, phase: TracePhase) -> Option<Moment> {
+    pub(super) fn reached(&self, phase: TracePhase) -> Option<Moment> {
         self.trace.iter().rev().find(|mark| mark.phase == phase).map(|mark| mark.at)
     }
 

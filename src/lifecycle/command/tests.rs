@@ -723,6 +723,8 @@ fn the_caps_table_has_every_limit_with_its_default() {
         calls_per_minute,
         outbound,
         clients,
+        idempotency_keys,
+        kept_mib,
     } = Limits::default();
     let defaults = [
         queued,
@@ -734,6 +736,8 @@ fn the_caps_table_has_every_limit_with_its_default() {
         calls_per_minute,
         outbound,
         clients,
+        idempotency_keys,
+        kept_mib,
     ];
     let rows = table("Lanes, caps and fairness");
     let documented: Vec<_> =

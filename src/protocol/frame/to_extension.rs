@@ -83,6 +83,22 @@ pub enum ToExtension {
     },
 }
 
+impl ToExtension {
+    /// Whether it tells of something that has to be recorded before anybody is told.
+    #[must_use]
+    pub const fn tells_what_is_recorded(&self) -> bool {
+        match self {
+            Self::Go { .. } | Self::ResultAck { .. } | Self::Nack { .. } => true,
+            Self::Challenge { .. }
+            | Self::Welcome { .. }
+            | Self::Command { .. }
+            | Self::Cancel { .. }
+            | Self::Capture { .. }
+            | Self::Ping { .. } => false,
+        }
+    }
+}
+
 /// What the extension should record on its own: nothing.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CaptureSettings {}

@@ -1,0 +1,112 @@
+//! What is to be sent to an extension, and when it may leave.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Hub;
+use crate::journal::Seq;
+use crate::protocol::{BrowserId, ToExtension};
+
+/// Why the hub ends a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// A new connection of the same browser took over.
+    Replaced,
+    /// The extension does not read what it is sent.
+    Overflow,
+    /// The daemon ends.
+    Shutdown,
+}
+
+/// A frame on its way to an outbox.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) frame: ToExtension,
+    /// Up to where the journal has to be before it may leave.
+    pub(super) after: Seq,
+}
+
+/// What is to be sent to the extension.
+#[derive(Debug)]
+pub struct Outbox {
+    hub: Hub,
+    browser: BrowserId,
+    frames: mpsc::Receiver<Outgoing>,
+    /// Frames that wait for the journal. Others may pass them: a `go` that was overtaken by
+    /// its `cancel` does not leave.
+    held: VecDeque<Outgoing>,
+    starved: Arc<AtomicBool>,
+    farewell: oneshot::Receiver<Farewell>,
+}
+
+impl Outbox {
+    pub(super) const fn new(
+        hub: Hub,
+        browser: BrowserId,
+        frames: mpsc::Receiver<Outgoing>,
+        starved: Arc<AtomicBool>,
+        farewell: oneshot::Receiver<Farewell>,
+    ) -> Self {
+        Self { hub, browser, frames, held: VecDeque::new(), starved, farewell }
+    }
+
+    /// The next frame to send; `Err` says why the link is over.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The [`Farewell`] to close the connection with.
+    pub async fn next(&mut self) -> Result<ToExtension, Farewell> {
+        let journal = &self.hub.0.journal;
+        loop {
+            let first_held = self.held.front().map(|outgoing| outgoing.after);
+            let recorded = async {
+                match first_held {
+                    Some(after) => journal.recorded_at_last(after).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let outgoing = tokio::select! {
+                // A link that was taken over must not send what is left.
+                biased;
+                farewell = &mut self.farewell => {
+                    return Err(farewell.unwrap_or(Farewell::Shutdown));
+                }
+                () = recorded => self.held.pop_front(),
+                outgoing = self.frames.recv() => {
+                    if self.starved.swap(false, Ordering::AcqRel) {
+                        self.hub.with_desk(|desk| desk.may_deliver_to(&self.browser));
+                    }
+                    Some(outgoing.ok_or(Farewell::Shutdown)?)
+                }
+            };
+            let Some(outgoing) = outgoing else { continue };
+            if !journal.has_recorded(outgoing.after) {
+                self.held.push_back(outgoing);
+            } else if self.hub.may_leave(&outgoing.frame) {
+                return Ok(outgoing.frame);
+            }
+        }
+    }
+
+    /// Waits until the hub ends the link, whatever is left to send.
+    ///
+    /// Cancel safe.
+    pub async fn ended(&mut self) -> Farewell {
+        (&mut self.farewell).await.unwrap_or(Farewell::Shutdown)
+    }
+}
+
+impl Hub {
+    /// Whether a frame still says what is so: `go` must not leave for a command that has
+    /// been cancelled since (row 5).
+    fn may_leave(&self, frame: &ToExtension) -> bool {
+        let ToExtension::Go { correlation_id, attempt } = frame else { return true };
+        let tracked = self.0.commands.get(correlation_id);
+        tracked.is_some_and(|tracked| tracked.borrow().may_go(*attempt))
+    }
+}

@@ -1,0 +1,184 @@
+//! What callers read of their commands, wait for and cancel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::refusal::{Refusal, Refused};
+use super::tracked::Tracked;
+use super::{Caller, Hub};
+use crate::journal::Trouble;
+use crate::lifecycle::{Command, Event, Gone, limits};
+use crate::protocol::{
+    CommandReport, CorrelationId, FailedCommand, FinishedCommand, PendingCommand,
+};
+
+/// What is known of an id.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// A command.
+    Command(Box<CommandReport>),
+    /// A command whose record is gone.
+    Gone(Gone),
+    /// Nothing, or nothing that this owner may know of.
+    NotFound,
+}
+
+/// A client's commands.
+#[derive(Clone, Debug, Default)]
+pub struct Lists {
+    /// Those that are not over, oldest first.
+    pub pending: Vec<PendingCommand>,
+    /// Those with a result that is still kept, oldest first.
+    pub completed: Vec<FinishedCommand>,
+    /// Those without one that are still kept, oldest first.
+    pub failed: Vec<FailedCommand>,
+}
+
+impl Hub {
+    /// What is known of a command now. That it is over is told once it is recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::StorageUnavailable`]: it is over, but that cannot be recorded for now.
+    pub async fn look(
+        &self,
+        caller: &Caller,
+        id: &CorrelationId,
+        with_trace: bool,
+    ) -> Result<Seen, Refused> {
+        let Some(tracked) = self.watched(caller, id) else {
+            return Ok(self.remembered(caller, id));
+        };
+        let (report, is_over) = {
+            let command = tracked.borrow();
+            (command.report(with_trace), command.phase().is_terminal())
+        };
+        if is_over {
+            let recorded = self.0.journal.recorded(tracked.recorded()).await;
+            recorded.map_err(|Trouble(why)| {
+                self.with_desk(|desk| desk.refuse(caller, Refusal::StorageUnavailable { why }))
+            })?;
+        }
+        Ok(Seen::Command(Box::new(report)))
+    }
+
+    /// Waits until a command is over, but no longer than `at_most`; then what is known
+    /// of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::TooManyWaiters`], and those of [`look`](Self::look).
+    pub async fn wait(
+        &self,
+        caller: &Caller,
+        id: &CorrelationId,
+        at_most: Duration,
+        with_trace: bool,
+    ) -> Result<Seen, Refused> {
+        let Some(watched) = self.watched(caller, id) else {
+            return Ok(self.remembered(caller, id));
+        };
+        let mut receiver = watched.subscribe();
+        drop(watched);
+        let _seat = self.take_seat(caller)?;
+        let over = receiver.wait_for(|command| command.phase().is_terminal());
+        tokio::select! {
+            biased;
+            // An error says that the record is gone; the look below says the rest.
+            _ = over => {}
+            () = self.0.closed.cancelled() => {}
+            () = tokio::time::sleep(at_most.min(limits::WAIT_MAX)) => {}
+        }
+        self.look(caller, id, with_trace).await
+    }
+
+    /// Cancels a command, if it is not over; then what is known of it (rows 15, 16).
+    ///
+    /// # Errors
+    ///
+    /// See [`look`](Self::look). It is cancelled all the same.
+    pub async fn cancel(&self, caller: &Caller, id: &CorrelationId) -> Result<Seen, Refused> {
+        if self.watched(caller, id).is_some() {
+            self.with_desk(|desk| desk.apply(id, Event::Cancel));
+        }
+        self.look(caller, id, false).await
+    }
+
+    /// Notes that a command's outcome was handed to its owner.
+    pub fn note_read(&self, caller: &Caller, id: &CorrelationId) {
+        let Some(watched) = self.watched(caller, id) else { return };
+        let client = watched.borrow().facts().client.clone();
+        self.with_desk(|desk| {
+            desk.apply(id, Event::Read);
+            desk.retention.note_read(&client, id);
+        });
+    }
+
+    /// The client's own commands.
+    #[must_use]
+    pub fn lists(&self, caller: &Caller) -> Lists {
+        let (active, kept) = self.with_desk(|desk| {
+            let active = desk.client(caller).active.clone();
+            (active, desk.retention.kept(&caller.client).cloned().collect::<Vec<_>>())
+        });
+        let each = |ids: Vec<CorrelationId>| {
+            ids.into_iter().filter_map(|id| Some(self.watched(caller, &id)?.borrow().clone()))
+        };
+        let kept: Vec<_> = each(kept).collect();
+        Lists {
+            pending: each(active).filter_map(|command| command.as_pending()).collect(),
+            completed: kept.iter().filter_map(Command::as_finished).collect(),
+            failed: kept.iter().filter_map(Command::as_failed).collect(),
+        }
+    }
+
+    /// The client's failures and refused calls, oldest first.
+    #[must_use]
+    pub fn failures(&self, caller: &Caller) -> Vec<FailedCommand> {
+        self.with_desk(|desk| desk.retention.failures(&caller.client).cloned().collect())
+    }
+
+    /// The command, if this owner may know of it.
+    pub(super) fn watched(&self, caller: &Caller, id: &CorrelationId) -> Option<Arc<Tracked>> {
+        let watched = self.0.commands.get(id)?.clone();
+        let is_own = watched.borrow().facts().owner == caller.owner;
+        is_own.then_some(watched)
+    }
+
+    /// What is known of an id that is no command's any more.
+    pub(super) fn remembered(&self, caller: &Caller, id: &CorrelationId) -> Seen {
+        self.with_desk(|desk| match desk.retention.tombstone(id) {
+            Some(gone) if gone.owner == caller.owner => Seen::Gone(gone.clone()),
+            Some(_) | None => Seen::NotFound,
+        })
+    }
+
+    fn take_seat(&self, caller: &Caller) -> Result<Seat<'_>, Refused> {
+        let most = self.0.limits.waiters;
+        self.with_desk(|desk| {
+            let client = desk.client(caller);
+            let waiters = client.waiters;
+            if waiters >= most {
+                return Err(desk.refuse(caller, Refusal::TooManyWaiters { waiters }));
+            }
+            client.waiters += 1;
+            Ok(())
+        })?;
+        Ok(Seat { hub: self, caller: caller.clone() })
+    }
+}
+
+/// A blocked call's place among its client's waiters.
+struct Seat<'a> {
+    hub: &'a Hub,
+    caller: Caller,
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.hub.with_desk(|desk| {
+            let client = desk.client(&self.caller);
+            client.waiters = client.waiters.saturating_sub(1);
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! How a hub goes on with what an earlier life of the daemon has recorded (row 17).
+
+use std::sync::Arc;
+
+use super::clients::CurrentTab;
+use super::desk::Desk;
+use super::links::Browser;
+use super::tracked::Tracked;
+use super::{Caller, keys};
+use crate::journal::{Current, Entry, History, Kept};
+use crate::lifecycle::{Command, Manner, Phase, Stage};
+use crate::protocol::BrowserId;
+
+impl Desk<'_> {
+    /// Takes in what was recorded. Commands that had not begun wait again for their turn,
+    /// those that had wait for their browser, and those that were over can be read.
+    pub(super) fn recover(&mut self, history: History, is_same_boot: bool) {
+        let now = self.now();
+        let limits = *self.limits();
+        self.record(Entry::DropKeys(keys::fresh_since(now)));
+        for current in history.clients {
+            self.recover_client(current);
+        }
+        for (id, client, gone) in history.gone {
+            // One more than may be kept can only be left by other limits.
+            let _ = self.retention.entomb(&client, &id, gone, &limits);
+        }
+        for kept in history.keys {
+            let _ = self.keys.put(kept, &limits);
+        }
+        for kept in history.commands {
+            self.recover_command(kept, is_same_boot);
+        }
+    }
+
+    fn recover_client(&mut self, current: Current) {
+        let Current { client, owner, browser, tab, at } = current;
+        self.expect_browser(&browser);
+        let known = self.client(&Caller { owner, client });
+        known.current = Some(CurrentTab { browser, tab });
+        known.last_seen = at.min(known.last_seen);
+    }
+
+    /// A browser that was known is waited for.
+    fn expect_browser(&mut self, browser: &BrowserId) {
+        let now = self.now();
+        let away = || Browser::new(String::new(), now);
+        self.books.browsers.entry(browser.clone()).or_insert_with(away);
+    }
+
+    fn recover_command(&mut self, kept: Kept, is_same_boot: bool) {
+        let Kept { saved, lane, wish } = kept;
+        let was_over = matches!(saved.stage, Stage::Ended { .. });
+        let command = Command::restore(saved, is_same_boot, self.now());
+        let facts = command.facts();
+        let (id, client) = (facts.id.clone(), facts.client.clone());
+        self.client(&Caller { owner: facts.owner.clone(), client: client.clone() });
+        let tracked = Arc::new(Tracked::new(command.clone()));
+        self.inner.commands.insert(id.clone(), tracked.clone());
+        self.follow_deadline(&command);
+        if let Some(lane) = &lane {
+            self.expect_browser(&lane.browser);
+            self.targets.insert(id.clone(), lane.clone());
+        }
+        match command.phase() {
+            Phase::Ended | Phase::Leaving => {
+                self.hold_result(&command);
+                if was_over {
+                    self.shelve(&command);
+                } else {
+                    self.record_change(&tracked, &command);
+                    self.ended(&command);
+                }
+                return;
+            }
+            Phase::Queued => {
+                let manner = Manner::of(&command.facts().action);
+                if lane.is_none() {
+                    self.wishes.insert(id.clone(), wish);
+                }
+                self.queue.join(client.clone(), id.clone(), manner, lane);
+            }
+            Phase::Sent | Phase::Started => self.resume(&command, lane),
+        }
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.active.push(id);
+        }
+    }
+
+    /// A command that has begun keeps its lane, and its browser is asked for it.
+    fn resume(&mut self, command: &Command, lane: Option<crate::lifecycle::Lane>) {
+        let facts = command.facts();
+        if let Some(lane) = lane {
+            let manner = Manner::of(&facts.action);
+            self.queue.resume(facts.client.clone(), facts.id.clone(), manner, lane);
+        }
+        if let Some(holder) = command.hold().map(|hold| hold.by.browser.clone()) {
+            self.expect_browser(&holder);
+        }
+        self.follow_holder(command, None);
+    }
+
+    /// Lists a command that was over already.
+    fn shelve(&mut self, command: &Command) {
+        let facts = command.facts();
+        let limits = *self.limits();
+        if let Some(failure) = command.as_failed() {
+            self.retention.list_failure(&facts.client, failure, &limits);
+        }
+        let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);
+        if command.is_read() {
+            self.retention.note_read(&facts.client, &facts.id);
+        }
+        if let Some(id) = one_too_many {
+            self.forget(&id, super::desk::DROPPED);
+        }
+    }
+}

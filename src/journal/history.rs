@@ -1,0 +1,236 @@
+//! What the journal remembers of earlier lives of the daemon.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, types::Type};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Anchor, Current};
+use crate::lifecycle::{Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish};
+use crate::protocol::{
+    Action, Attempt, ClientId, CorrelationId, Moment, Owner, QueryId, TabId, TracePhase,
+};
+
+/// What was recorded.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The commands whose record is kept, in the order of their acceptance.
+    pub commands: Vec<Kept>,
+    /// Those whose record is gone, oldest first.
+    pub gone: Vec<(CorrelationId, ClientId, Gone)>,
+    /// Keys that stand for a command, oldest first.
+    pub keys: Vec<KeptKey>,
+    /// Which tab each client used last.
+    pub clients: Vec<Current>,
+    /// The last life of the daemon.
+    pub anchor: Option<Anchor>,
+}
+
+/// A command whose record is kept.
+#[derive(Debug)]
+pub struct Kept {
+    /// The command.
+    pub saved: Saved,
+    /// Where it is to run, if that was known.
+    pub lane: Option<Lane>,
+    /// What the call said of that.
+    pub wish: Wish,
+}
+
+/// A key, and the command that it stands for.
+#[derive(Debug)]
+pub struct KeptKey {
+    /// Whose key it is.
+    pub owner: Owner,
+    /// The key.
+    pub key: Arc<str>,
+    /// Which client used it.
+    pub client: ClientId,
+    /// The command.
+    pub id: CorrelationId,
+    /// The command's second name.
+    pub query_id: QueryId,
+    /// When it was accepted.
+    pub accepted: Moment,
+}
+
+/// A mark of a trace, as it stands in the file.
+#[derive(Serialize, Deserialize)]
+pub(super) struct TraceMark(TracePhase, u64, Option<Attempt>);
+
+impl From<&Mark> for TraceMark {
+    fn from(mark: &Mark) -> Self {
+        Self(mark.phase, mark.at.unix_micros(), mark.attempt)
+    }
+}
+
+impl From<TraceMark> for Mark {
+    fn from(TraceMark(phase, at, attempt): TraceMark) -> Self {
+        Self { phase, at: Moment::from_unix_micros(at), attempt }
+    }
+}
+
+impl History {
+    /// Whether there is nothing to go on with.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.gone.is_empty() && self.keys.is_empty()
+    }
+
+    /// The latest moment that was recorded.
+    #[must_use]
+    pub fn latest(&self) -> Option<Moment> {
+        let marks = self.commands.iter().flat_map(|kept| kept.saved.trace.iter().map(|m| m.at));
+        let gone = self.gone.iter().map(|(_, _, gone)| gone.at);
+        marks.chain(gone).max()
+    }
+
+    pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            commands: all(from, "SELECT * FROM command ORDER BY number", kept)?,
+            gone: all(from, "SELECT * FROM gone ORDER BY at", gone)?,
+            keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
+            clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
+            anchor: anchor(from)?,
+        })
+    }
+}
+
+fn all<T>(
+    from: &Connection,
+    query: &str,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    from.prepare(query)?.query_map([], read)?.collect()
+}
+
+fn anchor(from: &Connection) -> rusqlite::Result<Option<Anchor>> {
+    let mut meta = from.prepare("SELECT value FROM meta WHERE name = ?")?;
+    let boot: Option<String> = meta.query_row(["boot"], |row| row.get(0)).optional()?;
+    let monotonic: Option<u64> = meta.query_row(["monotonic_us"], |row| row.get(0)).optional()?;
+    let at: Option<u64> = meta.query_row(["at"], |row| row.get(0)).optional()?;
+    let (Some(boot), Some(monotonic), Some(at)) = (boot, monotonic, at) else { return Ok(None) };
+    let (monotonic, at) = (Duration::from_micros(monotonic), Moment::from_unix_micros(at));
+    Ok(Some(Anchor { boot: boot.into(), monotonic, at }))
+}
+
+fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
+    let action: Action = json(row, "action")?;
+    let facts = Facts {
+        id: text(row, "id")?.into(),
+        query_id: text(row, "query_id")?.into(),
+        owner: text(row, "owner")?.into(),
+        client: text(row, "client")?.into(),
+        params: action.params().into(),
+        action,
+        timeout: Duration::from_micros(row.get("timeout_us")?),
+        created: moment(row, "created")?,
+    };
+    let browser: Option<String> = row.get("browser")?;
+    let lane = match browser {
+        Some(browser) => Some(Lane { browser: browser.into(), tab: tab(row, "tab")? }),
+        None => None,
+    };
+    let wish = Wish { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
+    let marks: Vec<TraceMark> = json(row, "trace")?;
+    let trace = marks.into_iter().map(Mark::from).collect();
+    Ok(Kept { saved: Saved { facts, stage: stage(row)?, trace }, lane, wish })
+}
+
+fn stage(row: &Row<'_>) -> rusqlite::Result<Stage> {
+    let at = moment(row, "stage_at")?;
+    match (text(row, "stage")?.as_str(), hold(row)?) {
+        ("accepted", _) => Ok(Stage::Accepted),
+        ("started", Some(hold)) => Ok(Stage::Started { hold, at }),
+        ("ended", hold) => {
+            let read: Option<u64> = row.get("read_at")?;
+            Ok(Stage::Ended { at, outcome: outcome(row)?, hold, read: read.is_some() })
+        }
+        (other, _) => Err(wrong("stage", format!("no stage `{other}`"))),
+    }
+}
+
+fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Hold>> {
+    let attempt: Option<u32> = row.get("attempt")?;
+    let browser: Option<String> = row.get("holder")?;
+    let instance: Option<String> = row.get("instance")?;
+    let (Some(attempt), Some(browser), Some(instance)) = (attempt, browser, instance) else {
+        return Ok(None);
+    };
+    let by = Peer { browser: browser.into(), instance: instance.into() };
+    Ok(Some(Hold { attempt: Attempt(attempt), by }))
+}
+
+fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+    let may_have_run = row.get::<_, Option<bool>>("may_have_run")?.unwrap_or(true);
+    Ok(match text(row, "outcome")?.as_str() {
+        "complete" => {
+            let result = RawValue::from_string(text(row, "body")?);
+            let result = result.map_err(|error| wrong("body", error.to_string()))?.into();
+            let origin: Option<String> = row.get("origin")?;
+            Outcome::Complete { result, origin: origin.map(Into::into) }
+        }
+        "error" => Outcome::Error { error: Arc::new(json(row, "body")?) },
+        "timeout" => Outcome::Timeout { error: Arc::new(json(row, "body")?) },
+        "expired" => {
+            let code = text(row, "body")?;
+            let reason = Expiry::of_code(&code);
+            let reason = reason.ok_or_else(|| wrong("body", format!("no reason `{code}`")))?;
+            Outcome::Expired { reason, may_have_run }
+        }
+        "cancelled" => Outcome::Cancelled { may_have_run },
+        other => return Err(wrong("outcome", format!("no outcome `{other}`"))),
+    })
+}
+
+fn gone(row: &Row<'_>) -> rusqlite::Result<(CorrelationId, ClientId, Gone)> {
+    let (owner, at) = (text(row, "owner")?.into(), moment(row, "at")?);
+    let gone = Gone { owner, at, may_have_run: row.get("may_have_run")? };
+    Ok((text(row, "id")?.into(), text(row, "client")?.into(), gone))
+}
+
+fn key(row: &Row<'_>) -> rusqlite::Result<KeptKey> {
+    Ok(KeptKey {
+        owner: text(row, "owner")?.into(),
+        key: text(row, "key")?.into(),
+        client: text(row, "client")?.into(),
+        id: text(row, "id")?.into(),
+        query_id: text(row, "query_id")?.into(),
+        accepted: moment(row, "accepted")?,
+    })
+}
+
+fn client(row: &Row<'_>) -> rusqlite::Result<Current> {
+    Ok(Current {
+        client: text(row, "id")?.into(),
+        owner: text(row, "owner")?.into(),
+        browser: text(row, "browser")?.into(),
+        tab: tab(row, "tab")?,
+        at: moment(row, "at")?,
+    })
+}
+
+fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
+    row.get(column)
+}
+
+fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Moment> {
+    row.get(column).map(Moment::from_unix_micros)
+}
+
+fn tab(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<TabId>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(TabId))
+}
+
+fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(&text(row, column)?).map_err(|error| wrong(column, error.to_string()))
+}
+
+/// The error for what SQLite takes for sound and we cannot read.
+fn wrong(column: &str, why: String) -> rusqlite::Error {
+    let why = format!("{column}: {why}");
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, why.into())
+}

@@ -1,0 +1,172 @@
+//! Entries as rows.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Transaction, named_params, params};
+
+use super::history::TraceMark;
+use super::{Acceptance, Anchor, Burial, Current, Entry};
+use crate::lifecycle::{Command, Hold, Lane, Outcome, State};
+use crate::protocol::Moment;
+
+pub(super) fn write_entry(to: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+    match entry {
+        Entry::Life(Anchor { boot, monotonic, at }) => {
+            let mut meta = to.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?, ?)")?;
+            meta.execute(params!["boot", &**boot])?;
+            meta.execute(params!["monotonic_us", micros(*monotonic)])?;
+            meta.execute(params!["at", stamp(*at)])?;
+        }
+        Entry::Accepted(acceptance) => write_accepted(to, acceptance)?,
+        Entry::Placed(id, Lane { browser, tab }) => {
+            let place = "UPDATE command SET browser = ?, tab = ? WHERE id = ?";
+            let tab = tab.map(|tab| tab.0);
+            to.prepare_cached(place)?.execute(params![browser.as_str(), tab, id.as_str()])?;
+        }
+        Entry::Changed(command) => write_changed(to, command)?,
+        Entry::Read(id, at) => {
+            let read = "UPDATE command SET read_at = ? WHERE id = ?";
+            to.prepare_cached(read)?.execute(params![stamp(*at), id.as_str()])?;
+        }
+        Entry::Gone(burial) => write_gone(to, burial)?,
+        Entry::Current(Current { client, owner, browser, tab, at }) => {
+            let (client, owner, browser) = (client.as_str(), owner.as_str(), browser.as_str());
+            let row = params![client, owner, browser, tab.map(|tab| tab.0), stamp(*at)];
+            let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?, ?, ?)";
+            to.prepare_cached(put)?.execute(row)?;
+        }
+        Entry::Forgotten(client) => {
+            for all in [
+                "DELETE FROM client WHERE id = ?",
+                "DELETE FROM gone WHERE client = ?",
+                "DELETE FROM idempotency WHERE client = ?",
+            ] {
+                to.prepare_cached(all)?.execute([client.as_str()])?;
+            }
+        }
+        Entry::DropKeys(before) => {
+            let old = "DELETE FROM idempotency WHERE accepted < ?";
+            to.prepare_cached(old)?.execute([stamp(*before)])?;
+        }
+    }
+    Ok(())
+}
+
+fn write_gone(to: &Transaction<'_>, burial: &Burial) -> rusqlite::Result<()> {
+    let Burial { id, client, gone, forgotten } = burial;
+    to.prepare_cached("DELETE FROM command WHERE id = ?")?.execute([id.as_str()])?;
+    let (owner, client) = (gone.owner.as_str(), client.as_str());
+    let row = params![id.as_str(), owner, client, stamp(gone.at), gone.may_have_run];
+    to.prepare_cached("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)")?.execute(row)?;
+    if let Some(forgotten) = forgotten {
+        to.prepare_cached("DELETE FROM gone WHERE id = ?")?.execute([forgotten.as_str()])?;
+    }
+    Ok(())
+}
+
+fn write_accepted(to: &Transaction<'_>, acceptance: &Acceptance) -> rusqlite::Result<()> {
+    let Acceptance { command, lane, wish, key, dropped_keys } = acceptance;
+    let facts = command.facts();
+    let put = "INSERT INTO command (id, query_id, owner, client, action, timeout_us, created, \
+               wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:id, \
+               :query_id, :owner, :client, :action, :timeout, :created, :wish_browser, :wish_tab, \
+               :browser, :tab, 'accepted', :created, :trace)";
+    to.prepare_cached(put)?.execute(named_params! {
+        ":id": facts.id.as_str(),
+        ":query_id": facts.query_id.as_str(),
+        ":owner": facts.owner.as_str(),
+        ":client": facts.client.as_str(),
+        ":action": facts.action.to_record(),
+        ":timeout": micros(facts.timeout),
+        ":created": stamp(facts.created),
+        ":wish_browser": wish.browser,
+        ":wish_tab": wish.tab.map(|tab| tab.0),
+        ":browser": lane.as_ref().map(|lane| lane.browser.as_str()),
+        ":tab": lane.as_ref().and_then(|lane| lane.tab).map(|tab| tab.0),
+        ":trace": trace(command),
+    })?;
+    for (owner, key) in dropped_keys {
+        let drop = "DELETE FROM idempotency WHERE owner = ? AND key = ?";
+        to.prepare_cached(drop)?.execute([owner.as_str(), &**key])?;
+    }
+    let Some(key) = key else { return Ok(()) };
+    let put = "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)";
+    to.prepare_cached(put)?.execute(params![
+        facts.owner.as_str(),
+        &**key,
+        facts.client.as_str(),
+        facts.id.as_str(),
+        facts.query_id.as_str(),
+        stamp(facts.created),
+    ])?;
+    Ok(())
+}
+
+fn write_changed(to: &Transaction<'_>, command: &Command) -> rusqlite::Result<()> {
+    let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
+                     holder = :holder, instance = :instance, trace = :trace, outcome = :outcome, \
+                     body = :body, origin = :origin, may_have_run = :may_have_run WHERE id = :id";
+    let (stage, at, end) = match command.state() {
+        // Neither is recorded: the command is as it was when it was accepted.
+        State::Queued { .. } | State::Sent { .. } => return Ok(()),
+        State::Started { .. } => ("started", command.started_at(), End::default()),
+        State::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
+    };
+    let hold = command.hold();
+    to.prepare_cached(set_stage)?.execute(named_params! {
+        ":id": command.facts().id.as_str(),
+        ":stage": stage,
+        ":at": stamp(at),
+        ":attempt": hold.map(|hold| hold.attempt.0),
+        ":holder": hold.map(|Hold { by, .. }| by.browser.as_str()),
+        ":instance": hold.map(|Hold { by, .. }| by.instance.as_str()),
+        ":trace": trace(command),
+        ":outcome": end.outcome,
+        ":body": end.body.as_deref(),
+        ":origin": end.origin.as_deref(),
+        ":may_have_run": end.may_have_run,
+    })?;
+    Ok(())
+}
+
+/// How an outcome stands in the file.
+#[derive(Default)]
+struct End<'a> {
+    outcome: Option<&'static str>,
+    body: Option<Cow<'a, str>>,
+    origin: Option<Arc<str>>,
+    may_have_run: Option<bool>,
+}
+
+impl<'a> End<'a> {
+    fn of(outcome: &'a Outcome) -> Self {
+        let json = |error| Some(serde_json::to_string(error).unwrap_or_default().into());
+        let (word, body, origin, may_have_run) = match outcome {
+            Outcome::Complete { result, origin } => {
+                ("complete", Some(result.get().into()), origin.clone(), true)
+            }
+            Outcome::Error { error } => ("error", json(&**error), None, true),
+            Outcome::Timeout { error } => ("timeout", json(&**error), None, true),
+            Outcome::Expired { reason, may_have_run } => {
+                ("expired", Some(reason.code().into()), None, *may_have_run)
+            }
+            Outcome::Cancelled { may_have_run } => ("cancelled", None, None, *may_have_run),
+        };
+        Self { outcome: Some(word), body, origin, may_have_run: Some(may_have_run) }
+    }
+}
+
+fn trace(command: &Command) -> String {
+    let marks: Vec<TraceMark> = command.marks().iter().map(TraceMark::from).collect();
+    serde_json::to_string(&marks).unwrap_or_default()
+}
+
+fn stamp(moment: Moment) -> i64 {
+    i64::try_from(moment.unix_micros()).unwrap_or(i64::MAX)
+}
+
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
+}

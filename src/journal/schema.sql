@@ -1,0 +1,60 @@
+-- The schema of the journal, version 1. Moments are whole microseconds since the Unix epoch.
+
+-- What there is one of: the schema's version is SQLite's own `user_version`.
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+-- Commands whose record is kept, in the order of their acceptance.
+CREATE TABLE command (
+  number       INTEGER PRIMARY KEY,
+  id           TEXT NOT NULL UNIQUE,
+  query_id     TEXT NOT NULL,
+  owner        TEXT NOT NULL,
+  client       TEXT NOT NULL,
+  action       TEXT NOT NULL,     -- JSON
+  timeout_us   INTEGER NOT NULL,
+  created      INTEGER NOT NULL,
+  wish_browser TEXT,              -- as the call named it
+  wish_tab     INTEGER,
+  browser      TEXT,              -- where it is to run, once that is known
+  tab          INTEGER,
+  stage        TEXT NOT NULL,     -- accepted, started, ended
+  stage_at     INTEGER NOT NULL,
+  attempt      INTEGER,           -- who has it, or had it last
+  holder       TEXT,
+  instance     TEXT,
+  outcome      TEXT,              -- complete, error, timeout, expired, cancelled
+  body         TEXT,              -- the result; the error as JSON; the reason of an expiry
+  origin       TEXT,
+  may_have_run INTEGER,
+  read_at      INTEGER,
+  trace        TEXT NOT NULL      -- JSON: [[phase, moment, attempt or null], …]
+);
+
+-- Commands whose record is gone.
+CREATE TABLE gone (
+  id           TEXT PRIMARY KEY,
+  owner        TEXT NOT NULL,
+  client       TEXT NOT NULL,
+  at           INTEGER NOT NULL,
+  may_have_run INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Under which key which command was accepted.
+CREATE TABLE idempotency (
+  owner    TEXT NOT NULL,
+  key      TEXT NOT NULL,
+  client   TEXT NOT NULL,
+  id       TEXT NOT NULL,
+  query_id TEXT NOT NULL,
+  accepted INTEGER NOT NULL,
+  PRIMARY KEY (owner, key)
+) WITHOUT ROWID;
+
+-- Which tab each client used last.
+CREATE TABLE client (
+  id      TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL,
+  browser TEXT NOT NULL,
+  tab     INTEGER,
+  at      INTEGER NOT NULL
+) WITHOUT ROWID;

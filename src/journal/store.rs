@@ -1,0 +1,164 @@
+//! The journal's file: opening it, checking it, moving aside what cannot be used.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::Journal;
+use super::history::History;
+use super::writer::Writer;
+
+/// The schema's version. A file of another one is moved aside.
+const VERSION: i64 = 1;
+
+/// The most pages of 4 KiB that the file may have: 256 MiB.
+const PAGES_MAX: u32 = 65_536;
+
+/// An open journal, and what it remembers.
+#[derive(Debug)]
+pub struct Opened {
+    /// The journal.
+    pub journal: Journal,
+    /// What was recorded in earlier lives of the daemon.
+    pub history: History,
+    /// Where the file of an earlier life is now that could not be used, and why.
+    pub moved_aside: Option<(PathBuf, String)>,
+}
+
+/// Why a journal cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be used, for a reason outside of it.
+    #[error(
+        "the journal {path} cannot be opened: {why}. Free space on the disk or make it writable; `--ephemeral` runs without a journal"
+    )]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the system or SQLite said.
+        why: String,
+    },
+}
+
+/// Why the file as it is cannot be read.
+enum Unreadable {
+    /// What is in it cannot be used: it is moved aside.
+    Contents(String),
+    /// It cannot be reached.
+    Access(String),
+}
+
+impl From<rusqlite::Error> for Unreadable {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(
+                ErrorCode::CannotOpen
+                | ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::OutOfMemory
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked,
+            ) => Self::Access(error.to_string()),
+            _ => Self::Contents(error.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        Self::Access(error.to_string())
+    }
+}
+
+/// Opens the journal in this file, makes it if there is none, and starts its writer. A file
+/// that cannot be read is moved aside, never deleted: `aside` names it.
+///
+/// # Errors
+///
+/// [`OpenError`].
+pub fn open(path: &Path, aside: &str) -> Result<Opened, OpenError> {
+    let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
+    let (connection, history, moved_aside) = match connect(path) {
+        Ok((connection, history)) => (connection, history, None),
+        Err(Unreadable::Access(why)) => return Err(unusable(why)),
+        Err(Unreadable::Contents(why)) => {
+            let to = move_aside(path, aside).map_err(|error| unusable(error.to_string()))?;
+            match connect(path) {
+                Ok((connection, history)) => (connection, history, Some((to, why))),
+                Err(Unreadable::Access(why) | Unreadable::Contents(why)) => {
+                    return Err(unusable(why));
+                }
+            }
+        }
+    };
+    let checkpointer = Connection::open(path).map_err(|error| unusable(error.to_string()))?;
+    let journal = Journal::written_by(|pages| Writer::start(connection, checkpointer, pages));
+    let journal = journal.map_err(|error| unusable(error.to_string()))?;
+    Ok(Opened { journal, history, moved_aside })
+}
+
+fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
+    // SQLite gives its other files the mode of this one.
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let mut connection = Connection::open(path)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // The writer's thread does that: it takes as long as the disk does.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "max_page_count", PAGES_MAX)?;
+    // What pages have answered does not stay in the file for longer than it has to.
+    connection.pragma_update(None, "secure_delete", "FAST")?;
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    match version {
+        0 => create(&mut connection)?,
+        VERSION => check(&connection)?,
+        other => {
+            let why = format!("its schema has version {other}, this is of version {VERSION}");
+            return Err(Unreadable::Contents(why));
+        }
+    }
+    let history = History::read(&connection).map_err(Unreadable::from)?;
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', 0)", [])?;
+    Ok((connection, history))
+}
+
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// Looks through the whole file, unless the last life of the daemon ended as it should.
+fn check(connection: &Connection) -> Result<(), Unreadable> {
+    let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
+    if connection.query_row(clean, [], |row| row.get(0)) == Ok(true) {
+        return Ok(());
+    }
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(Unreadable::Contents(found)) }
+}
+
+/// Renames the file and those that belong to it. Where the file is then.
+fn move_aside(path: &Path, aside: &str) -> io::Result<PathBuf> {
+    let with = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    for suffix in ["-wal", "-shm"] {
+        match std::fs::rename(with(suffix), with(&format!(".{aside}{suffix}"))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let to = with(&format!(".{aside}"));
+    std::fs::rename(path, &to)?;
+    Ok(to)
+}

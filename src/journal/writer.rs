@@ -1,0 +1,226 @@
+//! Who writes the journal.
+//!
+//! Whoever waits for an entry writes it, and whatever else there is, in one transaction:
+//! that takes some 20 µs, while to wake a thread and to be woken by it takes longer. When the
+//! disk is slow, or there is much to write, or it cannot be written at all, a thread of its
+//! own does it, and nobody waits but those who wait for what it writes.
+
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::rows::write_entry;
+use super::{Burial, Entry, Pages};
+
+/// After a write that took longer than this, writing is the thread's for a while.
+const SLOW: Duration = Duration::from_millis(2);
+
+/// How many batches it is the thread's then.
+const SLOW_BATCHES: u32 = 256;
+
+/// A batch with more bytes of results than this is the thread's.
+const LARGE: usize = 64 * 1024;
+
+/// After so many batches, what is in the log goes to the file itself.
+const CHECKPOINT: u32 = 256;
+
+/// How long after a failure the same entries are tried again.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// How often they are tried when there will be no more: the daemon is about to end.
+const LAST_TRIES: u32 = 4;
+
+/// Writes entries, here or in its thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    desk: Arc<Mutex<Option<Desk>>>,
+    thread: mpsc::Sender<Work>,
+}
+
+/// What writing needs. It goes when the journal is closed.
+#[derive(Debug)]
+struct Desk {
+    connection: Connection,
+    pages: Pages,
+    /// How many batches are still the thread's.
+    slow: u32,
+    /// Batches since the last checkpoint.
+    unchecked: u32,
+}
+
+/// What the thread is woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Write,
+    Checkpoint,
+    Close,
+}
+
+impl Writer {
+    /// A writer and its thread. `checkpointer` is a second connection to the same file.
+    pub(super) fn start(
+        connection: Connection,
+        checkpointer: Connection,
+        pages: Pages,
+    ) -> io::Result<Self> {
+        let desk = Desk { connection, pages, slow: 0, unchecked: 0 };
+        let desk = Arc::new(Mutex::new(Some(desk)));
+        let (thread, work) = mpsc::channel();
+        let its = desk.clone();
+        thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || attend(&its, &checkpointer, &work))?;
+        Ok(Self { desk, thread })
+    }
+
+    /// Writes what there is, or sees to it that the thread does.
+    pub(super) fn write(&self) {
+        let mut desk = match self.desk.try_lock() {
+            Ok(desk) => desk,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // The thread is at it, and may have looked for the last time.
+            Err(TryLockError::WouldBlock) => return self.wake(Work::Write),
+        };
+        let Some(desk) = &mut *desk else { return };
+        if desk.pages.is_in_trouble() || desk.slow > 0 || !desk.take_small() {
+            return self.wake(Work::Write);
+        }
+        while !desk.pages.is_empty() {
+            if let Err(error) = desk.write_batch() {
+                desk.pages.failed(&error.to_string());
+                return self.wake(Work::Write);
+            }
+            if !desk.take_small() {
+                return self.wake(Work::Write);
+            }
+        }
+        if desk.unchecked >= CHECKPOINT {
+            desk.unchecked = 0;
+            self.wake(Work::Checkpoint);
+        }
+    }
+
+    /// Has the thread write what is left, and end.
+    pub(super) fn close(&self) {
+        self.wake(Work::Close);
+    }
+
+    fn wake(&self, work: Work) {
+        // A thread that is gone has closed the journal.
+        let _ = self.thread.send(work);
+    }
+}
+
+impl Desk {
+    /// Takes the next batch. False: it is too large to be written here.
+    fn take_small(&mut self) -> bool {
+        self.pages.fill();
+        let bytes = self.pages.batch().map(|entry| match entry {
+            Entry::Changed(command) => command.result_size(),
+            _ => 0,
+        });
+        bytes.sum::<usize>() <= LARGE
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
+    fn write_batch(&mut self) -> rusqlite::Result<()> {
+        let began = Instant::now();
+        let transaction = self.connection.transaction()?;
+        for entry in self.pages.batch() {
+            write_entry(&transaction, entry)?;
+        }
+        transaction.commit()?;
+        self.pages.recorded();
+        self.unchecked += 1;
+        self.slow = if began.elapsed() > SLOW { SLOW_BATCHES } else { self.slow.saturating_sub(1) };
+        Ok(())
+    }
+
+    /// Lets go first what is to go anyway: it may be what fills the file.
+    fn make_room(&mut self) {
+        self.pages.take_all();
+        for entry in self.pages.batch() {
+            if let Entry::Gone(Burial { id, .. }) = entry {
+                // If it fails, the next try of the whole will say so.
+                let _ = self.connection.execute("DELETE FROM command WHERE id = ?", [id.as_str()]);
+            }
+        }
+    }
+
+    /// Writes everything that there is.
+    fn write_all(&mut self) -> rusqlite::Result<()> {
+        self.pages.fill();
+        while !self.pages.is_empty() {
+            self.write_batch()?;
+            self.pages.fill();
+        }
+        Ok(())
+    }
+
+    fn end(self) {
+        let ended = self
+            .connection
+            .execute("UPDATE meta SET value = 1 WHERE name = 'ended_cleanly'", [])
+            .and_then(|_| checkpoint(&self.connection, "TRUNCATE"));
+        if let Err(error) = ended {
+            tracing::warn!(%error, "the journal was not closed as it should be");
+        }
+    }
+}
+
+/// The thread: ends when the journal is closed and everything is written, or cannot be.
+fn attend(desk: &Mutex<Option<Desk>>, checkpointer: &Connection, work: &mpsc::Receiver<Work>) {
+    loop {
+        // A journal that nobody holds any more is closed, too.
+        let mut next = work.recv().unwrap_or(Work::Close);
+        let mut is_due = next == Work::Checkpoint;
+        while let Ok(more) = work.try_recv() {
+            is_due |= more == Work::Checkpoint;
+            next = if next == Work::Close { next } else { more };
+        }
+        let is_last = next == Work::Close;
+        keep_writing(desk, if is_last { Some(LAST_TRIES) } else { None });
+        if is_last {
+            let ended = desk.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return ended.map_or((), Desk::end);
+        }
+        if is_due && let Err(error) = checkpoint(checkpointer, "PASSIVE") {
+            tracing::warn!(%error, "the journal's log could not be moved to its file");
+        }
+    }
+}
+
+/// Writes until everything is written; `tries`: no more often than this.
+fn keep_writing(desk: &Mutex<Option<Desk>>, tries: Option<u32>) {
+    let mut failures = 0;
+    loop {
+        {
+            let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(desk) = &mut *desk else { return };
+            match desk.write_all() {
+                Ok(()) if failures > 0 => return tracing::info!("the journal is written again"),
+                Ok(()) => return,
+                Err(error) => {
+                    if failures == 0 {
+                        tracing::error!(%error, "the journal cannot be written");
+                    }
+                    desk.pages.failed(&error.to_string());
+                    if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+                        desk.make_room();
+                    }
+                }
+            }
+        }
+        failures += 1;
+        if tries.is_some_and(|tries| failures > tries) {
+            return;
+        }
+        thread::sleep(RETRY);
+    }
+}
+
+fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<()> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()))
+}
