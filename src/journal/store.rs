@@ -82,6 +82,20 @@ impl From<io::Error> for Unreadable {
 ///
 /// [`OpenError`].
 pub fn open(path: &Path, aside: &str) -> Result<Opened, OpenError> {
+    open_within(path, aside, |_| PAGES_MAX)
+}
+
+/// The same with a file that may have only a few pages more than it has.
+#[cfg(test)]
+pub(super) fn open_with_room(path: &Path, pages: u32) -> Result<Opened, OpenError> {
+    open_within(path, "aside", |has| has + pages)
+}
+
+fn open_within(
+    path: &Path,
+    aside: &str,
+    pages_max: impl Fn(u32) -> u32,
+) -> Result<Opened, OpenError> {
     let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
     let (connection, history, moved_aside) = match connect(path) {
         Ok((connection, history)) => (connection, history, None),
@@ -97,6 +111,10 @@ pub fn open(path: &Path, aside: &str) -> Result<Opened, OpenError> {
         }
     };
     let checkpointer = Connection::open(path).map_err(|error| unusable(error.to_string()))?;
+    let limited = connection
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .and_then(|has| connection.pragma_update(None, "max_page_count", pages_max(has)));
+    limited.map_err(|error| unusable(error.to_string()))?;
     let journal = Journal::written_by(|pages| Writer::start(connection, checkpointer, pages));
     let journal = journal.map_err(|error| unusable(error.to_string()))?;
     Ok(Opened { journal, history, moved_aside })
@@ -111,7 +129,6 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer's thread does that: it takes as long as the disk does.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.pragma_update(None, "max_page_count", PAGES_MAX)?;
     // What pages have answered does not stay in the file for longer than it has to.
     connection.pragma_update(None, "secure_delete", "FAST")?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -1,1 +1,406 @@
+//! The journal by itself: what it is told comes back, whatever becomes of the process, the
+//! disk and the file.
 
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::lifecycle::{Event, Facts, Hold, Outcome, Peer, Phase, Stage, State, limits};
+use crate::protocol::{Action, Attempt, ExtensionReport, ReportedError};
+
+const NOW: Moment = Moment::from_unix_micros(1_795_298_985_123_456);
+
+fn at(ms: u64) -> Moment {
+    NOW + Duration::from_millis(ms)
+}
+
+fn dir() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn file(dir: &tempfile::TempDir) -> PathBuf {
+    dir.path().join("journal.db")
+}
+
+fn reopen(path: &Path) -> Opened {
+    open(path, "aside").unwrap()
+}
+
+fn holder() -> Peer {
+    Peer { browser: "browser".into(), instance: "instance".into() }
+}
+
+fn command(id: &str, action: Action) -> Command {
+    Command::new(Facts {
+        id: id.into(),
+        query_id: "q".into(),
+        owner: "user".into(),
+        client: "ann".into(),
+        params: action.params().into(),
+        action,
+        timeout: limits::EXECUTE,
+        created: NOW,
+    })
+}
+
+fn script(id: &str) -> Command {
+    command(id, Action::ExecuteJs { script: "document.title".into() })
+}
+
+fn started(id: &str) -> Command {
+    let mut command = script(id);
+    let _ = command.apply(Event::Deliver(holder()), at(1));
+    let _ = command.apply(Event::Claim(holder(), Attempt(1)), at(2));
+    command
+}
+
+fn ended(id: &str, report: ExtensionReport) -> Command {
+    let mut command = started(id);
+    let _ = command.apply(Event::Report(holder(), Attempt(1), report), at(3));
+    assert_eq!(command.phase(), Phase::Ended);
+    command
+}
+
+fn complete(json: &str) -> ExtensionReport {
+    let result = serde_json::value::RawValue::from_string(json.to_owned()).unwrap().into();
+    ExtensionReport::Complete { result, origin: Some("https://example.org".to_owned()) }
+}
+
+fn lane() -> Lane {
+    Lane { browser: "browser".into(), tab: Some(TabId(7)) }
+}
+
+fn accepted(command: &Command) -> Entry {
+    Entry::Accepted(Box::new(Acceptance {
+        command: command.clone(),
+        lane: Some(lane()),
+        wish: Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) },
+        key: Some(format!("key of {}", command.facts().id).into()),
+        dropped_keys: Vec::new(),
+    }))
+}
+
+fn burial(id: &str, forgotten: Option<&str>) -> Entry {
+    let gone = Gone { owner: "user".into(), at: at(60_000), may_have_run: true };
+    Entry::Gone(Burial {
+        id: id.into(),
+        client: "ann".into(),
+        gone,
+        forgotten: forgotten.map(Into::into),
+    })
+}
+
+/// Appends entries and waits until they are recorded.
+async fn record(journal: &Journal, entries: impl IntoIterator<Item = Entry>) {
+    for entry in entries {
+        journal.append(entry);
+    }
+    journal.recorded(journal.last()).await.unwrap();
+}
+
+/// Records entries and opens the file again, as after the process was killed: it is not
+/// closed.
+async fn after_a_kill(entries: impl IntoIterator<Item = Entry>) -> History {
+    let dir = dir();
+    let first = reopen(&file(&dir));
+    record(&first.journal, entries).await;
+    reopen(&file(&dir)).history
+}
+
+#[tokio::test]
+async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
+    let shot = Action::Screenshot {
+        full_page: Some(true),
+        format: None,
+        max_side: Some(640),
+        path: Some("/tmp/a picture.png".to_owned()),
+    };
+    let original = command("shot_1", shot);
+    let history = after_a_kill([accepted(&original)]).await;
+    let [Kept { saved, lane: Some(place), wish }] = &history.commands[..] else { panic!() };
+    assert_eq!(format!("{:?}", saved.facts), format!("{:?}", original.facts()));
+    assert_eq!(saved.trace, original.marks());
+    assert!(matches!(saved.stage, Stage::Accepted));
+    assert_eq!(*place, lane());
+    assert_eq!((wish.browser.as_deref(), wish.tab), (Some("Chromium"), Some(TabId(7))));
+    let [KeptKey { key, id, accepted, .. }] = &history.keys[..] else { panic!() };
+    assert_eq!((&**key, id.as_str(), *accepted), ("key of shot_1", "shot_1", NOW));
+}
+
+#[tokio::test]
+async fn a_started_command_comes_back_with_who_has_it_and_since_when() {
+    let original = started("exec_1");
+    let history = after_a_kill([accepted(&original), Entry::Changed(original.clone())]).await;
+    let saved = &history.commands[0].saved;
+    let Stage::Started { hold, at: since } = &saved.stage else { panic!("{:?}", saved.stage) };
+    assert_eq!((hold, *since), (&Hold { attempt: Attempt(1), by: holder() }, at(2)));
+    assert_eq!(saved.trace, original.marks());
+}
+
+#[tokio::test]
+async fn every_end_comes_back_byte_for_byte_and_whether_it_was_read() {
+    let error = || ReportedError {
+        code: "script_threw".into(),
+        message: "ä \u{0} \"quoted\"".into(),
+        stack: Some("at 1:1".into()),
+    };
+    let mut given_up = started("exec_5");
+    let _ = given_up.apply(Event::Tick, at(60_000));
+    let mut lost = started("exec_6");
+    let _ = lost.apply(Event::Back(holder(), None), at(3));
+    let ends = [
+        ended("exec_1", complete("{ \"value\":  [1.0, \"ü\"] }")),
+        ended("exec_2", ExtensionReport::Error { error: error() }),
+        ended("exec_3", ExtensionReport::Timeout { error: error() }),
+        ended("exec_4", ExtensionReport::Cancelled { may_have_run: false }),
+        given_up,
+        lost,
+    ];
+    let read = Entry::Read("exec_2".into(), at(9));
+    let entries = ends.iter().flat_map(|end| [accepted(end), Entry::Changed(end.clone())]);
+    let history = after_a_kill(entries.chain([read])).await;
+    for (kept, original) in history.commands.into_iter().zip(&ends) {
+        let id = original.facts().id.clone();
+        let State::Ended { at, outcome, hold, .. } = original.state() else { panic!() };
+        let Stage::Ended { at: at_, outcome: outcome_, hold: hold_, read } = kept.saved.stage
+        else {
+            panic!("{id}")
+        };
+        assert_eq!((at_, &outcome_, &hold_), (*at, outcome, hold), "{id}");
+        assert_eq!(read, id.as_str() == "exec_2");
+        assert_eq!(kept.saved.trace, original.marks());
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_gone_leaves_its_tombstone_and_makes_room() {
+    let history = after_a_kill([
+        accepted(&script("exec_1")),
+        accepted(&script("exec_2")),
+        burial("exec_1", None),
+        burial("exec_2", Some("exec_1")),
+    ])
+    .await;
+    assert!(history.commands.is_empty());
+    let [(id, client, gone)] = &history.gone[..] else { panic!("{:?}", history.gone) };
+    assert_eq!((id.as_str(), client.as_str()), ("exec_2", "ann"));
+    assert_eq!((gone.at, gone.may_have_run), (at(60_000), true));
+}
+
+#[tokio::test]
+async fn the_current_tab_and_the_clock_come_back_and_a_forgotten_client_does_not() {
+    let current = |client: &str, tab| {
+        Entry::Current(Current {
+            client: client.into(),
+            owner: "user".into(),
+            browser: "browser".into(),
+            tab: Some(TabId(tab)),
+            at: NOW,
+        })
+    };
+    let anchor = Anchor { boot: "boot".into(), monotonic: Duration::from_micros(5), at: NOW };
+    let history = after_a_kill([
+        Entry::Life(anchor.clone()),
+        current("ann", 1),
+        current("bob", 2),
+        current("ann", 3),
+        Entry::Forgotten("bob".into()),
+    ])
+    .await;
+    let [Current { client, tab, .. }] = &history.clients[..] else { panic!() };
+    assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));
+    assert_eq!(history.anchor, Some(anchor));
+}
+
+#[tokio::test]
+async fn keys_go_when_they_are_dropped_or_their_time_is_over() {
+    let dropped = |id: &str, key: &str| {
+        let Entry::Accepted(mut acceptance) = accepted(&script(id)) else { unreachable!() };
+        acceptance.dropped_keys = vec![("user".into(), key.into())];
+        Entry::Accepted(acceptance)
+    };
+    let keys = async |entries: Vec<Entry>| after_a_kill(entries).await.keys.len();
+    let two = || vec![accepted(&script("exec_1")), dropped("exec_2", "key of exec_1")];
+    assert_eq!(keys(two()).await, 1);
+    assert_eq!(keys([two(), vec![Entry::DropKeys(NOW)]].concat()).await, 1);
+    assert_eq!(keys([two(), vec![Entry::DropKeys(at(1))]].concat()).await, 0);
+}
+
+#[tokio::test]
+async fn more_entries_than_fit_into_one_transaction_are_all_recorded_in_their_order() {
+    let commands: Vec<_> = (0..10 * BATCH).map(|n| script(&format!("exec_{n}"))).collect();
+    let history = after_a_kill(commands.iter().map(accepted)).await;
+    let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.facts.id.clone()).collect();
+    let expected: Vec<_> = commands.iter().map(|command| command.facts().id.clone()).collect();
+    assert_eq!(ids, expected);
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_recorded_when_the_journal_is_closed() {
+    let dir = dir();
+    let first = reopen(&file(&dir));
+    first.journal.append(accepted(&script("exec_1")));
+    first.journal.close().await;
+    assert_eq!(reopen(&file(&dir)).history.commands.len(), 1);
+    let log = std::fs::metadata(dir.path().join("journal.db-wal"));
+    assert!(log.is_ok_and(|log| log.len() < 100_000), "the log went to the file");
+}
+
+#[tokio::test]
+async fn a_large_result_is_recorded_by_the_thread() {
+    let large = format!("\"{}\"", "x".repeat(6 << 20));
+    let end = ended("exec_1", complete(&large));
+    let history = after_a_kill([accepted(&end), Entry::Changed(end.clone())]).await;
+    let Stage::Ended { outcome: Outcome::Complete { result, .. }, .. } =
+        &history.commands[0].saved.stage
+    else {
+        panic!()
+    };
+    assert_eq!(result.get().len(), large.len());
+}
+
+#[tokio::test]
+async fn only_its_owner_can_read_the_file_and_what_belongs_to_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = dir();
+    let opened = reopen(&file(&dir));
+    record(&opened.journal, [accepted(&script("exec_1"))]).await;
+    let mut files = 0;
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", entry.path().display());
+        files += 1;
+    }
+    assert_eq!(files, 3, "the file, its log and the log's index");
+}
+
+// Trouble.
+
+#[tokio::test]
+async fn a_file_that_is_no_journal_is_moved_aside_and_kept() {
+    let dir = dir();
+    std::fs::write(file(&dir), b"not a database, but somebody may want it back").unwrap();
+    let opened = reopen(&file(&dir));
+    let (to, why) = opened.moved_aside.unwrap();
+    assert!(std::fs::read(&to).unwrap().starts_with(b"not a database"), "{}", to.display());
+    assert!(why.contains("not a database"), "{why}");
+    record(&opened.journal, [accepted(&script("exec_1"))]).await;
+    drop(opened.journal);
+    assert_eq!(reopen(&file(&dir)).history.commands.len(), 1);
+}
+
+#[tokio::test]
+async fn after_an_unclean_end_a_damaged_file_is_found_and_moved_aside() {
+    let dir = dir();
+    let first = reopen(&file(&dir));
+    let commands: Vec<_> = (0..500).map(|n| script(&format!("exec_{n}"))).collect();
+    record(&first.journal, commands.iter().map(accepted)).await;
+    first.journal.close().await;
+    // As if the last life had been killed, and the disk had then lost what was in the middle.
+    let unclean = "UPDATE meta SET value = 0 WHERE name = 'ended_cleanly'";
+    rusqlite::Connection::open(file(&dir)).unwrap().execute(unclean, []).unwrap();
+    let mut bytes = std::fs::read(file(&dir)).unwrap();
+    let (from, to) = (bytes.len() / 4, bytes.len() * 3 / 4);
+    bytes[from..to].fill(0x5a);
+    std::fs::write(file(&dir), &bytes).unwrap();
+    let opened = reopen(&file(&dir));
+    let (kept, _why) = opened.moved_aside.expect("it is noticed");
+    assert_eq!(std::fs::read(kept).unwrap(), bytes, "it is kept as it was");
+    assert!(opened.history.commands.is_empty());
+}
+
+#[tokio::test]
+async fn a_journal_of_another_schema_is_moved_aside_and_named() {
+    let dir = dir();
+    let other = rusqlite::Connection::open(file(&dir)).unwrap();
+    other.pragma_update(None, "user_version", 99).unwrap();
+    drop(other);
+    let (_, why) = reopen(&file(&dir)).moved_aside.unwrap();
+    assert!(why.contains("version 99") && why.contains("version 1"), "{why}");
+}
+
+#[tokio::test]
+async fn a_journal_that_cannot_be_reached_is_no_journal_and_nothing_is_moved() {
+    let dir = dir();
+    std::fs::create_dir(file(&dir)).unwrap();
+    let error = open(&file(&dir), "aside").unwrap_err().to_string();
+    assert!(error.contains("journal.db") && error.contains("--ephemeral"), "{error}");
+    assert!(file(&dir).is_dir());
+}
+
+/// A journal whose file may have this many pages more than it has.
+fn with_little_room(path: &Path) -> Journal {
+    store::open_with_room(path, 64).unwrap().journal
+}
+
+#[tokio::test]
+async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() {
+    let dir = dir();
+    let journal = with_little_room(&file(&dir));
+    let large = format!("\"{}\"", "x".repeat(40_000));
+    let mut written = Vec::new();
+    let trouble = loop {
+        let id = format!("exec_{}", written.len());
+        let end = ended(&id, complete(&large));
+        journal.append(accepted(&end));
+        let seq = journal.append(Entry::Changed(end));
+        written.push(id);
+        if let Err(trouble) = journal.recorded(seq).await {
+            break trouble;
+        }
+    };
+    assert!(trouble.to_string().contains("full"), "{trouble}");
+    assert!(journal.trouble().is_some(), "nothing new is to be taken");
+    // What was kept leaves: the rest finds room.
+    for id in &written[..written.len() - 1] {
+        journal.append(burial(id, None));
+    }
+    journal.recorded_at_last(journal.last()).await;
+    assert!(journal.trouble().is_none());
+    drop(journal);
+    let kept = reopen(&file(&dir)).history;
+    let ids: Vec<_> = kept.commands.iter().map(|kept| kept.saved.facts.id.as_str()).collect();
+    assert_eq!(ids, [written.last().unwrap().as_str()]);
+    assert_eq!(kept.gone.len(), written.len() - 1);
+}
+
+#[tokio::test]
+async fn entries_that_wait_in_a_journal_that_is_closed_in_trouble_hold_nobody_up() {
+    let dir = dir();
+    let journal = with_little_room(&file(&dir));
+    let end = ended("exec_1", complete(&format!("\"{}\"", "x".repeat(400_000))));
+    journal.append(accepted(&end));
+    let seq = journal.append(Entry::Changed(end));
+    assert!(journal.recorded(seq).await.is_err());
+    journal.close().await;
+    assert!(journal.recorded(seq).await.is_err());
+}
+
+#[tokio::test]
+async fn a_writer_that_falls_behind_is_trouble() {
+    let (journal, _pages) = Journal::channel();
+    for n in 0..=BACKLOG {
+        assert!(journal.trouble().is_none(), "{n}");
+        journal.append(Entry::Forgotten("ann".into()));
+    }
+    assert!(journal.trouble().is_some_and(|trouble| trouble.to_string().contains("wait")));
+}
+
+#[tokio::test]
+async fn nothing_is_told_to_be_recorded_before_it_is() {
+    let (journal, mut pages) = Journal::channel();
+    let first = journal.append(Entry::Forgotten("ann".into()));
+    let second = journal.append(Entry::Forgotten("bob".into()));
+    pages.fill();
+    let third = journal.append(Entry::Forgotten("eve".into()));
+    assert!(!journal.has_recorded(first));
+    pages.recorded();
+    assert!(journal.has_recorded(first) && journal.has_recorded(second));
+    assert!(!journal.has_recorded(third));
+    pages.fill();
+    pages.failed("no disk");
+    assert!(journal.recorded(second).await.is_ok(), "what is recorded is, in trouble as well");
+    assert!(journal.recorded(third).await.is_err());
+    pages.recorded();
+    assert!(journal.recorded(third).await.is_ok() && journal.trouble().is_none());
+}

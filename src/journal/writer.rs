@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
 use super::rows::write_entry;
 use super::{Burial, Entry, Pages};
@@ -138,7 +138,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Lets go first what is to go anyway: it may be what fills the file.
+    /// Lets go first what is to go anyway: it may be what fills the disk.
     fn make_room(&mut self) {
         self.pages.take_all();
         for entry in self.pages.batch() {
@@ -172,52 +172,81 @@ impl Desk {
 
 /// The thread: ends when the journal is closed and everything is written, or cannot be.
 fn attend(desk: &Mutex<Option<Desk>>, checkpointer: &Connection, work: &mpsc::Receiver<Work>) {
+    let mut in_trouble = false;
+    let mut tries_left = None;
     loop {
-        // A journal that nobody holds any more is closed, too.
-        let mut next = work.recv().unwrap_or(Work::Close);
-        let mut is_due = next == Work::Checkpoint;
-        while let Ok(more) = work.try_recv() {
-            is_due |= more == Work::Checkpoint;
-            next = if next == Work::Close { next } else { more };
+        let due = Due::next(work, in_trouble);
+        if due.close && tries_left.is_none() {
+            tries_left = Some(LAST_TRIES);
         }
-        let is_last = next == Work::Close;
-        keep_writing(desk, if is_last { Some(LAST_TRIES) } else { None });
-        if is_last {
-            let ended = desk.lock().unwrap_or_else(PoisonError::into_inner).take();
-            return ended.map_or((), Desk::end);
+        in_trouble = !try_to_write(desk, in_trouble);
+        match &mut tries_left {
+            Some(0) => return close(desk),
+            Some(_) if !in_trouble => return close(desk),
+            Some(tries) => *tries -= 1,
+            None => {}
         }
-        if is_due && let Err(error) = checkpoint(checkpointer, "PASSIVE") {
+        if due.checkpoint
+            && let Err(error) = checkpoint(checkpointer, "PASSIVE")
+        {
             tracing::warn!(%error, "the journal's log could not be moved to its file");
         }
     }
 }
 
-/// Writes until everything is written; `tries`: no more often than this.
-fn keep_writing(desk: &Mutex<Option<Desk>>, tries: Option<u32>) {
-    let mut failures = 0;
-    loop {
-        {
-            let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(desk) = &mut *desk else { return };
-            match desk.write_all() {
-                Ok(()) if failures > 0 => return tracing::info!("the journal is written again"),
-                Ok(()) => return,
-                Err(error) => {
-                    if failures == 0 {
-                        tracing::error!(%error, "the journal cannot be written");
-                    }
-                    desk.pages.failed(&error.to_string());
-                    if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
-                        desk.make_room();
-                    }
-                }
+/// What the thread has been woken for.
+struct Due {
+    checkpoint: bool,
+    close: bool,
+}
+
+impl Due {
+    /// Waits for work; in trouble, for a while.
+    fn next(work: &mpsc::Receiver<Work>, in_trouble: bool) -> Self {
+        let first = if in_trouble {
+            thread::sleep(RETRY);
+            None
+        } else {
+            // A journal that nobody holds any more is closed, too.
+            Some(work.recv().unwrap_or(Work::Close))
+        };
+        let (mut checkpoint, mut close) = (false, false);
+        for work in first.into_iter().chain(work.try_iter()) {
+            checkpoint |= work == Work::Checkpoint;
+            close |= work == Work::Close;
+        }
+        Self { checkpoint, close }
+    }
+}
+
+/// Writes everything. False: it cannot be written for now.
+fn try_to_write(desk: &Mutex<Option<Desk>>, was_in_trouble: bool) -> bool {
+    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(desk) = &mut *desk else { return true };
+    if was_in_trouble {
+        desk.make_room();
+    }
+    match desk.write_all() {
+        Ok(()) => {
+            if was_in_trouble {
+                tracing::info!("the journal is written again");
             }
+            true
         }
-        failures += 1;
-        if tries.is_some_and(|tries| failures > tries) {
-            return;
+        Err(error) => {
+            if !was_in_trouble {
+                tracing::error!(%error, "the journal cannot be written");
+            }
+            desk.pages.failed(&error.to_string());
+            false
         }
-        thread::sleep(RETRY);
+    }
+}
+
+fn close(desk: &Mutex<Option<Desk>>) {
+    let ended = desk.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(desk) = ended {
+        desk.end();
     }
 }
 

@@ -1,0 +1,107 @@
+//! Which daemon a state directory has, and who may start one.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{
+    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, Home, HomeError, START_LOCK, open_private, write_json,
+};
+
+/// How often, and how far apart, the daemon's lock is tried for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_RETRY: Duration = Duration::from_millis(10);
+
+/// Holds the lock of a state directory's one daemon until it is dropped.
+#[derive(Debug)]
+pub struct DaemonLock {
+    _file: File,
+    record: PathBuf,
+}
+
+/// Holds the right to start a daemon until it is dropped.
+#[derive(Debug)]
+pub struct StartLock {
+    _file: File,
+}
+
+impl Home {
+    /// Takes the lock of this directory's one daemon. `None`: one runs already.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn try_lock_daemon(&self) -> Result<Option<DaemonLock>, HomeError> {
+        let path = self.dir.join(DAEMON_LOCK);
+        let file = open_private(&path)?;
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return self.locked(file).map(Some),
+                // `has_daemon` of another process holds it for an instant.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
+                Err(TryLockError::Error(source)) => return Err(HomeError::Io { path, source }),
+            }
+        }
+        Ok(None)
+    }
+
+    fn locked(&self, file: File) -> Result<DaemonLock, HomeError> {
+        let record = self.dir.join(DAEMON_RECORD);
+        // The last daemon may have been killed: its record must not pass for ours.
+        match fs::remove_file(&record) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(HomeError::Io { path: record, source })
+            }
+            Ok(()) | Err(_) => Ok(DaemonLock { _file: file, record }),
+        }
+    }
+
+    /// Whether a daemon runs on this directory.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn has_daemon(&self) -> Result<bool, HomeError> {
+        let path = self.dir.join(DAEMON_LOCK);
+        if !path.exists() {
+            return Ok(false);
+        }
+        let file = open_private(&path)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(source)) => Err(HomeError::Io { path, source }),
+        }
+    }
+
+    /// Waits for the right to start a daemon: of several that want to, one does.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn lock_start(&self) -> Result<StartLock, HomeError> {
+        let path = self.dir.join(START_LOCK);
+        let file = open_private(&path)?;
+        file.lock().map_err(|source| HomeError::Io { path, source })?;
+        Ok(StartLock { _file: file })
+    }
+}
+
+impl DaemonLock {
+    /// Says where this daemon is to be found.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn announce(&self, record: &DaemonRecord) -> Result<(), HomeError> {
+        write_json(&self.record, record)
+    }
+}
+
+impl Drop for DaemonLock {
+    fn drop(&mut self) {
+        // A record without a lock is harmless: it only says where the last one was.
+        let _ = fs::remove_file(&self.record);
+    }
+}
