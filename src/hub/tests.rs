@@ -8,11 +8,14 @@ use serde_json::value::RawValue;
 use tokio::time::advance;
 
 use super::*;
-use crate::lifecycle::{Peer, limits};
+use crate::journal::Anchor;
+use crate::lifecycle::{Gone, Lane, Peer, limits};
 use crate::protocol::{
     Action, Attempt, BrowserId, ExtensionReport, FromExtension, InFlight, InFlightState,
     InstanceId, NackReason, Ready, ReportedError, Status, Tab, TabId, ToExtension, TracePhase,
 };
+
+mod recorded;
 
 fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)

@@ -1,0 +1,429 @@
+//! What waits for the journal, and how a hub goes on with what another has recorded.
+
+use super::*;
+use crate::journal::{Entry, Kept, KeptKey, Pages};
+use crate::lifecycle::{Command, Saved, Stage, State};
+
+/// A hub whose journal is written when a test says so.
+fn recording() -> (Hub, Pages) {
+    let (journal, pages) = Journal::channel();
+    let hub = Hub::open(Limits::default(), journal, History::default(), &reading("boot", 100));
+    (hub, pages)
+}
+
+fn reading(boot: &str, monotonic: u64) -> Reading {
+    let system = Moment::from_unix_micros(1_795_298_985_000_000);
+    Reading { boot: boot.into(), monotonic: seconds(monotonic), system }
+}
+
+fn write(pages: &mut Pages) -> Vec<Entry> {
+    pages.fill();
+    let batch: Vec<_> = pages.batch().cloned().collect();
+    pages.recorded();
+    batch
+}
+
+/// Lets other tasks have their turn; what can happen without the journal has happened.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// A command that runs: its start is recorded, and `go` has left.
+async fn running(hub: &Hub, pages: &mut Pages, browser: &mut Extension) -> CorrelationId {
+    let _ = write(pages);
+    let submitting = tokio::spawn(submit(hub.clone(), script()));
+    let (id, attempt, _) = browser.command().await;
+    browser.claim(&id, attempt);
+    let _ = write(pages);
+    assert!(matches!(browser.frame().await, ToExtension::Go { .. }));
+    assert_eq!(submitting.await.unwrap().unwrap().id, id);
+    id
+}
+
+async fn submit(hub: Hub, call: Submission) -> Result<Accepted, Refused> {
+    hub.submit(&agent("a"), call).await
+}
+
+const FIRST: Attempt = Attempt(1);
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_sent_before_it_is_recorded_and_its_caller_is_answered_after() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let submitting = tokio::spawn(submit(hub.clone(), script()));
+    let (id, ..) = browser.command().await;
+    settle().await;
+    assert!(!submitting.is_finished());
+    let entries = write(&mut pages);
+    assert!(entries.iter().any(|entry| matches!(entry, Entry::Accepted(_))), "{entries:?}");
+    assert_eq!(submitting.await.unwrap().unwrap().id, id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn go_leaves_after_the_start_is_recorded_and_other_frames_do_not_wait_for_it() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let submitting = tokio::spawn(submit(hub.clone(), script()));
+    let (id, attempt, _) = browser.command().await;
+    browser.claim(&id, attempt);
+    assert!(browser.is_quiet().await);
+    browser.link.ping();
+    assert!(matches!(browser.frame().await, ToExtension::Ping { .. }));
+    let entries = write(&mut pages);
+    let is_started = |entry: &Entry| matches!(entry, Entry::Changed(c) if c.may_go(FIRST));
+    assert!(entries.iter().any(is_started), "{entries:?}");
+    assert!(matches!(browser.frame().await, ToExtension::Go { .. }));
+    submitting.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn go_never_leaves_for_a_command_that_was_cancelled_while_its_start_was_recorded() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let submitting = tokio::spawn(submit(hub.clone(), script()));
+    let (id, attempt, _) = browser.command().await;
+    browser.claim(&id, attempt);
+    let cancelling = tokio::spawn({
+        let (hub, id) = (hub.clone(), id.clone());
+        async move { hub.cancel(&agent("a"), &id).await }
+    });
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    let _ = write(&mut pages);
+    assert!(browser.is_quiet().await, "no go");
+    let Seen::Command(report) = cancelling.await.unwrap().unwrap() else { panic!() };
+    assert!(matches!(report.status, Status::Cancelled { .. }));
+    submitting.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_acknowledged_and_told_after_it_is_recorded() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let id = running(&hub, &mut pages, &mut browser).await;
+    let waiting = tokio::spawn({
+        let (hub, id) = (hub.clone(), id.clone());
+        async move { hub.wait(&agent("a"), &id, seconds(5), false).await }
+    });
+    settle().await;
+    browser.report(&id, FIRST, result("Home"));
+    assert!(browser.is_quiet().await, "no acknowledgement");
+    assert!(!waiting.is_finished());
+    let _ = write(&mut pages);
+    assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
+    let Seen::Command(report) = waiting.await.unwrap().unwrap() else { panic!() };
+    assert!(matches!(report.status, Status::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_a_command_is_pending_is_told_at_once() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let id = running(&hub, &mut pages, &mut browser).await;
+    browser.report(&id, FIRST, pending());
+    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_recorded_is_refused_taken_back_and_never_runs() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let call = Submission { idempotency_key: Some("k".into()), ..script() };
+    let submitting = tokio::spawn(submit(hub.clone(), call.clone()));
+    let (id, attempt, _) = browser.command().await;
+    pages.fill();
+    pages.failed("the disk is full");
+    let refused = submitting.await.unwrap().unwrap_err();
+    let Refusal::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
+    assert_eq!(&**why, "the disk is full");
+    browser.claim(&id, attempt);
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    assert_eq!(hub.health().pending, 0);
+    assert_eq!(failures(&hub, "a")[&refused.id], "storage_unavailable");
+    // The next one is not even sent; and once there is room, the key is free.
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
+    assert_eq!(hub.storage(), Storage::Unavailable { why: "the disk is full".into() });
+    let _ = write(&mut pages);
+    let _ = write(&mut pages);
+    assert_eq!(hub.storage(), Storage::Journal);
+    let submitting = tokio::spawn(submit(hub.clone(), call));
+    settle().await;
+    let _ = write(&mut pages);
+    assert_ne!(submitting.await.unwrap().unwrap().id, id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let first = running(&hub, &mut pages, &mut browser).await;
+    browser.report(&first, FIRST, result("Home"));
+    let _ = write(&mut pages);
+    assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
+    let second = running(&hub, &mut pages, &mut browser).await;
+    browser.report(&second, FIRST, result("Home"));
+    pages.fill();
+    pages.failed("the disk is full");
+    assert!(matches!(look(&hub, "a", &first).await, Status::Complete { .. }));
+    let refused = hub.look(&agent("a"), &second, false).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
+    let _ = write(&mut pages);
+    assert!(matches!(look(&hub, "a", &second).await, Status::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_results_than_may_be_kept_refuse_what_is_new_until_some_have_gone() {
+    let hub = Hub::start(Limits { kept_mib: 1, ..Limits::default() });
+    let mut browser = Extension::connect(&hub, "b", "i");
+    hub.submit(&agent("a"), script()).await.unwrap();
+    let (id, attempt) = browser.begin().await;
+    browser.complete(&id, attempt, &"x".repeat(1 << 20)).await;
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
+    let Refusal::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
+    assert!(why.contains("1 MiB"), "{why}");
+    pass(limits::RETAIN).await;
+    hub.submit(&agent("a"), script()).await.unwrap();
+}
+
+// Idempotency.
+
+#[tokio::test(start_paused = true)]
+async fn the_same_key_from_the_same_owner_is_the_same_command() {
+    let hub = Hub::start(Limits::default());
+    let call = || Submission { idempotency_key: Some("k".into()), ..script() };
+    let first = hub.submit(&agent("a"), call()).await.unwrap();
+    let again = hub.submit(&agent("another client"), call()).await.unwrap();
+    assert_eq!((&again.id, &again.query_id), (&first.id, &first.query_id));
+    let stranger = Caller { owner: "other".into(), client: "a".into() };
+    assert_ne!(hub.submit(&stranger, call()).await.unwrap().id, first.id);
+    assert_eq!(hub.lists(&agent("a")).pending.len(), 1);
+    pass(limits::IDEMPOTENT).await;
+    assert_ne!(hub.submit(&agent("a"), call()).await.unwrap().id, first.id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_stands_for_another_call_is_refused_and_names_it() {
+    let hub = Hub::start(Limits::default());
+    let call = |action| Submission { action, idempotency_key: Some("k".into()), ..script() };
+    let first = hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap();
+    let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_leaves_its_key_free() {
+    let hub = Hub::start(Limits::default());
+    for _ in 0..5 {
+        hub.submit(&agent("a"), script()).await.unwrap();
+    }
+    let call = || Submission { idempotency_key: Some("k".into()), ..script() };
+    hub.submit(&agent("a"), call()).await.unwrap_err();
+    let waiting = hub.lists(&agent("a")).pending[0].correlation_id.clone();
+    let _ = hub.cancel(&agent("a"), &waiting).await.unwrap();
+    hub.submit(&agent("a"), call()).await.unwrap();
+}
+
+// Ending.
+
+#[tokio::test(start_paused = true)]
+async fn an_ending_daemon_lets_running_commands_finish_and_begins_no_other() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    hub.submit(&agent("a"), script_in(1)).await.unwrap();
+    let (running, attempt) = browser.begin().await;
+    hub.submit(&agent("a"), script_in(2)).await.unwrap();
+    let (delivered, ..) = browser.command().await;
+    let draining = tokio::spawn({
+        let hub = hub.clone();
+        async move { hub.drain(limits::DRAIN).await }
+    });
+    settle().await;
+    browser.claim(&delivered, attempt);
+    assert!(browser.is_quiet().await, "no go");
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::ShuttingDown));
+    assert!(!draining.is_finished());
+    browser.complete(&running, attempt, "Home").await;
+    settle().await;
+    assert!(draining.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ending_daemon_waits_no_longer_than_two_seconds() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    hub.submit(&agent("a"), script()).await.unwrap();
+    let _running = browser.begin().await;
+    let began = hub.now();
+    hub.drain(limits::DRAIN).await;
+    assert_eq!(hub.now().since(began).as_secs(), limits::DRAIN.as_secs());
+}
+
+// The next life.
+
+/// What a hub that was killed has left: its commands, each as far as it was recorded.
+fn history(commands: Vec<(Command, Option<i64>)>) -> History {
+    let kept = commands.into_iter().map(|(command, tab)| {
+        let stage = match command.state() {
+            State::Queued { .. } | State::Sent { .. } => Stage::Accepted,
+            State::Started { hold, .. } => {
+                Stage::Started { hold: hold.clone(), at: command.started_at() }
+            }
+            State::Ended { at, outcome, hold, read, .. } => {
+                Stage::Ended { at: *at, outcome: outcome.clone(), hold: hold.clone(), read: *read }
+            }
+        };
+        let lane = tab.map(|tab| Lane { browser: "b".into(), tab: Some(TabId(tab)) });
+        let saved = Saved { facts: command.facts().clone(), stage, trace: command.marks().into() };
+        Kept { saved, lane, wish: Wish::default() }
+    });
+    let anchor = Anchor { boot: "boot".into(), monotonic: seconds(100), at: reading("", 0).system };
+    History { commands: kept.collect(), anchor: Some(anchor), ..History::default() }
+}
+
+/// The next life of the daemon, a second after the last one began.
+fn next_life(history: History) -> (Hub, Pages) {
+    let (journal, pages) = Journal::channel();
+    let hub = Hub::open(Limits::default(), journal, history, &reading("boot", 101));
+    (hub, pages)
+}
+
+/// Has a command brought to some point by a hub, and takes it as it is then.
+async fn left_by(
+    bring: impl AsyncFn(&Hub, &mut Extension, &CorrelationId),
+) -> (CorrelationId, Command) {
+    let hub = Hub::open(
+        Limits::default(),
+        Journal::ephemeral(),
+        History::default(),
+        &reading("boot", 100),
+    );
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    bring(&hub, &mut browser, &id).await;
+    let command = hub.watched(&agent("a"), &id).unwrap().borrow().clone();
+    (id, command)
+}
+
+async fn begin(_: &Hub, browser: &mut Extension, _: &CorrelationId) {
+    browser.begin().await;
+}
+
+fn in_flight(id: &CorrelationId, state: InFlightState) -> Vec<InFlight> {
+    vec![InFlight { correlation_id: id.clone(), attempt: FIRST, state }]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_had_not_begun_is_sent_again_in_the_next_life() {
+    let (id, command) = left_by(async |_, browser, _| drop(browser.command().await)).await;
+    let (hub, mut pages) = next_life(history(vec![(command, Some(1))]));
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let (again, attempt, _) = browser.command().await;
+    assert_eq!((&again, attempt), (&id, FIRST));
+    browser.claim(&id, attempt);
+    let _ = write(&mut pages);
+    assert!(matches!(browser.frame().await, ToExtension::Go { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_had_begun_is_never_sent_again_and_its_tab_waits_for_it() {
+    let (id, command) = left_by(begin).await;
+    let (hub, mut pages) = next_life(history(vec![(command, Some(1))]));
+    let waiting = tokio::spawn(submit(hub.clone(), script_in(1)));
+    settle().await;
+    let _ = write(&mut pages);
+    waiting.await.unwrap().unwrap();
+    let mut browser = Extension::attach(&hub, "b", "i");
+    browser.ready(in_flight(&id, InFlightState::Running));
+    assert!(browser.is_quiet().await);
+    browser.report(&id, FIRST, result("Home"));
+    let (next, ..) = browser.command().await;
+    assert_ne!(next, id);
+    let _ = write(&mut pages);
+    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_whose_browser_does_not_know_it_or_stays_away_ends_as_daemon_restarted() {
+    for comes_back in [true, false] {
+        let (id, command) = left_by(begin).await;
+        let (hub, mut pages) = next_life(history(vec![(command, Some(1))]));
+        let _browser = comes_back.then(|| Extension::connect(&hub, "b", "i"));
+        if !comes_back {
+            pass(limits::AWAY).await;
+        }
+        let entries = write(&mut pages);
+        assert!(entries.iter().any(|entry| matches!(entry, Entry::Changed(_))), "it is recorded");
+        let status = look(&hub, "a", &id).await;
+        assert_eq!(reason(&status), "daemon_restarted");
+        assert!(matches!(status, Status::Expired { may_have_run: true, .. }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_kept_for_the_rest_of_its_time_and_whether_it_was_read() {
+    let (id, command) = left_by(async |hub, browser, id| {
+        browser.begin().await;
+        browser.complete(id, FIRST, "Home").await;
+        hub.note_read(&agent("a"), id);
+    })
+    .await;
+    let (hub, mut pages) = next_life(history(vec![(command, Some(1))]));
+    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+    // A second of it has passed between the two lives.
+    pass(limits::RETAIN - seconds(1)).await;
+    let _ = write(&mut pages);
+    assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), Seen::Gone(_)));
+    assert!(failures(&hub, "a").is_empty(), "it was read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_reboot_nothing_is_sent_again() {
+    let (id, command) = left_by(async |_, browser, _| drop(browser.command().await)).await;
+    let (journal, _pages) = Journal::channel();
+    let history = history(vec![(command, Some(1))]);
+    let hub = Hub::open(Limits::default(), journal, history, &reading("another boot", 7));
+    let mut browser = Extension::connect(&hub, "b", "i");
+    assert!(browser.is_quiet().await);
+    let entry = failures(&hub, "a");
+    assert_eq!(entry[&id], "machine_rebooted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
+    let now = reading("", 0).system;
+    let gone = Gone { owner: "user".into(), at: now, may_have_run: true };
+    let current = crate::journal::Current {
+        client: "a".into(),
+        owner: "user".into(),
+        browser: "b".into(),
+        tab: Some(TabId(4)),
+        at: now,
+    };
+    let key = KeptKey {
+        owner: "user".into(),
+        key: "k".into(),
+        client: "a".into(),
+        id: "exec_1".into(),
+        query_id: "q".into(),
+        accepted: now,
+    };
+    let left = History {
+        gone: vec![("exec_1".into(), "a".into(), gone)],
+        keys: vec![key],
+        clients: vec![current],
+        ..history(Vec::new())
+    };
+    let (hub, mut pages) = next_life(left);
+    assert!(matches!(hub.look(&agent("a"), &"exec_1".into(), false).await, Ok(Seen::Gone(_))));
+    let call = Submission { idempotency_key: Some("k".into()), ..script() };
+    assert_eq!(hub.submit(&agent("a"), call).await.unwrap().id.as_str(), "exec_1");
+    // The browser is not back yet: the command waits for it, in the tab of the last life.
+    let waiting = tokio::spawn(submit(hub.clone(), script()));
+    settle().await;
+    let _ = write(&mut pages);
+    waiting.await.unwrap().unwrap();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let ToExtension::Command { command, .. } = browser.frame().await else { panic!() };
+    assert_eq!(command.tab_id, Some(TabId(4)));
+}
