@@ -60,6 +60,8 @@ fn lines(body: &Value) -> Vec<String> {
     ]);
     let commands = format!("{} pending, {} kept", body["pending"], body["kept"]);
     table.row([("commands", Style::Bold), ("", Style::Plain), (&commands, Style::Plain)]);
+    let (state, style, what) = storage(&body["storage"]);
+    table.row([("journal", Style::Bold), (state, style), (&what, Style::Plain)]);
     let browsers = body["browsers"].as_array().map(Vec::as_slice).unwrap_or_default();
     if browsers.is_empty() {
         table.row([("browsers", Style::Bold), ("none", Style::Notable), ("", Style::Plain)]);
@@ -88,6 +90,26 @@ fn lines(body: &Value) -> Vec<String> {
         table.row([("client", Style::Bold), (&pending, Style::Plain), (&what, Style::Plain)]);
     }
     table.lines()
+}
+
+/// How what must outlive the daemon is kept: a word, how it looks, and what there is to say.
+fn storage(storage: &Value) -> (&'static str, Style, String) {
+    let text = |name: &str| storage[name].as_str().unwrap_or_default();
+    match (text("state"), text("moved_aside")) {
+        ("journal", "") => ("kept", Style::Good, String::new()),
+        ("journal", aside) => {
+            let what = format!("the old one could not be used and is now {aside}");
+            ("new", Style::Notable, what)
+        }
+        ("ephemeral", _) => {
+            let what = "commands and results do not outlive this daemon".to_owned();
+            ("ephemeral", Style::Notable, what)
+        }
+        _ => {
+            let what = format!("{}; nothing new is taken until it can be", text("why"));
+            ("cannot be written", Style::Bad, what)
+        }
+    }
 }
 
 fn unless_equal(found: &str, expected: &str) -> Style {

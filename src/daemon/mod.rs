@@ -160,7 +160,7 @@ impl Daemon {
 fn open_journal(home: &Home) -> Result<(Journal, History), StartError> {
     let now = Reading::now().system.unix_millis();
     let opened = journal::open(&home.journal_path(), &format!("unusable-{now}"))?;
-    if let Some((to, why)) = opened.moved_aside {
+    if let (Some(why), Some(to)) = (opened.unusable, &opened.history.moved_aside) {
         tracing::error!(
             why,
             kept = %to.display(),

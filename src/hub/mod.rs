@@ -24,6 +24,7 @@ mod targets;
 mod tests;
 mod tracked;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -65,6 +66,7 @@ struct Inner {
     epoch: Arc<str>,
     commands: DashMap<CorrelationId, Arc<Tracked>>,
     journal: Journal,
+    moved_aside: Option<PathBuf>,
     books: Mutex<Books>,
     /// Tells the reaper that a deadline has become the first of all.
     sooner: Notify,
@@ -89,7 +91,11 @@ pub struct Caller {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Storage {
     /// In the journal.
-    Journal,
+    Journal {
+        /// Where the file of earlier lives of the daemon is now, if it could not be used.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        moved_aside: Option<PathBuf>,
+    },
     /// Not at all: the daemon was told so.
     Ephemeral,
     /// It cannot be, so nothing new is taken.
@@ -137,6 +143,7 @@ impl Hub {
             epoch: epoch.into(),
             commands: DashMap::new(),
             journal,
+            moved_aside: history.moved_aside.clone(),
             books: Mutex::new(Books::new(started)),
             sooner: Notify::new(),
             changes: events::channel(),
@@ -290,7 +297,7 @@ impl Hub {
         match journal.trouble() {
             Some(Trouble(why)) => Storage::Unavailable { why },
             None if journal.is_ephemeral() => Storage::Ephemeral,
-            None => Storage::Journal,
+            None => Storage::Journal { moved_aside: self.0.moved_aside.clone() },
         }
     }
 

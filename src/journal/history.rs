@@ -1,5 +1,6 @@
 //! What the journal remembers of earlier lives of the daemon.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct History {
     pub clients: Vec<Current>,
     /// The last life of the daemon.
     pub anchor: Option<Anchor>,
+    /// Where the file of earlier lives is now, if it could not be used.
+    pub moved_aside: Option<PathBuf>,
 }
 
 /// A command whose record is kept.
@@ -95,6 +98,7 @@ impl History {
             keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
             clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
             anchor: anchor(from)?,
+            moved_aside: None,
         })
     }
 }

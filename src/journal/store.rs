@@ -24,8 +24,8 @@ pub struct Opened {
     pub journal: Journal,
     /// What was recorded in earlier lives of the daemon.
     pub history: History,
-    /// Where the file of an earlier life is now that could not be used, and why.
-    pub moved_aside: Option<(PathBuf, String)>,
+    /// Why the file of earlier lives could not be used, if so.
+    pub unusable: Option<String>,
 }
 
 /// Why a journal cannot be opened.
@@ -97,13 +97,15 @@ fn open_within(
     pages_max: impl Fn(u32) -> u32,
 ) -> Result<Opened, OpenError> {
     let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
-    let (connection, history, moved_aside) = match connect(path) {
+    let (connection, history, unusable_before) = match connect(path) {
         Ok((connection, history)) => (connection, history, None),
         Err(Unreadable::Access(why)) => return Err(unusable(why)),
         Err(Unreadable::Contents(why)) => {
             let to = move_aside(path, aside).map_err(|error| unusable(error.to_string()))?;
             match connect(path) {
-                Ok((connection, history)) => (connection, history, Some((to, why))),
+                Ok((connection, history)) => {
+                    (connection, History { moved_aside: Some(to), ..history }, Some(why))
+                }
                 Err(Unreadable::Access(why) | Unreadable::Contents(why)) => {
                     return Err(unusable(why));
                 }
@@ -117,7 +119,7 @@ fn open_within(
     limited.map_err(|error| unusable(error.to_string()))?;
     let journal = Journal::written_by(|pages| Writer::start(connection, checkpointer, pages));
     let journal = journal.map_err(|error| unusable(error.to_string()))?;
-    Ok(Opened { journal, history, moved_aside })
+    Ok(Opened { journal, history, unusable: unusable_before })
 }
 
 fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {

@@ -281,7 +281,7 @@ async fn a_file_that_is_no_journal_is_moved_aside_and_kept() {
     let dir = dir();
     std::fs::write(file(&dir), b"not a database, but somebody may want it back").unwrap();
     let opened = reopen(&file(&dir));
-    let (to, why) = opened.moved_aside.unwrap();
+    let (to, why) = (opened.history.moved_aside.unwrap(), opened.unusable.unwrap());
     assert!(std::fs::read(&to).unwrap().starts_with(b"not a database"), "{}", to.display());
     assert!(why.contains("not a database"), "{why}");
     record(&opened.journal, [accepted(&script("exec_1"))]).await;
@@ -304,7 +304,7 @@ async fn after_an_unclean_end_a_damaged_file_is_found_and_moved_aside() {
     bytes[from..to].fill(0x5a);
     std::fs::write(file(&dir), &bytes).unwrap();
     let opened = reopen(&file(&dir));
-    let (kept, _why) = opened.moved_aside.expect("it is noticed");
+    let kept = opened.history.moved_aside.expect("it is noticed");
     assert_eq!(std::fs::read(kept).unwrap(), bytes, "it is kept as it was");
     assert!(opened.history.commands.is_empty());
 }
@@ -315,7 +315,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     let other = rusqlite::Connection::open(file(&dir)).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
-    let (_, why) = reopen(&file(&dir)).moved_aside.unwrap();
+    let why = reopen(&file(&dir)).unusable.unwrap();
     assert!(why.contains("version 99") && why.contains("version 1"), "{why}");
 }
 

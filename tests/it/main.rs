@@ -16,4 +16,5 @@ mod links;
 mod mcp;
 mod program;
 mod push;
+mod restart;
 mod ws;

@@ -145,7 +145,7 @@ async fn what_cannot_be_recorded_is_refused_taken_back_and_never_runs() {
     assert_eq!(hub.storage(), Storage::Unavailable { why: "the disk is full".into() });
     let _ = write(&mut pages);
     let _ = write(&mut pages);
-    assert_eq!(hub.storage(), Storage::Journal);
+    assert_eq!(hub.storage(), Storage::Journal { moved_aside: None });
     let submitting = tokio::spawn(submit(hub.clone(), call));
     settle().await;
     let _ = write(&mut pages);

@@ -55,21 +55,26 @@ pub(crate) fn modern_meta() -> Value {
 impl McpClient {
     /// One of the era up to 2025-11-25.
     pub(crate) fn legacy(daemon: &Daemon) -> Self {
-        Self::new(daemon, false)
+        Self::new(daemon.port(), daemon.token(), false)
     }
 
     /// One of 2026-07-28.
     pub(crate) fn modern(daemon: &Daemon) -> Self {
-        Self::new(daemon, true)
+        Self::new(daemon.port(), daemon.token(), true)
     }
 
-    fn new(daemon: &Daemon, is_modern: bool) -> Self {
+    /// One of 2026-07-28, of a daemon of which only the port and the token are known.
+    pub(crate) fn at(port: u16, token: String) -> Self {
+        Self::new(port, token, true)
+    }
+
+    fn new(port: u16, token: String, is_modern: bool) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         Self {
             http: Client::builder(TokioExecutor::new()).build(connector),
-            url: format!("http://127.0.0.1:{}/mcp", daemon.port()),
-            token: daemon.token(),
+            url: format!("http://127.0.0.1:{port}/mcp"),
+            token,
             name: None,
             is_modern,
             ids: AtomicI64::new(0),
