@@ -270,6 +270,8 @@ impl Hub {
         if tokio::time::timeout(at_most, idle).await.is_err() {
             tracing::info!("ending with commands that still run");
         }
+        // In trouble it has said so.
+        let _ = self.0.journal.recorded(self.0.journal.last()).await;
     }
 
     /// Ends all links and every wait, and stops the reaper.

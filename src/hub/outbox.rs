@@ -40,6 +40,8 @@ pub struct Outbox {
     held: VecDeque<Outgoing>,
     starved: Arc<AtomicBool>,
     farewell: oneshot::Receiver<Farewell>,
+    /// Set once the farewell has come, which comes once.
+    ending: Option<Farewell>,
 }
 
 impl Outbox {
@@ -50,7 +52,7 @@ impl Outbox {
         starved: Arc<AtomicBool>,
         farewell: oneshot::Receiver<Farewell>,
     ) -> Self {
-        Self { hub, browser, frames, held: VecDeque::new(), starved, farewell }
+        Self { hub, browser, frames, held: VecDeque::new(), starved, farewell, ending: None }
     }
 
     /// The next frame to send; `Err` says why the link is over.
@@ -61,6 +63,9 @@ impl Outbox {
     ///
     /// The [`Farewell`] to close the connection with.
     pub async fn next(&mut self) -> Result<ToExtension, Farewell> {
+        if let Some(farewell) = self.ending {
+            return self.last_words().ok_or(farewell);
+        }
         let journal = &self.hub.0.journal;
         loop {
             let first_held = self.held.front().map(|outgoing| outgoing.after);
@@ -74,7 +79,9 @@ impl Outbox {
                 // A link that was taken over must not send what is left.
                 biased;
                 farewell = &mut self.farewell => {
-                    return Err(farewell.unwrap_or(Farewell::Shutdown));
+                    let farewell = farewell.unwrap_or(Farewell::Shutdown);
+                    self.ending = Some(farewell);
+                    return self.last_words().ok_or(farewell);
                 }
                 () = recorded => self.held.pop_front(),
                 outgoing = self.frames.recv() => {
@@ -93,11 +100,31 @@ impl Outbox {
         }
     }
 
+    /// Before the daemon ends: what is recorded by then and can still be told.
+    fn last_words(&mut self) -> Option<ToExtension> {
+        // A link that was taken over, or that nobody reads, must not send what is left.
+        if self.ending != Some(Farewell::Shutdown) {
+            return None;
+        }
+        let next = || self.held.pop_front().or_else(|| self.frames.try_recv().ok());
+        let can_be_told = |left: &Outgoing| {
+            matches!(left.frame, ToExtension::ResultAck { .. })
+                && self.hub.0.journal.has_recorded(left.after)
+        };
+        std::iter::from_fn(next).find(can_be_told).map(|left| left.frame)
+    }
+
     /// Waits until the hub ends the link, whatever is left to send.
     ///
     /// Cancel safe.
     pub async fn ended(&mut self) -> Farewell {
-        (&mut self.farewell).await.unwrap_or(Farewell::Shutdown)
+        if self.ending.is_some() {
+            // It has been told; what is being sent are the last words.
+            return std::future::pending().await;
+        }
+        let farewell = (&mut self.farewell).await.unwrap_or(Farewell::Shutdown);
+        self.ending = Some(farewell);
+        farewell
     }
 }
 
