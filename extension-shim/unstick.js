@@ -7,8 +7,21 @@ import { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
 
 /** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} Unstuck */
 
-/** @param {number} tabId whose page may still be at it @returns {Promise<Unstuck>} */
+/** @param {number} tabId whose page may still be at it @returns {Promise<string>} what the report adds */
 export async function unstick(tabId) {
+  // While the tab waits for a server the page looks as if it hung: it would be thrown away for nothing.
+  const waited = await stopWaiting(tabId).catch(notStopped);
+  return waited + unstickNote(await endScript(tabId));
+}
+
+/** @param {unknown} error such as a tab that is gone, which has nothing left to end */
+function notStopped(error) {
+  console.debug(error);
+  return '';
+}
+
+/** @param {number} tabId @returns {Promise<Unstuck>} */
+export async function endScript(tabId) {
   if (!isAttached(tabId) || await answers(tabId, PAGE_PROBE_MS)) return 'usable';
   // Ends whatever JavaScript is at work, and nothing else: the page stays as it is.
   cdp(tabId, 'Runtime.terminateExecution').catch(console.debug);

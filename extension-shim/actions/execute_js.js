@@ -13,7 +13,7 @@ import { RESULT_MAX_BYTES } from '../limits.js';
 import { tooLarge } from '../report.js';
 import * as forms from '../script_forms.js';
 import { tabs } from '../state.js';
-import { unstick, unstickNote } from '../unstick.js';
+import { unstick } from '../unstick.js';
 
 /** The page keeps what an evaluation gave until its group is released. */
 const GROUP = 'tabwire';
@@ -25,11 +25,11 @@ export async function execute_js({ script }, { tab_id, timeout_ms, onStop }) {
   if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
+  onStop(() => unstick(tab.id)); // Before the attach, which waits for as long as the tab waits for a server.
   await attach(tab.id);
   /** @type {Watcher} */
   const watcher = { dialogs: [] };
   const run = { tabId: tab.id, script, timeout: timeout_ms };
-  onStop(async () => unstickNote(await unstick(tab.id)));
   const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
   return { ...outcome, dialogs: watcher.dialogs };
 }

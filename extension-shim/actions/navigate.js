@@ -46,6 +46,7 @@ async function step(by, context) {
     const go = by < 0 ? chrome.tabs.goBack : chrome.tabs.goForward;
     return arrive(tab.id, 'history', context, () => go(tab.id).catch(noFurther));
   }
+  context.onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
   // As the browser's own button, chrome.tabs would pass over every page that nobody has clicked in.
   const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');

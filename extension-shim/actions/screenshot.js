@@ -10,19 +10,21 @@ import { SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS, SCREENSHOT_SIDES } from '.
 import { checkedFlag, checkedInteger } from '../params.js';
 import { assertReachable, originOf } from '../pages.js';
 import { tabs } from '../state.js';
+import { stopWaiting } from '../unstick.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE }, { tab_id, signal }) {
+export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE }, context) {
   if (!['png', 'jpeg'].includes(format)) throw new ActionError('invalid_params', 'format must be png or jpeg');
   const frame = {
     fullPage: checkedFlag('full_page', full_page),
     maxSide: checkedInteger('max_side', max_side, SCREENSHOT_SIDES),
   };
-  const tab = await tabs.target(tab_id);
+  const tab = await tabs.target(context.tab_id);
   assertReachable(tab);
+  context.onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
   const watcher = { dialogs: [] };
-  const data = await withDialogs(tab.id, watcher, () => capture(tab.id, format, frame, signal));
+  const data = await withDialogs(tab.id, watcher, () => capture(tab.id, format, frame, context.signal));
   const value = { mime_type: `image/${format}`, data, ...imageSize(data) };
   return { value, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
 }

@@ -6,7 +6,8 @@ import { installChrome, settled } from './support/fakes.js';
 installChrome();
 const { attach, handleDetach, handleEvent } = await import('../debugger.js');
 const { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } = await import('../limits.js');
-const { stopWaiting, unstick, unstickNote } = await import('../unstick.js');
+const { actions } = await import('../actions/index.js');
+const { endScript, stopWaiting, unstick, unstickNote } = await import('../unstick.js');
 
 /** A page: what it does when it is asked to stop, and whether it answers. */
 let page;
@@ -39,7 +40,7 @@ beforeEach(async () => {
 
 async function outcome() {
   let how = 'waiting';
-  unstick(7).then((result) => { how = result; });
+  endScript(7).then((result) => { how = result; });
   for (let passed = 0; passed < 2_000 && how === 'waiting'; passed += 50) {
     await settled();
     if (how === 'waiting') mock.timers.tick(50);
@@ -87,6 +88,32 @@ test('a page that has begun to load goes on loading', async () => {
   chrome.tabs.get = async () => ({ id: 7, status: 'loading' });
   assert.equal(await stopWaiting(7), '');
   assert.deepEqual(asked, []);
+});
+
+test('a wait for a server is given up before the page is asked whether it answers', async () => {
+  chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
+  assert.match(await unstick(7), /the server has not answered/);
+  assert.deepEqual(asked, ['Page.stopLoading', 'Runtime.evaluate']);
+  chrome.tabs.get = async () => { throw new Error('No tab with id: 7.'); };
+  assert.equal(await unstick(7), '');
+});
+
+test('a script whose tab waits for a server can be stopped before it has begun', async () => {
+  handleDetach({ tabId: 7 }, 'target_closed');
+  let serverAnswers;
+  chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
+  chrome.debugger.sendCommand = async (_, method) => {
+    asked.push(method);
+    if (method === 'Page.enable') await new Promise((resolve) => { serverAnswers = resolve; });
+    if (method === 'Page.stopLoading') serverAnswers();
+    return {};
+  };
+  let stop;
+  const onStop = (cleanUp) => { stop = cleanUp; };
+  actions.execute_js({ script: '1' }, { tab_id: 7, timeout_ms: 1_000, onStop }).catch(() => {});
+  await settled();
+  assert.deepEqual(asked, ['Page.enable']);
+  assert.match(await stop(), /the server has not answered/);
 });
 
 test('a tab whose debugger bar was closed by the person is not attached again', async () => {

@@ -34,6 +34,9 @@ const BUSY: &str = "<script>
     onload = () => setTimeout(burst);
 </script>";
 
+/// Goes to a server that never answers, once it is there itself.
+const LEAVES: &str = "<script>onload = () => setTimeout(() => location.href = '/silent')</script>";
+
 /// Pages that cause trouble, and how often each was asked for.
 struct Pages {
     port: u16,
@@ -88,6 +91,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/" => ("Home Page", "", true),
         "/busy" => ("Busy Page", BUSY, true),
         "/image" => ("Page With An Image", "<img src=/silent>", true),
+        "/leaves" => ("Page That Leaves", LEAVES, true),
         "/half" => ("Half A Page", "<p>and no end", false),
         "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),
         "/silent" | "/slow-at-first" => return hold(stream).await,
@@ -281,6 +285,28 @@ async fn a_server_that_never_answers_leaves_the_tab_where_it_was_and_can_be_trie
     let answer = stage.go("/slow-at-first").await;
     assert_eq!(answer["result"]["value"]["title"], "Quick At Last", "{answer}");
     assert_eq!(stage.value("document.title").await, "Quick At Last");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_page_that_left_by_itself_for_a_server_that_never_answers_gives_its_tab_back() {
+    let stage = Stage::set().await;
+    let short = |action: &str| match action {
+        "execute_js" => json!({"action": action, "script": "document.title", "timeout_ms": 1_500}),
+        _ => json!({"action": action, "timeout_ms": 1_500}),
+    };
+    // The first finds a tab without a debugger, the others one that has it.
+    for (n, action) in ["execute_js", "execute_js", "screenshot"].into_iter().enumerate() {
+        stage.go("/leaves").await;
+        soon("it leaves", until(async || stage.pages.hits("/silent") > n)).await;
+        let watch = Stopwatch::start();
+        let answer = stage.interact(short(action)).await;
+        watch.assert_under(4_000, "the timeout");
+        assert_eq!(answer["status"], "timeout", "{answer}");
+        let said = answer["error"].as_str().unwrap();
+        assert!(said.ends_with("answered and the tab stays where it was"), "{said}");
+        assert_eq!(stage.value("document.title").await, "Page That Leaves");
+    }
     stage.end().await;
 }
 
