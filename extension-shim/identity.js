@@ -1,5 +1,6 @@
 // @ts-check
-// Who we are: `browser_id` lasts as long as the installation, `instance_id` as long as the worker.
+// Who we are: `browser_id` lasts as long as the installation, `session` as long as the browser runs,
+// `instance_id` as long as the worker.
 
 /** 128 random bits in hex. */
 function randomHex() {
@@ -28,6 +29,18 @@ export class Identity {
     await chrome.storage.local.set({ browser_id: this.#browserId });
     return this.#browserId;
   }
+}
+
+/**
+ * Names this run of the browser, within which the numbers of its tabs mean the same. A reload of the extension
+ * ends it too. @returns {Promise<string>}
+ */
+export async function browserSession() {
+  const { browser_session: known } = await chrome.storage.session.get('browser_session');
+  if (typeof known === 'string') return known;
+  const made = `run_${randomHex()}`;
+  await chrome.storage.session.set({ browser_session: made });
+  return made;
 }
 
 /** A name a person recognises, such as "Google Chrome on Linux". */

@@ -16,7 +16,7 @@ export type Command = {
   /** The name of an action. */
   type: string;
   params: Record<string, unknown>;
-  /** Absent: the active tab of the last focused window. */
+  /** Absent: the active tab of the last focused window. -1: a tab of a former run of the browser. */
   tab_id?: number;
   timeout_ms: number;
   /** Run at once, without a claim. */
@@ -101,6 +101,8 @@ export type Ready = {
   label: string;
   user_agent: string;
   actions: string[];
+  /** Which run of the browser the numbers of its tabs are of. */
+  session: string;
   tabs: TabEntry[];
   in_flight: InFlight[];
 };

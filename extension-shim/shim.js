@@ -10,7 +10,7 @@ import { showStatus } from './badge.js';
 import { loadConfig } from './config.js';
 import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
-import { browserLabel, Identity } from './identity.js';
+import { browserLabel, browserSession, Identity } from './identity.js';
 import { Link } from './link.js';
 import { Outbox } from './outbox.js';
 import { makePanel } from './panel.js';
@@ -41,11 +41,12 @@ export const panel = makePanel({
 
 /** @type {Promise<unknown> | undefined} */
 let restored;
+let session = '';
 
 /** What an earlier worker left is read once, what is open each time. */
 async function prepare() {
   restored ??= Promise.all([outbox.restore(), takeover.restore()]);
-  await Promise.all([restored, tabs.load()]);
+  [session] = await Promise.all([browserSession(), restored, tabs.load()]);
 }
 
 /** @param {Status} status @param {string} detail */
@@ -64,6 +65,7 @@ function onWelcome({ epoch, server_version }) {
     label: browserLabel(),
     user_agent: navigator.userAgent,
     actions: Object.keys(actions),
+    session,
     tabs: tabs.listToTell(),
     in_flight: dispatcher.inFlight(),
   });

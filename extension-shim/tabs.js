@@ -70,8 +70,7 @@ export class Tabs {
     await this.load();
     const tab = tabId === undefined ? this.#activeTab() : this.#tabs.get(tabId);
     if (hasId(tab)) return tab;
-    const which = tabId === undefined ? 'no tab is active' : `tab ${tabId} is not open`;
-    throw new ActionError('no_such_tab', `${which}; tab_list tells what is`);
+    throw new ActionError('no_such_tab', `${absence(tabId)}; tab_list tells what is`);
   }
 
   /** Shows a tab to the person: in its window, and its window before all others. @param {number} tabId */
@@ -129,7 +128,14 @@ async function lastFocusedWindow() {
   return last.id ?? none.id;
 }
 
+/** @param {number | undefined} tabId */
+function absence(tabId) {
+  if (tabId === undefined) return 'no tab is active';
+  const isFormer = tabId === chrome.tabs.TAB_ID_NONE;
+  return isFormer ? 'the browser was started anew and the tab is not open any more' : `tab ${tabId} is not open`;
+}
+
 /** @param {chrome.tabs.Tab | undefined} tab @returns {tab is chrome.tabs.Tab & {id: number}} */
 function hasId(tab) {
-  return tab?.id !== undefined;
+  return tab?.id !== undefined && tab.id !== chrome.tabs.TAB_ID_NONE;
 }

@@ -60,6 +60,7 @@ impl Inside {
             label: "Bench".to_owned(),
             user_agent: String::new(),
             actions: vec!["execute_js".to_owned()],
+            session: None,
             tabs: vec![tab],
             in_flight: Vec::new(),
         }));

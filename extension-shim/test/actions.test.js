@@ -214,6 +214,7 @@ test('without tab_id a command goes to the active tab of the last focused window
   chrome.windows.getLastFocused = async () => ({ id: 20 });
   assert.equal((await tabs.target(undefined)).id, 3);
   await assert.rejects(tabs.target(99), { code: 'no_such_tab', message: /tab 99/ });
+  await assert.rejects(tabs.target(-1), { code: 'no_such_tab', message: /started anew .* tab_list/ });
 });
 
 test('a known tab costs no question to the browser', async () => {

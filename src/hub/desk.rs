@@ -41,7 +41,7 @@ pub(super) struct Books {
     pub(super) deadlines: Deadlines,
     pub(super) browsers: HashMap<BrowserId, Browser>,
     pub(super) clients: HashMap<ClientId, Client>,
-    /// What the commands that wait for a browser asked for.
+    /// What the commands that are not over asked for.
     pub(super) wishes: HashMap<CorrelationId, Wish>,
     /// Where each command went that was given a lane: the queue forgets it with the
     /// command's end, and observers ask for longer.

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::Hub;
 use super::desk::Desk;
 use super::outbox::{Farewell, Outbox, Outgoing};
+use super::{Hub, targets};
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
-    Action, BrowserId, CorrelationId, FromExtension, Moment, NackReason, Ready, SERVER_VERSION,
-    Tab, TabId, ToExtension,
+    Action, BrowserId, BrowserSession, CorrelationId, FromExtension, Moment, NackReason, Ready,
+    SERVER_VERSION, Tab, TabId, ToExtension,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -35,6 +35,8 @@ pub(super) struct Browser {
     pub(super) extension_version: String,
     pub(super) actions: Vec<String>,
     pub(super) tabs: Vec<Tab>,
+    /// Which run of the browser the tabs are of, if its extension says so.
+    pub(super) session: Option<BrowserSession>,
     /// The commands that its extension has: Sent or Started.
     pub(super) held: HashSet<CorrelationId>,
     pub(super) last_seen: Moment,
@@ -95,6 +97,7 @@ impl Browser {
             extension_version,
             actions: Vec::new(),
             tabs: Vec::new(),
+            session: None,
             held: HashSet::new(),
             last_seen: now,
             link: None,
@@ -319,9 +322,11 @@ impl Desk<'_> {
     /// (rows 11a, 12).
     fn ready(&mut self, peer: &Peer, ready: Ready) {
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
+        let kept = targets::kept_by_new_session(browser, &ready);
         browser.label = ready.label;
         browser.user_agent = ready.user_agent;
         browser.actions = ready.actions;
+        browser.session = ready.session;
         browser.tabs = ready.tabs;
         if let Some(link) = &mut browser.link {
             link.ready = true;
@@ -334,6 +339,9 @@ impl Desk<'_> {
             };
             let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
             self.answer(peer, &id, attempt, Event::Back(peer.clone(), says));
+        }
+        if let Some(kept) = kept {
+            self.forget_tabs_but(&kept, &peer.browser);
         }
         self.place_waiting(&peer.browser);
         self.may_deliver_to(&peer.browser);

@@ -75,9 +75,7 @@ impl Desk<'_> {
             }
             Phase::Queued => {
                 let manner = Manner::of(&command.facts().action);
-                if lane.is_none() {
-                    self.wishes.insert(id.clone(), wish);
-                }
+                self.wishes.insert(id.clone(), wish);
                 self.queue.join(client.clone(), id.clone(), manner, lane);
             }
             Phase::Sent | Phase::Started => self.resume(&command, lane),

@@ -173,10 +173,8 @@ impl Desk<'_> {
             self.targets.insert(id.clone(), lane.clone());
         }
         self.tell_of(&id);
-        let Some(lane) = lane else {
-            self.wishes.insert(id, wish);
-            return false;
-        };
+        self.wishes.insert(id.clone(), wish);
+        let Some(lane) = lane else { return false };
         self.remember_current(&id, &lane);
         let reachable = self.browsers.get(&lane.browser).is_some_and(Browser::is_connected);
         if reachable {

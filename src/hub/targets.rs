@@ -1,7 +1,7 @@
 //! Which browser and which tab a command is for. Decided once, when it is submitted,
 //! or, if no browser is connected then, when one connects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
@@ -10,8 +10,8 @@ use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{BrowserChoice, Refusal};
 use crate::journal::Entry;
-use crate::lifecycle::{Command, Event, Lane, Outcome, State, Wish};
-use crate::protocol::{Action, BrowserId, CorrelationId, TabId};
+use crate::lifecycle::{Command, Event, Lane, Manner, Outcome, Phase, State, Wish};
+use crate::protocol::{Action, BrowserId, CorrelationId, Ready, Tab, TabId};
 
 /// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
 /// one.
@@ -59,17 +59,21 @@ fn choose_browser<'a>(
     }
     let connected: Vec<_> = browsers.iter().filter(|(_, b)| b.is_connected()).collect();
     match (connected.as_slice(), wish.tab) {
-        ([], _) => Ok(None),
+        ([], None) => Ok(None),
+        // Of a browser that is away: in another its number would mean another tab.
+        ([], Some(tab)) => Ok(only_one_with(tab, browsers.iter())),
         ([only], _) => Ok(Some(*only)),
-        (several, Some(tab)) => {
-            let with_tab: Vec<_> = several.iter().filter(|(_, b)| b.has_tab(tab)).collect();
-            match with_tab.as_slice() {
-                [only] => Ok(Some(**only)),
-                _ => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
-            }
-        }
+        (several, Some(tab)) => only_one_with(tab, several.iter().copied())
+            .map(Some)
+            .ok_or_else(|| Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
         (_, None) => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
     }
+}
+
+/// The browser with this tab, unless several have one of that number.
+fn only_one_with<'a>(tab: TabId, browsers: impl Iterator<Item = Known<'a>>) -> Option<Known<'a>> {
+    let mut with_tab = browsers.filter(|(_, browser)| browser.has_tab(tab));
+    with_tab.next().filter(|_| with_tab.next().is_none())
 }
 
 fn named<'a>(
@@ -100,7 +104,70 @@ fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
     choices
 }
 
-/// Commands that were accepted before any browser was there.
+/// Whether a browser that is back has been started anew, and then which of its tabs are
+/// still the ones that they were.
+///
+/// In another run the numbers of tabs mean nothing, even where they come again. A reloaded
+/// extension names another session too: a tab that is there unchanged is taken for the
+/// same. An extension that names none is judged by its tabs alone.
+pub(super) fn kept_by_new_session(before: &Browser, ready: &Ready) -> Option<HashSet<TabId>> {
+    let place = |tab: &Tab| (tab.tab_id, tab.window_id);
+    let is_unchanged =
+        |now: &&Tab| before.tabs.iter().any(|old| place(old) == place(now) && old.url == now.url);
+    match (&before.session, &ready.session) {
+        (Some(former), Some(now)) if former == now => None,
+        (Some(_), Some(_)) => {
+            Some(ready.tabs.iter().filter(is_unchanged).map(|tab| tab.tab_id).collect())
+        }
+        (None, _) | (_, None) => {
+            let is_there = |old: &Tab| ready.tabs.iter().any(|now| place(now) == place(old));
+            let is_new = !before.tabs.is_empty() && !before.tabs.iter().any(is_there);
+            is_new.then(HashSet::new)
+        }
+    }
+}
+
+/// When a browser was started anew.
+impl Desk<'_> {
+    /// Lets go of the tabs of its former run. Clients keep the browser as their current
+    /// one. What waits for one of these tabs goes to the active one, unless it named its
+    /// tab: then it fails.
+    pub(super) fn forget_tabs_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
+        let has_lost_tab = |current: &CurrentTab| {
+            current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))
+        };
+        let had_one =
+            self.clients.iter().filter(|(_, c)| c.current.as_ref().is_some_and(has_lost_tab));
+        for client in had_one.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.set_current(&client, CurrentTab { browser: browser.clone(), tab: None });
+        }
+        for id in self.queue.waiting_for(browser) {
+            let was_for = self.targets.get(&id).and_then(|lane| lane.tab);
+            if was_for.is_some_and(|tab| !kept.contains(&tab)) {
+                self.send_elsewhere(&id, browser);
+            }
+        }
+    }
+
+    /// Moves a waiting command whose tab is gone.
+    fn send_elsewhere(&mut self, id: &CorrelationId, browser: &BrowserId) {
+        let has_named = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
+        let active = || self.browsers.get(browser).and_then(Browser::active_tab);
+        let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
+        let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
+        let facts = watched.borrow().facts().clone();
+        let lane = Lane { browser: browser.clone(), tab };
+        let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
+        self.queue.join(facts.client, id.clone(), Manner::of(&facts.action), Some(lane.clone()));
+        self.record(Entry::Placed(id.clone(), lane.clone()));
+        if !has_named {
+            self.remember_current(id, &lane);
+            self.targets.insert(id.clone(), lane);
+        }
+    }
+}
+
+/// Commands that wait while their browser is away or was not there yet.
 impl Desk<'_> {
     /// Gives the commands that wait for any browser to the one that has connected, and
     /// tells those that wait for this one that it is here.
@@ -111,7 +178,6 @@ impl Desk<'_> {
             self.targets.insert(id.clone(), lane.clone());
             self.record(Entry::Placed(id.clone(), lane.clone()));
             self.queue.place(&id, lane);
-            self.wishes.remove(&id);
         }
         for id in self.queue.waiting_for(browser) {
             self.apply(&id, Event::Reachable);

@@ -11,8 +11,9 @@ use super::*;
 use crate::journal::Anchor;
 use crate::lifecycle::{Gone, Lane, Peer, limits};
 use crate::protocol::{
-    Action, Attempt, BrowserId, ExtensionReport, FromExtension, InFlight, InFlightState,
-    InstanceId, NackReason, Ready, ReportedError, Status, Tab, TabId, ToExtension, TracePhase,
+    Action, Attempt, BrowserId, BrowserSession, ExtensionReport, FromExtension, InFlight,
+    InFlightState, InstanceId, NackReason, Ready, ReportedError, Status, Tab, TabId, ToExtension,
+    TracePhase,
 };
 
 mod recorded;
@@ -32,6 +33,20 @@ fn script() -> Submission {
 
 fn script_in(tab: i64) -> Submission {
     Submission { wish: Wish { browser: None, tab: Some(TabId(tab)) }, ..script() }
+}
+
+/// The tabs of a browser with one window. The first one is active.
+fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<Tab> {
+    let first = *ids.start();
+    let tab = |id| Tab {
+        tab_id: TabId(id),
+        window_id: 1,
+        url: url.to_owned(),
+        title: "Home Page".to_owned(),
+        active: id == first,
+        focused: true,
+    };
+    ids.map(tab).collect()
 }
 
 /// An extension at the hub's own seam: no sockets, so that time can be virtual.
@@ -54,21 +69,18 @@ impl Extension {
     }
 
     fn ready(&self, in_flight: Vec<InFlight>) {
-        let tab = |id, active| Tab {
-            tab_id: TabId(id),
-            window_id: 1,
-            url: "http://127.0.0.1/".to_owned(),
-            title: "Home Page".to_owned(),
-            active,
-            focused: true,
-        };
+        self.ready_with(None, tabs(1..=10, "http://127.0.0.1/"), in_flight);
+    }
+
+    fn ready_with(&self, session: Option<&str>, tabs: Vec<Tab>, in_flight: Vec<InFlight>) {
         self.link.receive(FromExtension::Ready(Ready {
             label: "Test".to_owned(),
             user_agent: "Test".to_owned(),
             actions: ["execute_js", "navigate", "tab_list", "tab_open", "tab_close"]
                 .map(str::to_owned)
                 .to_vec(),
-            tabs: (1..=10).map(|id| tab(id, id == 1)).collect(),
+            session: session.map(BrowserSession::from),
+            tabs,
             in_flight,
         }));
     }
@@ -89,6 +101,16 @@ impl Extension {
         match self.frame().await {
             ToExtension::Command { attempt, command } => {
                 (command.correlation_id, attempt, command.redelivered)
+            }
+            other => panic!("expected a command, got {other:?}"),
+        }
+    }
+
+    /// The next command, and the tab that it is for.
+    async fn command_and_tab(&mut self) -> (CorrelationId, Option<i64>) {
+        match self.frame().await {
+            ToExtension::Command { command, .. } => {
+                (command.correlation_id, command.tab_id.map(|tab| tab.0))
             }
             other => panic!("expected a command, got {other:?}"),
         }
@@ -674,6 +696,94 @@ async fn a_tab_is_closed_while_a_command_runs_in_it_and_does_not_become_the_curr
     browser.complete(&id, attempt, "closed").await;
     let current = hub.tabs(&agent("b")).into_iter().find(|tab| tab.current);
     assert_eq!(current.map(|tab| tab.tab.tab_id), Some(TabId(3)));
+}
+
+/// A browser whose run `before` is over, with two commands that wait for it: one for the
+/// tab that client `a` used last, which is 3, and one of client `b` for tab 4 by name.
+async fn away_with_two_waiting(hub: &Hub, before: Option<&str>) -> [CorrelationId; 2] {
+    let mut browser = Extension::attach(hub, "b", "i1");
+    browser.ready_with(before, tabs(1..=10, "http://127.0.0.1/"), Vec::new());
+    hub.submit(&agent("a"), script_in(3)).await.unwrap();
+    let (id, attempt) = browser.begin().await;
+    browser.complete(&id, attempt, "x").await;
+    let implicit = hub.submit(&agent("a"), script()).await.unwrap().id;
+    // Delivered and not begun: it may be sent again, to whatever tab.
+    assert_eq!(browser.command_and_tab().await, (implicit.clone(), Some(3)));
+    drop(browser);
+    [implicit, hub.submit(&agent("b"), script_in(4)).await.unwrap().id]
+}
+
+/// Which tabs the two commands and client `a` have when the browser is back.
+async fn tabs_after(
+    hub: &Hub,
+    [implicit, explicit]: [CorrelationId; 2],
+    now: Option<&str>,
+    open: Vec<Tab>,
+) -> [Option<i64>; 3] {
+    let mut browser = Extension::attach(hub, "b", "i2");
+    browser.ready_with(now, open, Vec::new());
+    let delivered: HashMap<_, _> =
+        [browser.command_and_tab().await, browser.command_and_tab().await].into();
+    let own = hub.clients(&"user".into()).into_iter().find(|c| c.client.as_str() == "a").unwrap();
+    [delivered[&implicit], delivered[&explicit], own.tab_id.map(|tab| tab.0)]
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_of_the_browser_its_active_tab_is_used_even_if_numbers_come_again() {
+    for open in [tabs(21..=22, "http://127.0.0.1/"), tabs(1..=10, "http://other.test/")] {
+        let active = Some(open[0].tab_id.0);
+        let hub = Hub::start(Limits::default());
+        let waiting = away_with_two_waiting(&hub, Some("s1")).await;
+        let nowhere = Some(TabId::OF_FORMER_SESSION.0);
+        let after = tabs_after(&hub, waiting, Some("s2"), open).await;
+        assert_eq!(after, [active, nowhere, active]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_is_still_the_same_after_a_worker_was_killed_or_the_extension_reloaded() {
+    let elsewhere = tabs(1..=10, "http://other.test/");
+    let unchanged = tabs(1..=10, "http://127.0.0.1/");
+    for (now, open) in [("s1", elsewhere), ("s2", unchanged)] {
+        let hub = Hub::start(Limits::default());
+        let waiting = away_with_two_waiting(&hub, Some("s1")).await;
+        let after = tabs_after(&hub, waiting, Some(now), open).await;
+        assert_eq!(after, [Some(3), Some(4), Some(3)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_extension_that_names_no_session_is_in_a_new_one_if_none_of_its_tabs_is_left() {
+    let nowhere = Some(TabId::OF_FORMER_SESSION.0);
+    for (open, expected) in [
+        (tabs(21..=22, "http://127.0.0.1/"), [Some(21), nowhere, Some(21)]),
+        (tabs(4..=22, "http://127.0.0.1/"), [Some(3), Some(4), Some(3)]),
+    ] {
+        let hub = Hub::start(Limits::default());
+        let waiting = away_with_two_waiting(&hub, None).await;
+        assert_eq!(tabs_after(&hub, waiting, None, open).await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_client_keeps_its_browser_and_a_tab_that_it_names_must_be_there() {
+    let hub = Hub::start(Limits::default());
+    let other = Extension::connect(&hub, "other", "i1");
+    let mut browser = Extension::attach(&hub, "b", "i1");
+    browser.ready_with(Some("s1"), tabs(41..=42, "http://127.0.0.1/"), Vec::new());
+    hub.submit(&agent("a"), script_in(42)).await.unwrap();
+    let (id, attempt) = browser.begin().await;
+    browser.complete(&id, attempt, "x").await;
+    // As a browser that is quit says, before it goes.
+    browser.link.receive(FromExtension::Tabs { tabs: Vec::new() });
+    drop(browser);
+    let mut browser = Extension::attach(&hub, "b", "i2");
+    browser.ready_with(Some("s2"), tabs(51..=52, "http://127.0.0.1/"), Vec::new());
+    let refused = hub.submit(&agent("a"), script_in(42)).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::TabGone { .. }));
+    hub.submit(&agent("a"), script()).await.unwrap();
+    assert_eq!(browser.command_and_tab().await.1, Some(51));
+    drop(other);
 }
 
 // Cancelling and ending.

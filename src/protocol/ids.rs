@@ -55,6 +55,11 @@ text_id! {
     InstanceId
 }
 text_id! {
+    /// Names one run of a browser: the numbers of tabs and windows mean something within
+    /// one only.
+    BrowserSession
+}
+text_id! {
     /// Who a token belongs to. Only the owner of a command can read, wait for or
     /// cancel it.
     Owner
@@ -70,6 +75,12 @@ text_id! {
 )]
 #[serde(transparent)]
 pub struct TabId(pub i64);
+
+impl TabId {
+    /// No tab of this session of the browser, and never one. An extension that is asked
+    /// for it fails with `no_such_tab`.
+    pub const OF_FORMER_SESSION: Self = Self(-1);
+}
 
 impl fmt::Display for TabId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,9 @@ pub use frame::{
     CancelReason, CaptureSettings, CommandBody, ExtensionReport, FrameError, FromExtension, Hello,
     InFlight, InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
 };
-pub use ids::{Attempt, BrowserId, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId};
+pub use ids::{
+    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId,
+};
 pub use moment::Moment;
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,

@@ -314,7 +314,17 @@ async fn a_page_that_left_by_itself_for_a_server_that_never_answers_gives_its_ta
 async fn a_browser_that_quits_in_mid_command_ends_it_and_comes_back_as_the_same_one() {
     let Stage { daemon, client, pages, profile, mut browser } = Stage::set().await;
     let before = connected(&client).await;
+    let title = json!({"action": "execute_js", "script": "document.title"});
     for (path, is_asked) in [("/quit", true), ("/killed", false)] {
+        let other = json!({"action": "navigate", "url": pages.url("/other")});
+        assert_eq!(interact(&client, other).await["status"], "complete");
+        let former = async || {
+            let tabs = client.call("observe", json!({"what": "tabs"})).await["tabs"].take();
+            Some(tabs[0].clone()).filter(|tab| tab["url"] == pages.url("/other"))
+        };
+        soon("the daemon hears", until(async || former().await.is_some())).await;
+        let mut in_former = title.clone();
+        in_former["tab_id"] = former().await.unwrap()["tab_id"].clone();
         let script = format!("await fetch('{path}'); await new Promise(() => {{}})");
         let id = client.submit(json!({"action": "execute_js", "script": script})).await;
         pages.asked_for(path).await;
@@ -327,23 +337,21 @@ async fn a_browser_that_quits_in_mid_command_ends_it_and_comes_back_as_the_same_
         assert_eq!(answer["reason"], "extension_disconnected", "{answer}");
         assert_eq!(answer["may_have_run"], true);
 
+        // Accepted before it is back. One that has named no tab takes what is there, and so
+        // does whoever used a tab of before, which is gone for good: one that was killed may
+        // give its number to another.
+        let newcomer = McpClient::legacy(&daemon).named(path);
+        let newcomers = newcomer.submit(title.clone()).await;
+        let own = client.submit(title.clone()).await;
+        let named = client.submit(in_former.clone()).await;
         browser = profile.open(&pages.url("/"));
-        // Accepted before it is back. One that has not named a tab yet takes what is there.
-        let title = json!({"action": "execute_js", "script": "document.title"});
-        let other = McpClient::legacy(&daemon).named(path);
-        let answer = interact(&other, title.clone()).await;
-        assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
-
-        // The tabs of before are gone for good: whoever used one is told what is there. (One
-        // that was killed may give the same numbers again.)
-        if is_asked {
-            let gone = client.call_fails("interact", title.clone()).await;
-            assert_eq!(gone["error"], "tab_gone", "{gone}");
-            let mut title = title;
-            title["tab_id"] = gone["tabs"][0]["tab_id"].clone();
-            let answer = interact(&client, title).await;
+        for (client, id) in [(&newcomer, newcomers), (&client, own)] {
+            let answer = client.outcome(&id).await;
             assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
         }
+        let answer = client.outcome(&named).await;
+        assert_eq!(answer["reason"], "no_such_tab", "{answer}");
+        assert_eq!(interact(&client, title.clone()).await["result"]["value"], "Home Page");
         assert_eq!(connected(&client).await, before);
         assert_eq!(pages.hits(path), 1);
     }

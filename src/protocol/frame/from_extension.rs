@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::protocol::{Attempt, BrowserId, CorrelationId, InstanceId, NackReason, TabId};
+use crate::protocol::{
+    Attempt, BrowserId, BrowserSession, CorrelationId, InstanceId, NackReason, TabId,
+};
 
 /// What an extension sends to the daemon.
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +88,9 @@ pub struct Ready {
     pub user_agent: String,
     /// The names of the actions that it can run.
     pub actions: Vec<String>,
+    /// Which run of the browser this is. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<BrowserSession>,
     /// All tabs.
     pub tabs: Vec<Tab>,
     /// The commands that it still has to do with.
