@@ -30,7 +30,10 @@ pub(super) struct LinkId(u64);
 /// A browser with the extension, connected or away for a while.
 #[derive(Debug)]
 pub(super) struct Browser {
+    /// What it is shown as and may be named by: no two known browsers have the same.
     pub(super) label: String,
+    /// What its extension calls it.
+    pub(super) own_label: String,
     pub(super) user_agent: String,
     pub(super) extension_version: String,
     pub(super) actions: Vec<String>,
@@ -56,43 +59,11 @@ struct LinkEnd {
     farewell: Option<oneshot::Sender<Farewell>>,
 }
 
-/// One browser as `observe browsers` shows it.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct BrowserSummary {
-    /// What to name it by.
-    pub browser: BrowserId,
-    /// What a person would call it.
-    pub label: String,
-    /// Whether commands reach it now.
-    pub connected: bool,
-    /// When it last made itself heard.
-    pub last_seen: Moment,
-    /// The extension's version.
-    pub extension_version: String,
-    /// The browser's user agent.
-    pub user_agent: String,
-    /// The actions that its extension knows.
-    pub actions: Vec<String>,
-    /// How many tabs it has.
-    pub tabs: usize,
-}
-
-/// One tab as `observe tabs` shows it.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct TabSummary {
-    /// The browser that it is in.
-    pub browser: BrowserId,
-    /// The tab.
-    #[serde(flatten)]
-    pub tab: Tab,
-    /// Whether this client's commands go to it when they name no tab.
-    pub current: bool,
-}
-
 impl Browser {
     pub(super) fn new(extension_version: String, now: Moment) -> Self {
         Self {
             label: String::new(),
+            own_label: String::new(),
             user_agent: String::new(),
             extension_version,
             actions: Vec::new(),
@@ -162,19 +133,6 @@ impl Browser {
 
     fn is_linked_by(&self, id: LinkId) -> bool {
         self.link.as_ref().is_some_and(|link| link.id == id)
-    }
-
-    pub(super) fn summary(&self, id: &BrowserId) -> BrowserSummary {
-        BrowserSummary {
-            browser: id.clone(),
-            label: self.label.clone(),
-            connected: self.is_connected(),
-            last_seen: self.last_seen,
-            extension_version: self.extension_version.clone(),
-            user_agent: self.user_agent.clone(),
-            actions: self.actions.clone(),
-            tabs: self.tabs.len(),
-        }
     }
 }
 
@@ -321,9 +279,10 @@ impl Desk<'_> {
     /// The extension may have commands from here on: what it had is settled first
     /// (rows 11a, 12).
     fn ready(&mut self, peer: &Peer, ready: Ready) {
+        let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
         let kept = targets::kept_by_new_session(browser, &ready);
-        browser.label = ready.label;
+        (browser.label, browser.own_label) = (label, ready.label);
         browser.user_agent = ready.user_agent;
         browser.actions = ready.actions;
         browser.session = ready.session;

@@ -19,6 +19,7 @@ mod reaper;
 mod recovery;
 mod refusal;
 mod submit;
+mod summaries;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -44,12 +45,13 @@ pub use clock::Reading;
 use desk::Books;
 use events::Change;
 pub use events::{Events, News, Told};
-pub use links::{BrowserSummary, Link, TabSummary};
+pub use links::Link;
 pub use outbox::{Farewell, Outbox};
 pub use reading::{Lists, Seen};
 pub use refusal::{BrowserChoice, Refusal, Refused};
 use submit::Submitted;
 pub use submit::{Accepted, Submission};
+pub use summaries::{BrowserSummary, TabSummary};
 use tracked::Tracked;
 
 /// How long what nobody waits for may stay unwritten.

@@ -83,12 +83,24 @@ fn named<'a>(
     if let Some(known) = browsers.iter().find(|(id, _)| id.as_str() == wanted) {
         return Ok(known);
     }
-    let labelled: Vec<_> = browsers.iter().filter(|(_, b)| b.label == wanted).collect();
-    match labelled.as_slice() {
-        [only] => Ok(*only),
-        [] => Err(gone(browsers, wanted)),
-        _ => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
+    let labelled = browsers.iter().find(|(_, browser)| browser.label == wanted);
+    labelled.ok_or_else(|| gone(browsers, wanted))
+}
+
+/// What a browser that calls itself `own` is shown as: the same, with the first free number
+/// from 2 on if another known browser is shown so. It keeps that while it is known.
+pub(super) fn label_for(
+    browsers: &HashMap<BrowserId, Browser>,
+    id: &BrowserId,
+    own: &str,
+) -> String {
+    if let Some(known) = browsers.get(id).filter(|b| b.own_label == own && !b.label.is_empty()) {
+        return known.label.clone();
     }
+    let is_taken = |label: &String| browsers.iter().any(|(by, b)| by != id && b.label == *label);
+    let numbered = (2_u64..).map(|number| format!("{own} {number}"));
+    let mut labels = std::iter::once(own.to_owned()).chain(numbered);
+    labels.find(|label| !is_taken(label)).unwrap_or_default()
 }
 
 fn gone(browsers: &HashMap<BrowserId, Browser>, wanted: &str) -> Refusal {

@@ -72,9 +72,24 @@ impl Extension {
         self.ready_with(None, tabs(1..=10, "http://127.0.0.1/"), in_flight);
     }
 
+    /// The same, as the extension of a browser that calls itself so.
+    fn ready_as(&self, label: &str) {
+        self.ready_in(label, None, tabs(1..=10, "http://127.0.0.1/"), Vec::new());
+    }
+
     fn ready_with(&self, session: Option<&str>, tabs: Vec<Tab>, in_flight: Vec<InFlight>) {
+        self.ready_in("Test", session, tabs, in_flight);
+    }
+
+    fn ready_in(
+        &self,
+        label: &str,
+        session: Option<&str>,
+        tabs: Vec<Tab>,
+        in_flight: Vec<InFlight>,
+    ) {
         self.link.receive(FromExtension::Ready(Ready {
-            label: "Test".to_owned(),
+            label: label.to_owned(),
             user_agent: "Test".to_owned(),
             actions: ["execute_js", "navigate", "tab_list", "tab_open", "tab_close"]
                 .map(str::to_owned)
@@ -696,6 +711,46 @@ async fn a_tab_is_closed_while_a_command_runs_in_it_and_does_not_become_the_curr
     browser.complete(&id, attempt, "closed").await;
     let current = hub.tabs(&agent("b")).into_iter().find(|tab| tab.current);
     assert_eq!(current.map(|tab| tab.tab.tab_id), Some(TabId(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn browsers_of_a_kind_are_told_apart_by_a_number_that_stays_with_them() {
+    let hub = Hub::start(Limits::default());
+    let connect = |id: &str, label: &str| {
+        let extension = Extension::attach(&hub, id, "i1");
+        extension.ready_as(label);
+        extension
+    };
+    let labels = || {
+        let known = hub.browsers().into_iter();
+        known.map(|b| (b.browser.to_string(), b.label)).collect::<HashMap<_, _>>()
+    };
+    // One that calls itself what another would be numbered as.
+    let odd = connect("odd", "Chromium 2");
+    let first = connect("first", "Chromium");
+    let mut third = connect("third", "Chromium");
+    assert_eq!(labels()["third"], "Chromium 3");
+    drop((odd, first));
+    let _last = connect("last", "Chromium");
+    let _first = connect("first", "Chromium");
+    let expected = [
+        ("odd", "Chromium 2"),
+        ("first", "Chromium"),
+        ("third", "Chromium 3"),
+        ("last", "Chromium 4"),
+    ];
+    assert_eq!(labels(), expected.map(|(id, label)| (id.to_owned(), label.to_owned())).into());
+
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
+    let Refusal::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
+    let shown: Vec<_> = browsers.into_iter().map(|choice| choice.label).collect();
+    assert_eq!(shown, ["Chromium", "Chromium 3", "Chromium 4"]);
+    let named = Wish { browser: Some("Chromium 3".to_owned()), tab: None };
+    let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await.unwrap().id;
+    assert_eq!(third.command().await.0, id);
+    // A browser that was updated may call itself something else.
+    third.ready_as("Chrome");
+    assert_eq!(labels()["third"], "Chrome");
 }
 
 /// A browser whose run `before` is over, with two commands that wait for it: one for the

@@ -424,10 +424,14 @@ async fn two_browsers_are_told_apart_and_each_acts_in_its_own() {
     assert_eq!(refused["error"], "ambiguous_browser", "{refused}");
     let choices = refused["browsers"].as_array().unwrap();
     assert_eq!(choices.len(), 2, "{refused}");
-    // Two of a kind have the same label: it does not tell them apart either.
-    assert_eq!(choices[0]["label"], choices[1]["label"], "{refused}");
-    let refused = client.call_fails("interact", title(choices[0]["label"].as_str().unwrap())).await;
-    assert_eq!(refused["error"], "ambiguous_browser", "{refused}");
+    // Two of a kind call themselves the same: the second one to come has a number.
+    let label = |n: usize| choices[n]["label"].as_str().unwrap();
+    assert_eq!(format!("{} 2", label(0)), label(1), "{refused}");
+    let by_label = interact(&client, title(label(1))).await["result"]["value"].clone();
+    let by_id = interact(&client, title(choices[1]["browser"].as_str().unwrap())).await;
+    assert_eq!(by_id["result"]["value"], json!([by_label[0], by_label[0]]));
+    let undo = json!({"action": "execute_js", "script": "delete window.seen"});
+    interact(&client, undo).await;
 
     let mut titles = Vec::new();
     for choice in choices {
