@@ -20,13 +20,23 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
   // Opened empty and then sent there: only of a tab that has an id can the load be followed.
-  const { id } = await chrome.tabs.create({ url: 'about:blank', active: inFront }).catch(refused);
+  const id = await openBlank(inFront).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
   if (inFront) await tabs.bringToFront(id);
   if (wanted !== 'about:blank') await load(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id);
   return { value: { tab_id: id, url: tab.url ?? wanted, title: tab.title ?? '' }, type: 'object' };
+}
+
+/** @param {boolean} inFront @returns {Promise<number | undefined>} the new tab's id */
+async function openBlank(inFront) {
+  const url = 'about:blank';
+  const windows = await chrome.windows.getAll({ windowTypes: ['normal'] });
+  if (windows.length > 0) return (await chrome.tabs.create({ url, active: inFront })).id;
+  // A browser may go on without any; then there is none that could take a tab.
+  const window = await chrome.windows.create({ url, focused: inFront });
+  return window?.tabs?.[0]?.id;
 }
 
 /** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {Context} context */
@@ -47,7 +57,8 @@ async function load(id, url, { signal, onStop }) {
 export async function tab_close(_, { tab_id }) {
   const { id, url = '', title = '' } = await tabs.fresh(tab_id);
   await chrome.tabs.remove(id).catch(refused);
-  await tabs.tellNow();
+  // With its last tab a browser may end and answer nothing any more; closed is closed.
+  await tabs.tellNow().catch(console.debug);
   return { value: { tab_id: id, url, title }, type: 'object' };
 }
 

@@ -68,6 +68,21 @@ test('a tab that is opened with a URL is done when that has loaded', async () =>
   assert.deepEqual(done.slice(-2), ['told 7,9', 'done']);
 });
 
+test('a browser without a window opens one for the tab, in front only when asked', async () => {
+  open.clear();
+  chrome.tabs.create = async () => assert.fail('there is no window for it');
+  chrome.windows.getAll = async () => [];
+  chrome.windows.create = async ({ url, focused }) => {
+    done.push(focused ? 'window in front' : 'window');
+    open.set(9, { id: 9, windowId: 2, url, title: '', active: true });
+    return { id: 2, tabs: [open.get(9)] };
+  };
+  assert.deepEqual(await run('tab_open'), { tab_id: 9, url: 'about:blank', title: '' });
+  assert.deepEqual(done, ['window', 'told 9', 'done']);
+  await run('tab_open', { focus: true });
+  assert.ok(done.includes('window in front'));
+});
+
 test('with focus the tab and its window come to the front', async () => {
   await run('tab_open', { focus: true });
   assert.deepEqual(done.slice(0, 3), ['create in front', 'activate', 'window 2']);
@@ -92,6 +107,16 @@ test('no tab is opened for a URL that is none, or a script', async () => {
 test('a closed tab is told before it is done', async () => {
   assert.deepEqual(await run('tab_close', {}, { tab_id: 7 }), { tab_id: 7, url: 'http://a/', title: 'A' });
   assert.deepEqual(done, ['remove', 'told ', 'done']);
+});
+
+test('a tab whose browser ends with it was closed', async () => {
+  const { remove } = chrome.tabs;
+  chrome.tabs.remove = async (id) => {
+    await remove(id);
+    chrome.tabs.query = async () => { throw new Error('The browser is shutting down.'); };
+  };
+  mock.method(console, 'debug', () => {});
+  assert.equal((await run('tab_close', {}, { tab_id: 7 })).tab_id, 7);
 });
 
 test('a tab that is not there cannot be closed or shown', async () => {

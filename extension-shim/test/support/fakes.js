@@ -61,7 +61,7 @@ export function installChrome() {
       getManifest: () => ({ version: '0.1.0' }),
       getPlatformInfo: mock.fn(async () => ({})),
     },
-    windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }) },
+    windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }), getAll: async () => [{ id: 1 }] },
     tabs: {
       TAB_ID_NONE: -1,
       query: async () => [
