@@ -1,76 +1,17 @@
 //! The real thing: a real Chromium with the real extension, driven through the real
 //! daemon. Each test has a browser of its own, with a throw-away profile.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::AsyncReadExt as _;
 
-use crate::support::{Daemon, McpClient, phases, soon};
-
-/// Pages for the browser, and how often each was asked for.
-struct Pages {
-    port: u16,
-    hits: Arc<Mutex<HashMap<String, usize>>>,
-}
-
-impl Pages {
-    async fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let hits = Arc::new(Mutex::new(HashMap::new()));
-        let counted = hits.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve_page(stream, counted.clone()));
-            }
-        });
-        Self { port, hits }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
-    }
-
-    fn hits(&self, path: &str) -> usize {
-        self.hits.lock().unwrap().get(path).copied().unwrap_or(0)
-    }
-}
-
-async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
-    let mut stream = BufReader::new(stream);
-    let mut first = String::new();
-    stream.read_line(&mut first).await.ok()?;
-    let mut line = String::from("-");
-    while !line.trim().is_empty() {
-        line.clear();
-        stream.read_line(&mut line).await.ok()?;
-    }
-    let path = first.split(' ').nth(1)?.to_owned();
-    *hits.lock().unwrap().entry(path.clone()).or_default() += 1;
-    let strict = "Content-Security-Policy: default-src 'none'; require-trusted-types-for 'script'; \
-                  trusted-types 'none'\r\n";
-    let (headers, title) = match path.as_str() {
-        "/" => ("", "Home Page"),
-        "/strict" => (strict, "Strict Page"),
-        "/second" => ("", "Second Page"),
-        _ => ("", "Another Page"),
-    };
-    let body = format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>");
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}Content-Length: {}\r\nConnection: \
-         close\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(answer.as_bytes()).await.ok()
-}
+use crate::support::{Daemon, McpClient, Pages, phases, soon};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 struct Stage {
@@ -88,11 +29,26 @@ impl Stage {
 
     /// With a page that is not one of ours.
     async fn showing(page: Option<&str>) -> Self {
+        Self::in_browser(&chromium(), page).await
+    }
+
+    /// In a browser that goes on when its last window is closed, as it does on a Mac.
+    async fn staying_without_windows() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("browser");
+        let script =
+            format!("#!/bin/sh\nexec '{}' --keep-alive-for-test \"$@\"\n", chromium().display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
+        Self::in_browser(&program, None).await
+    }
+
+    async fn in_browser(program: &Path, page: Option<&str>) -> Self {
         let daemon = Daemon::start().await;
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
         let home = pages.url("/");
-        let (browser, folder) = open_browser(&daemon, page.unwrap_or(&home));
+        let (browser, folder) = open_browser(program, &daemon, page.unwrap_or(&home));
         // Accepted before the browser is there, and run when it is.
         let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
         let tabs = client.call("interact", tabs).await;
@@ -121,16 +77,6 @@ impl Stage {
         self.interact(json!({"action": action})).await
     }
 
-    /// Waits until a page of this path was asked for.
-    async fn asked_for(&self, path: &str) {
-        let asked = async {
-            while self.pages.hits(path) == 0 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        soon(path, asked).await;
-    }
-
     async fn go(&self, path: &str) -> Value {
         self.interact(json!({"action": "navigate", "url": self.pages.url(path)})).await
     }
@@ -154,13 +100,13 @@ impl Stage {
     }
 }
 
-fn open_browser(daemon: &Daemon, page: &str) -> (Browser, tempfile::TempDir) {
+fn open_browser(program: &Path, daemon: &Daemon, page: &str) -> (Browser, tempfile::TempDir) {
     let folder = tempfile::Builder::new().prefix("tabwire-it-browser-").tempdir().unwrap();
     let unpacked = folder.path().join("extension");
     let key = daemon.home().auth().extension_key(EXTENSION_ID);
     extension::unpack(&unpacked, daemon.port(), &key).unwrap();
     let profile = folder.path().join("profile");
-    let browser = Browser::launch(&chromium(), &profile, &unpacked, page).unwrap();
+    let browser = Browser::launch(program, &profile, &unpacked, page).unwrap();
     (browser, folder)
 }
 
@@ -308,6 +254,20 @@ async fn a_tab_opens_behind_the_persons_back_is_then_the_current_one_and_closes(
 }
 
 #[tokio::test]
+async fn a_browser_that_has_lost_its_last_window_opens_a_new_one_for_a_tab() {
+    let stage = Stage::staying_without_windows().await;
+    let closed = stage.act("tab_close").await;
+    assert_eq!(closed["status"], "complete", "{closed}");
+    let tabs = stage.client.call("observe", json!({"what": "tabs"})).await;
+    assert_eq!(tabs["count"], 0, "{tabs}");
+    let url = stage.pages.url("/second");
+    let answer = stage.interact(json!({"action": "tab_open", "url": url})).await;
+    assert_eq!(answer["result"]["value"]["title"], "Second Page", "{answer}");
+    assert_eq!(stage.value("document.title").await, "Second Page");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_tab_that_is_closed_in_mid_command_ends_the_command_and_does_not_wait_for_it() {
     let stage = Stage::set().await;
     let url = stage.pages.url("/second");
@@ -318,7 +278,7 @@ async fn a_tab_that_is_closed_in_mid_command_ends_the_command_and_does_not_wait_
         stage.interact(json!({"action": "tab_open", "url": url})).await;
         let script = json!({"action": "execute_js", "script": script});
         let id = stage.client.submit(script).await;
-        stage.asked_for(opening).await;
+        stage.pages.asked_for(opening).await;
         let closed = stage.act("tab_close").await;
         assert_eq!(closed["status"], "complete", "{closed}");
         assert!(closed["duration_ms"].as_f64().unwrap() < 2_000.0, "{closed}");
@@ -374,7 +334,7 @@ async fn a_worker_that_is_killed_is_back_within_seconds_and_nothing_has_run_twic
     let stage = Stage::set().await;
     let script = "await fetch('/touched'); await new Promise(done => setTimeout(done, 800));";
     let id = stage.client.submit(json!({"action": "execute_js", "script": script})).await;
-    stage.asked_for("/touched").await;
+    stage.pages.asked_for("/touched").await;
     kill_worker(&stage.browser);
     let answer = stage.client.outcome(&id).await;
     assert_eq!(answer["reason"], "extension_disconnected", "{answer}");
@@ -424,9 +384,7 @@ async fn a_cancelled_script_has_run_once_at_most_and_the_next_one_runs() {
     let stage = Stage::set().await;
     let script = "await fetch('/touched'); await new Promise(() => {})";
     let id = stage.client.submit(json!({"action": "execute_js", "script": script})).await;
-    while stage.pages.hits("/touched") == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    stage.pages.asked_for("/touched").await;
     let answer = stage.client.cancel(&id).await;
     assert_eq!((&answer["status"], &answer["may_have_run"]), (&json!("cancelled"), &json!(true)));
     assert_eq!(stage.value("document.title").await, "Home Page");

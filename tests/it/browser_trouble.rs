@@ -2,116 +2,18 @@
 //! browser quits, the daemon is restarted, a second browser is there. Real Chromium with
 //! the real extension, as in `browser`.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{Daemon, McpClient, Stopwatch, soon};
+use crate::support::{Daemon, LOOK, McpClient, Pages, Stopwatch, soon, until};
 
 /// How long a browser may take to start and to connect on a busy machine.
 const START: Duration = Duration::from_secs(30);
-
-/// How often it is looked whether something has happened.
-const LOOK: Duration = Duration::from_millis(5);
-
-/// At work for 200 ms, again and again, with hardly a pause.
-const BUSY: &str = "<script>
-    window.bursts = 0;
-    function burst() {
-        const end = performance.now() + 200;
-        while (performance.now() < end);
-        window.bursts += 1;
-        setTimeout(burst);
-    }
-    onload = () => setTimeout(burst);
-</script>";
-
-/// Goes to a server that never answers, once it is there itself.
-const LEAVES: &str = "<script>onload = () => setTimeout(() => location.href = '/silent')</script>";
-
-/// Pages that cause trouble, and how often each was asked for.
-struct Pages {
-    port: u16,
-    hits: Arc<Mutex<HashMap<String, usize>>>,
-}
-
-impl Pages {
-    async fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let hits = Arc::new(Mutex::new(HashMap::new()));
-        let counted = hits.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve_page(stream, counted.clone()));
-            }
-        });
-        Self { port, hits }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
-    }
-
-    fn hits(&self, path: &str) -> usize {
-        self.hits.lock().unwrap().get(path).copied().unwrap_or(0)
-    }
-
-    /// Waits until this was asked for.
-    async fn asked_for(&self, path: &str) {
-        soon(path, until(async || self.hits(path) > 0)).await;
-    }
-}
-
-async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
-    let mut stream = BufReader::new(stream);
-    let mut first = String::new();
-    stream.read_line(&mut first).await.ok()?;
-    let mut line = String::from("-");
-    while !line.trim().is_empty() {
-        line.clear();
-        stream.read_line(&mut line).await.ok()?;
-    }
-    let path = first.split(' ').nth(1)?.to_owned();
-    let hit = {
-        let mut hits = hits.lock().unwrap();
-        let hit = hits.entry(path.clone()).or_default();
-        *hit += 1;
-        *hit
-    };
-    let (title, body, ends) = match path.as_str() {
-        "/" => ("Home Page", "", true),
-        "/busy" => ("Busy Page", BUSY, true),
-        "/image" => ("Page With An Image", "<img src=/silent>", true),
-        "/leaves" => ("Page That Leaves", LEAVES, true),
-        "/half" => ("Half A Page", "<p>and no end", false),
-        "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),
-        "/silent" | "/slow-at-first" => return hold(stream).await,
-        _ => ("Another Page", "", true),
-    };
-    let body =
-        format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}");
-    let length = body.len() + usize::from(!ends);
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: \
-         close\r\n\r\n{body}"
-    );
-    stream.write_all(answer.as_bytes()).await.ok()?;
-    if ends { Some(()) } else { hold(stream).await }
-}
-
-/// Keeps a request open for as long as the browser does.
-async fn hold(mut stream: BufReader<TcpStream>) -> Option<()> {
-    stream.read_to_end(&mut Vec::new()).await.ok().map(|_| ())
-}
 
 /// A person's profile, with the extension in it. It outlives its browser.
 struct Profile(tempfile::TempDir);
@@ -203,12 +105,6 @@ async fn connected(client: &McpClient) -> Vec<String> {
     let browsers = answer["browsers"].as_array().unwrap().iter();
     let connected = browsers.filter(|browser| browser["connected"] == true);
     connected.map(|browser| browser["browser"].as_str().unwrap().to_owned()).collect()
-}
-
-async fn until(is_it: impl AsyncFn() -> bool) {
-    while !is_it().await {
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 /// Waits for what needs the start of a browser.
@@ -446,7 +342,7 @@ async fn two_browsers_are_told_apart_and_each_acts_in_its_own() {
         titles.extend(seen);
     }
     titles.sort_by_key(ToString::to_string);
-    assert_eq!(titles, ["Another Page", "Home Page"]);
+    assert_eq!(titles, ["Home Page", "Second Page"]);
 
     // One goes: the other is the only one that fits, and its label is enough.
     second.end().await.unwrap();

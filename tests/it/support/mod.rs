@@ -1,10 +1,11 @@
 //! What the tests drive the daemon with: the daemon itself in a throw-away state
-//! directory, an extension and MCP clients that speak over real sockets, and the
-//! program.
+//! directory, an extension and MCP clients that speak over real sockets, pages for
+//! real browsers, and the program.
 
 mod daemon;
 mod extension;
 mod mcp_client;
+mod pages;
 mod program;
 mod raw_http;
 mod time;
@@ -12,6 +13,7 @@ mod time;
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};
+pub(crate) use pages::Pages;
 pub(crate) use program::{Place, Served, StdioClient, finish, signal};
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
-pub(crate) use time::{Frozen, Stopwatch, soon};
+pub(crate) use time::{Frozen, LOOK, Stopwatch, soon, until};

@@ -17,6 +17,16 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
+/// How often it is looked whether something has happened that nobody tells of.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
+/// Looks until it is so. To be given a time by [`soon`] or the like.
+pub(crate) async fn until(is_it: impl AsyncFn() -> bool) {
+    while !is_it().await {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
 /// Keeps a paused clock from moving on by itself, which it would do whenever the runtime
 /// waits for a socket. While this lives, time passes by [`Frozen::pass`] alone.
 ///

@@ -1,0 +1,107 @@
+//! Pages for real browsers, served on a free port of the loopback.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{soon, until};
+
+/// Lets no script in but the page's own, and has none.
+const STRICT: &str = "Content-Security-Policy: default-src 'none'; require-trusted-types-for \
+                      'script'; trusted-types 'none'\r\n";
+
+/// At work for 200 ms, again and again, with hardly a pause.
+const BUSY: &str = "<script>
+    window.bursts = 0;
+    function burst() {
+        const end = performance.now() + 200;
+        while (performance.now() < end);
+        window.bursts += 1;
+        setTimeout(burst);
+    }
+    onload = () => setTimeout(burst);
+</script>";
+
+/// Goes to a server that never answers, once it is there itself.
+const LEAVES: &str = "<script>onload = () => setTimeout(() => location.href = '/silent')</script>";
+
+/// Pages for a browser, some of which cause trouble, and how often each was asked for.
+pub(crate) struct Pages {
+    port: u16,
+    hits: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Pages {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let hits = Arc::new(Mutex::new(HashMap::new()));
+        let counted = hits.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve_page(stream, counted.clone()));
+            }
+        });
+        Self { port, hits }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    pub(crate) fn hits(&self, path: &str) -> usize {
+        self.hits.lock().unwrap().get(path).copied().unwrap_or(0)
+    }
+
+    /// Waits until this was asked for.
+    pub(crate) async fn asked_for(&self, path: &str) {
+        soon(path, until(async || self.hits(path) > 0)).await;
+    }
+}
+
+async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut first = String::new();
+    stream.read_line(&mut first).await.ok()?;
+    let mut line = String::from("-");
+    while !line.trim().is_empty() {
+        line.clear();
+        stream.read_line(&mut line).await.ok()?;
+    }
+    let path = first.split(' ').nth(1)?.to_owned();
+    let hit = {
+        let mut hits = hits.lock().unwrap();
+        let hit = hits.entry(path.clone()).or_default();
+        *hit += 1;
+        *hit
+    };
+    let headers = if path == "/strict" { STRICT } else { "" };
+    let (title, body, ends) = match path.as_str() {
+        "/" => ("Home Page", "", true),
+        "/second" => ("Second Page", "", true),
+        "/strict" => ("Strict Page", "", true),
+        "/busy" => ("Busy Page", BUSY, true),
+        "/image" => ("Page With An Image", "<img src=/silent>", true),
+        "/leaves" => ("Page That Leaves", LEAVES, true),
+        "/half" => ("Half A Page", "<p>and no end", false),
+        "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),
+        "/silent" | "/slow-at-first" => return hold(stream).await,
+        _ => ("Another Page", "", true),
+    };
+    let body =
+        format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}");
+    let length = body.len() + usize::from(!ends);
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    );
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    if ends { Some(()) } else { hold(stream).await }
+}
+
+/// Keeps a request open for as long as the browser does.
+async fn hold(mut stream: BufReader<TcpStream>) -> Option<()> {
+    stream.read_to_end(&mut Vec::new()).await.ok().map(|_| ())
+}
