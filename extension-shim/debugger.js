@@ -3,7 +3,7 @@
 
 /** @import {Dialog} from './protocol.js' */
 
-import { ActionError, messageOf } from './errors.js';
+import { ActionError, closedMeanwhile, messageOf, navigationInterrupted } from './errors.js';
 import { DETACH_IDLE_MS } from './limits.js';
 import { restrictedPage } from './pages.js';
 
@@ -192,9 +192,15 @@ function attachError(error) {
     `the debugger cannot be attached (${said}); close other debuggers of this tab or use another tab`);
 }
 
+/** @param {number} tabId whether the person closed its debugger bar */
+export function isDismissed(tabId) {
+  return dismissed.has(tabId);
+}
+
 function dismissedError() {
   return new ActionError('debugger_unavailable',
-    'the person closed the debugger bar, which ends control of this tab; ask them to click the Tabwire icon');
+    'the person closed the debugger bar, which ends control of this tab; ask them to click the Tabwire icon, or, for '
+    + 'execute_js only, to switch on "Allow User Scripts" in the details of Tabwire on chrome://extensions');
 }
 
 /**
@@ -203,11 +209,10 @@ function dismissedError() {
  */
 export function commandError(error, tabId, tabOpen) {
   const said = messageOf(error);
-  if (!tabOpen) return new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`);
+  if (!tabOpen) return closedMeanwhile(tabId);
   if (dismissed.has(tabId)) return dismissedError();
   if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find object/i.test(said)) {
-    return new ActionError('navigation_interrupted',
-      'the page navigated while the command ran; look at where it is now and try again');
+    return navigationInterrupted();
   }
   return new ActionError('debugger_unavailable', `the debugger failed: ${said}; try again or use another tab`);
 }

@@ -17,6 +17,16 @@ export function executionTimeout(timeoutMs, note = '') {
   return new ActionError('execution_timeout', `execution exceeded ${timeoutMs / 1000} s${note}`);
 }
 
+/** @param {number} tabId */
+export function closedMeanwhile(tabId) {
+  return new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`);
+}
+
+export function navigationInterrupted() {
+  return new ActionError('navigation_interrupted',
+    'the page navigated while the command ran; look at where it is now and try again');
+}
+
 /** @param {unknown} error chrome.* APIs reject with Error, but not only */
 export function messageOf(error) {
   return error instanceof Error ? error.message : String(error);

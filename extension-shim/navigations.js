@@ -1,7 +1,7 @@
 // @ts-check
 // Follows one navigation of one tab through the browser's events to its end.
 
-import { ActionError } from './errors.js';
+import { ActionError, closedMeanwhile } from './errors.js';
 
 /**
  * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,
@@ -79,7 +79,7 @@ export class Navigations {
 
   /** @param {number} tabId */
   handleRemoved(tabId) {
-    this.fail(tabId, new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`));
+    this.fail(tabId, closedMeanwhile(tabId));
   }
 
   /** @param {number} tabId @param {unknown} error what else ended it */

@@ -1,12 +1,12 @@
 // @ts-check
-// Runs a script in the page's own world, through the debugger: content policies do not apply there.
+// Runs a script in the page's own world, as a rule through the debugger: content policies do not apply there.
 
 /** @import {Context, Outcome} from '../protocol.js' */
 /** @import {PageAnswer} from '../page/run.js' */
 /** @import {Form} from '../script_forms.js' */
 /** @import {Watcher} from '../debugger.js' */
 
-import { attach, cdp, commandError, withDialogs } from '../debugger.js';
+import { attach, cdp, commandError, isDismissed, withDialogs } from '../debugger.js';
 import { ActionError, executionTimeout } from '../errors.js';
 import { assertReachable } from '../pages.js';
 import { RESULT_MAX_BYTES } from '../limits.js';
@@ -14,6 +14,7 @@ import { tooLarge } from '../report.js';
 import * as forms from '../script_forms.js';
 import { tabs } from '../state.js';
 import { unstick } from '../unstick.js';
+import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../user_scripts.js';
 
 /** The page keeps what an evaluation gave until its group is released. */
 const GROUP = 'tabwire';
@@ -25,13 +26,21 @@ export async function execute_js({ script }, { tab_id, timeout_ms, onStop }) {
   if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
+  const run = { tabId: tab.id, script, timeout: timeout_ms };
+  if (isDismissed(tab.id) && userScriptsAllowed()) return runWithoutDebugger(run, onStop);
   onStop(() => unstick(tab.id)); // Before the attach, which waits for as long as the tab waits for a server.
   await attach(tab.id);
   /** @type {Watcher} */
   const watcher = { dialogs: [] };
-  const run = { tabId: tab.id, script, timeout: timeout_ms };
   const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
   return { ...outcome, dialogs: watcher.dialogs };
+}
+
+/** @param {Run} run @param {Context['onStop']} onStop @returns {Promise<Outcome>} */
+async function runWithoutDebugger(run, onStop) {
+  onStop(() => stillBusyNote(run.tabId));
+  const { form, answer } = await runAsUserScript(run.tabId, run.script);
+  return outcomeOf(run, form, answer);
 }
 
 /** @param {Run} run @returns {Promise<Outcome>} */

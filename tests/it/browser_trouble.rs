@@ -26,6 +26,27 @@ impl Profile {
         Self(folder)
     }
 
+    /// Has the person close every debugger bar: the extension hears the browser say so
+    /// whenever a tab changes. A browser without windows has no bar to close.
+    fn closes_debugger_bars(&self) {
+        let background = self.0.path().join("extension/background.js");
+        let wiring = std::fs::read_to_string(&background).unwrap();
+        let closed = "handleDetach({ tabId }, 'canceled_by_user')";
+        let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");
+        std::fs::write(background, wiring + &more).unwrap();
+    }
+
+    /// Has the person switch on "Allow User Scripts" for the extension.
+    fn allows_user_scripts(&self) {
+        let folder = self.0.path().join("profile/Default");
+        std::fs::create_dir_all(&folder).unwrap();
+        let preferences = json!({"extensions": {
+            "ui": {"developer_mode": true},
+            "settings": {EXTENSION_ID: {"user_scripts_enabled": true}},
+        }});
+        std::fs::write(folder.join("Preferences"), preferences.to_string()).unwrap();
+    }
+
     fn open(&self, page: &str) -> Browser {
         let chromium = find_browser().expect("the tests need a Chromium");
         let folder = self.0.path();
@@ -45,10 +66,16 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
+        Self::set_with(|_| ()).await
+    }
+
+    /// With a profile that is not as it is at first.
+    async fn set_with(change: impl FnOnce(&Profile)) -> Self {
         let daemon = Daemon::start().await;
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
         let profile = Profile::new(&daemon);
+        change(&profile);
         let browser = profile.open(&pages.url("/"));
         // Accepted before the browser is there, and run when it is.
         let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
@@ -203,6 +230,74 @@ async fn a_page_that_left_by_itself_for_a_server_that_never_answers_gives_its_ta
         assert!(said.ends_with("answered and the tab stays where it was"), "{said}");
         assert_eq!(stage.value("document.title").await, "Page That Leaves");
     }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_tab_whose_debugger_bar_was_closed_is_out_of_reach_and_the_answer_says_what_to_do() {
+    let stage = Stage::set_with(Profile::closes_debugger_bars).await;
+    stage.go("/strict").await;
+    for answer in [stage.run("1").await, stage.act("screenshot").await] {
+        assert_eq!(answer["reason"], "debugger_unavailable", "{answer}");
+        let said = answer["error"].as_str().unwrap();
+        assert!(said.contains("Tabwire icon") && said.contains("Allow User Scripts"), "{said}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn with_user_scripts_allowed_scripts_go_on_without_the_debugger_bar() {
+    let stage = Stage::set_with(|profile| {
+        profile.closes_debugger_bars();
+        profile.allows_user_scripts();
+    })
+    .await;
+    // Where no content policy lets a script be evaluated.
+    stage.go("/strict").await;
+    for (script, kind, value) in [
+        ("document.title", "string", json!("Strict Page")),
+        ("const a = await 2; return a * 3", "number", json!(6)),
+        ("undefined", "undefined", Value::Null),
+        ("10n", "bigint", json!("10")),
+        ("0/0", "nan", json!("NaN")),
+        (
+            "const o = {}; o.o = o; return o",
+            "object",
+            json!({"o": {"$type": "cycle", "value": "$"}}),
+        ),
+    ] {
+        let answer = stage.run(script).await;
+        assert_eq!(answer["result"]["type"], kind, "{script}: {answer}");
+        assert_eq!(answer["result"]["value"], value, "{script}: {answer}");
+        assert_eq!(answer["origin"], stage.pages.url(""));
+    }
+    assert_eq!(stage.value("'x'.repeat(7e6).length").await, 7_000_000);
+    for (script, reason) in [
+        ("null.x", "script_threw"),
+        ("this is no script", "syntax_error"),
+        ("window.ran = 1; window.ran", "debugger_unavailable"),
+        ("'x'.repeat(8e6)", "result_too_large"),
+        ("location.href = '/second'; await new Promise(() => {})", "debugger_unavailable"),
+        ("location.href = '/second'; return new Promise(() => {})", "navigation_interrupted"),
+    ] {
+        let answer = stage.run(script).await;
+        assert_eq!(answer["reason"], reason, "{script}: {answer}");
+    }
+    assert_eq!(stage.value("typeof window.ran + document.title").await, "undefinedSecond Page");
+
+    let endless =
+        json!({"action": "execute_js", "script": "(() => { for (;;); })()", "timeout_ms": 500});
+    let answer = stage.interact(endless).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("close the tab with tab_close"), "{answer}");
+    let tabs = stage.client.call("observe", json!({"what": "tabs"})).await;
+    // Of another site, so that it has a process of its own.
+    let url = stage.pages.url("/").replace("127.0.0.1", "localhost");
+    let answer = stage.interact(json!({"action": "tab_open", "url": url})).await;
+    assert_eq!(answer["result"]["value"]["title"], "Home Page", "{answer}");
+    let close = json!({"action": "tab_close", "tab_id": tabs["tabs"][0]["tab_id"]});
+    assert_eq!(stage.interact(close).await["status"], "complete");
+    assert_eq!(stage.value("document.title").await, "Home Page");
     stage.end().await;
 }
 
