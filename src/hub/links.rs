@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::desk::Desk;
 use super::outbox::{Farewell, Outbox, Outgoing};
 use super::{Hub, targets};
+use crate::journal::Entry;
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
     Action, BrowserId, BrowserSession, CorrelationId, FromExtension, Moment, NackReason, Ready,
@@ -285,12 +286,16 @@ impl Desk<'_> {
         (browser.label, browser.own_label) = (label, ready.label);
         browser.user_agent = ready.user_agent;
         browser.actions = ready.actions;
+        let session = ready.session.clone().filter(|_| browser.session != ready.session);
         browser.session = ready.session;
         browser.tabs = ready.tabs;
         if let Some(link) = &mut browser.link {
             link.ready = true;
         }
         let held: Vec<_> = browser.held.iter().cloned().collect();
+        if let Some(session) = session {
+            self.record(Entry::Session(peer.browser.clone(), session));
+        }
         for id in held {
             let Some(attempt) = self.attempt_of(&id) else { continue };
             let of_this = |known: &&crate::protocol::InFlight| {

@@ -31,6 +31,12 @@ impl Desk<'_> {
         for kept in history.commands {
             self.recover_command(kept, is_same_boot);
         }
+        for (browser, session) in history.sessions {
+            // One that nothing is known of needs none.
+            if let Some(known) = self.browsers.get_mut(&browser) {
+                known.session = Some(session);
+            }
+        }
     }
 
     fn recover_client(&mut self, current: Current) {

@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 use super::{Anchor, Current};
 use crate::lifecycle::{Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish};
 use crate::protocol::{
-    Action, Attempt, ClientId, CorrelationId, Moment, Owner, QueryId, TabId, TracePhase,
+    Action, Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, QueryId,
+    TabId, TracePhase,
 };
 
 /// What was recorded.
@@ -26,6 +27,8 @@ pub struct History {
     pub keys: Vec<KeptKey>,
     /// Which tab each client used last.
     pub clients: Vec<Current>,
+    /// In which session each browser was last.
+    pub sessions: Vec<(BrowserId, BrowserSession)>,
     /// The last life of the daemon.
     pub anchor: Option<Anchor>,
     /// Where the file of earlier lives is now, if it could not be used.
@@ -97,6 +100,7 @@ impl History {
             gone: all(from, "SELECT * FROM gone ORDER BY at", gone)?,
             keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
             clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
+            sessions: all(from, "SELECT * FROM browser", session)?,
             anchor: anchor(from)?,
             moved_aside: None,
         })
@@ -215,6 +219,10 @@ fn client(row: &Row<'_>) -> rusqlite::Result<Current> {
         tab: tab(row, "tab")?,
         at: moment(row, "at")?,
     })
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<(BrowserId, BrowserSession)> {
+    Ok((text(row, "id")?.into(), text(row, "session")?.into()))
 }
 
 fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {

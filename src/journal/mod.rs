@@ -29,7 +29,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::lifecycle::{Command, Gone, Lane, Wish};
-use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, Owner, TabId};
+use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, TabId};
 pub use boot::boot_id;
 pub use history::{History, Kept, KeptKey};
 pub use store::{OpenError, Opened, open};
@@ -63,6 +63,9 @@ pub enum Entry {
     Gone(Burial),
     /// A client's current tab.
     Current(Current),
+    /// In which session of its browser an extension is: tabs are known by their number in it
+    /// only.
+    Session(BrowserId, BrowserSession),
     /// A client was forgotten, with all that was kept of it.
     Forgotten(ClientId),
     /// Keys of commands that were accepted before this stand for nothing any more.

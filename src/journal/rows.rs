@@ -37,6 +37,10 @@ pub(super) fn write_entry(to: &Transaction<'_>, entry: &Entry) -> rusqlite::Resu
             let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?, ?, ?)";
             to.prepare_cached(put)?.execute(row)?;
         }
+        Entry::Session(browser, session) => {
+            let put = "INSERT OR REPLACE INTO browser VALUES (?, ?)";
+            to.prepare_cached(put)?.execute([browser.as_str(), session.as_str()])?;
+        }
         Entry::Forgotten(client) => {
             for all in [
                 "DELETE FROM client WHERE id = ?",

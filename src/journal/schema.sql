@@ -50,6 +50,12 @@ CREATE TABLE idempotency (
   PRIMARY KEY (owner, key)
 ) WITHOUT ROWID;
 
+-- In which session each browser was last: tabs are known by their number in it only.
+CREATE TABLE browser (
+  id      TEXT PRIMARY KEY,
+  session TEXT NOT NULL
+) WITHOUT ROWID;
+
 -- Which tab each client used last.
 CREATE TABLE client (
   id      TEXT PRIMARY KEY,

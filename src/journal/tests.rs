@@ -187,7 +187,7 @@ async fn a_command_that_is_gone_leaves_its_tombstone_and_makes_room() {
 }
 
 #[tokio::test]
-async fn the_current_tab_and_the_clock_come_back_and_a_forgotten_client_does_not() {
+async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_client_does_not() {
     let current = |client: &str, tab| {
         Entry::Current(Current {
             client: client.into(),
@@ -204,8 +204,11 @@ async fn the_current_tab_and_the_clock_come_back_and_a_forgotten_client_does_not
         current("bob", 2),
         current("ann", 3),
         Entry::Forgotten("bob".into()),
+        Entry::Session("browser".into(), "1".into()),
+        Entry::Session("browser".into(), "2".into()),
     ])
     .await;
+    assert_eq!(history.sessions, [("browser".into(), "2".into())]);
     let [Current { client, tab, .. }] = &history.clients[..] else { panic!() };
     assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));
     assert_eq!(history.anchor, Some(anchor));

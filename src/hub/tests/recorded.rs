@@ -390,6 +390,32 @@ async fn after_a_reboot_nothing_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
+    let current = crate::journal::Current {
+        client: "a".into(),
+        owner: "user".into(),
+        browser: "b".into(),
+        tab: Some(TabId(4)),
+        at: reading("", 0).system,
+    };
+    for (session, tab) in [("of before", 4), ("another", 1)] {
+        let left = History {
+            clients: vec![current.clone()],
+            sessions: vec![("b".into(), "of before".into())],
+            ..history(Vec::new())
+        };
+        let (hub, mut pages) = next_life(left);
+        let mut browser = Extension::attach(&hub, "b", "i");
+        browser.ready_with(Some(session), tabs(1..=10, "http://127.0.0.1/"), Vec::new());
+        let submitting = tokio::spawn(submit(hub.clone(), script()));
+        let ToExtension::Command { command, .. } = browser.frame().await else { panic!() };
+        assert_eq!(command.tab_id, Some(TabId(tab)), "{session}");
+        let _ = write(&mut pages);
+        submitting.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
     let now = reading("", 0).system;
     let gone = Gone { owner: "user".into(), at: now, may_have_run: true };
