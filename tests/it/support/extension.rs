@@ -162,13 +162,26 @@ impl Shim {
         let address = format!("127.0.0.1:{}", self.port);
         let stream = soon("a connection", socket.connect(address.parse().unwrap())).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let uri = format!("ws://{address}{WS_PATH}").parse().unwrap();
-        let request = ClientRequestBuilder::new(uri)
-            .with_header("Origin", format!("chrome-extension://{}", self.extension_id))
-            .with_sub_protocol(WS_SUBPROTOCOL);
-        let upgrade = tokio_tungstenite::client_async(request, stream);
+        let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
         let (socket, _) = soon("the upgrade", upgrade).await.unwrap();
         FakeExtension { shim: self.clone(), socket, unread: VecDeque::new(), barriers: 0 }
+    }
+
+    /// Opens the socket; `None` if that fails, since the daemon may be killed at any moment.
+    pub(crate) async fn try_open(&self) -> Option<FakeExtension> {
+        let address = format!("127.0.0.1:{}", self.port);
+        let stream = TcpStream::connect(&address).await.ok()?;
+        stream.set_nodelay(true).ok()?;
+        let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
+        let (socket, _) = upgrade.await.ok()?;
+        Some(FakeExtension { shim: self.clone(), socket, unread: VecDeque::new(), barriers: 0 })
+    }
+
+    fn handshake(&self, address: &str) -> ClientRequestBuilder {
+        let uri = format!("ws://{address}{WS_PATH}").parse().unwrap();
+        ClientRequestBuilder::new(uri)
+            .with_header("Origin", format!("chrome-extension://{}", self.extension_id))
+            .with_sub_protocol(WS_SUBPROTOCOL)
     }
 
     /// Opens the socket and proves itself, no more.
@@ -224,6 +237,14 @@ impl FakeExtension {
         welcome
     }
 
+    fn ready_frame(&self, in_flight: &[Value]) -> Value {
+        let shim = &self.shim;
+        json!({
+            "type": "ready", "label": shim.label(), "user_agent": "it", "actions": shim.actions,
+            "tabs": shim.tabs, "in_flight": in_flight,
+        })
+    }
+
     /// Says that it is ready, and waits until the daemon has taken that in.
     pub(crate) async fn ready(&mut self, in_flight: &[(&Delivered, &str)]) {
         let in_flight: Vec<_> = in_flight
@@ -232,14 +253,39 @@ impl FakeExtension {
                 json!({"correlation_id": command.id, "attempt": command.attempt, "state": state})
             })
             .collect();
-        let shim = &self.shim;
-        let ready = json!({
-            "type": "ready", "label": shim.label(), "user_agent": "it", "actions": shim.actions,
-            "tabs": shim.tabs, "in_flight": in_flight,
-        });
+        let ready = self.ready_frame(&in_flight);
         self.send(&ready).await;
         let sent = self.so_far().await;
         self.unread.extend(sent);
+    }
+
+    /// The same as [`hello`](Self::hello), unless the connection breaks.
+    pub(crate) async fn try_hello(&mut self) -> Option<Value> {
+        let challenge = self.try_next().await?["nonce"].as_str()?.to_owned();
+        let hello = self.hello_to(&challenge);
+        self.try_send(&hello).await?;
+        self.try_next().await.filter(|welcome| welcome["type"] == "welcome")
+    }
+
+    /// The same as [`ready`](Self::ready), unless the connection breaks.
+    pub(crate) async fn try_ready(&mut self, in_flight: &[Value]) -> Option<()> {
+        let ready = self.ready_frame(in_flight);
+        self.try_send(&ready).await
+    }
+
+    /// The next frame; `None` once the connection has ended.
+    ///
+    /// Cancel safe.
+    pub(crate) async fn try_next(&mut self) -> Option<Value> {
+        match self.socket.next().await {
+            Some(Ok(Message::Text(text))) => serde_json::from_str(&text).ok(),
+            _ended => None,
+        }
+    }
+
+    /// Sends a frame; `None` once the connection has ended.
+    pub(crate) async fn try_send(&mut self, frame: &Value) -> Option<()> {
+        self.socket.send(Message::text(frame.to_string())).await.ok()
     }
 
     pub(crate) async fn send(&mut self, frame: &Value) {

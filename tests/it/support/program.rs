@@ -1,7 +1,9 @@
 //! The program itself, in a throw-away state directory.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -70,7 +72,7 @@ impl Place {
 
     /// The program with these arguments, not started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tabwire"));
+        let mut command = Command::new(program());
         command
             .args(arguments)
             .env("TABWIRE_HOME", self.path())
@@ -116,6 +118,12 @@ impl Drop for Place {
     }
 }
 
+/// The program: as it was built with the tests, unless the environment names another build.
+fn program() -> OsString {
+    let built = || env!("CARGO_BIN_EXE_tabwire").into();
+    std::env::var_os("TABWIRE_PROGRAM").unwrap_or_else(built)
+}
+
 /// Runs a command to its end.
 pub(crate) async fn finish(mut command: Command) -> Ran {
     let output = soon("the program's end", command.output()).await.unwrap();
@@ -143,6 +151,9 @@ pub(crate) fn signal(process: u32, signal: Signal) {
     kill_process(pid(process), signal).unwrap();
 }
 
+/// No call of a bridge takes longer: it has its own time limits.
+const LONGEST_CALL: Duration = Duration::from_secs(70);
+
 /// An MCP client of `tabwire mcp`: lines in, lines out.
 pub(crate) struct StdioClient {
     child: Child,
@@ -158,10 +169,34 @@ impl StdioClient {
     }
 
     pub(crate) fn spawn(mut command: Command) -> Self {
+        Self::start_again(&mut command)
+    }
+
+    /// Starts what may have been started before.
+    pub(crate) fn start_again(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, input, output, unread: Vec::new() }
+    }
+
+    /// Its process; `None` once it has ended.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Sends a request and waits for its answer; `None` if the bridge was killed.
+    pub(crate) async fn try_rpc(&mut self, request: &Value) -> Option<Value> {
+        let line = format!("{request}\n");
+        self.input.as_mut()?.write_all(line.as_bytes()).await.ok()?;
+        loop {
+            let line = tokio::time::timeout(LONGEST_CALL, self.output.next_line()).await;
+            let line = line.expect("a call hangs").ok()??;
+            let message: Value = serde_json::from_str(&line).ok()?;
+            if message["id"] == request["id"] {
+                return Some(message);
+            }
+        }
     }
 
     /// Sends bytes as they are.

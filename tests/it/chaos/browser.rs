@@ -1,0 +1,234 @@
+//! Browsers as processes of their own, so that they can be killed.
+//!
+//! A browser runs a command on `go` only. It writes down each run before it begins, keeps
+//! its results in a file until they are acknowledged, as an extension does in its session
+//! storage, and forgets what it had not begun when the daemon is another one.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tabwire::home::Home;
+use tokio::process::{Child, Command};
+
+use super::dice::{Dice, any_seed};
+use crate::support::{Delivered, FakeExtension, Place, Shim, active_tab, signal, tab};
+
+const HOME: &str = "TABWIRE_CHAOS_HOME";
+const NAME: &str = "TABWIRE_CHAOS_BROWSER";
+
+/// Where a browser writes down what it runs.
+pub(super) fn runs_of(home: &Path) -> PathBuf {
+    home.join("chaos-runs")
+}
+
+pub(super) struct Browsers {
+    home: PathBuf,
+    names: Vec<&'static str>,
+    running: Vec<Child>,
+}
+
+impl Browsers {
+    pub(super) fn start(place: &Place, names: &[&'static str]) -> Self {
+        let home = place.path().to_owned();
+        let running = names.iter().map(|name| start(&home, name)).collect();
+        Self { home, names: names.to_vec(), running }
+    }
+
+    pub(super) fn kill_one(&mut self, dice: &mut Dice) {
+        let victim = dice.below(self.running.len() as u64) as usize;
+        if let Some(process) = self.running[victim].id() {
+            signal(process, Signal::KILL);
+        }
+    }
+
+    /// Starts those again that were killed.
+    pub(super) fn revive(&mut self) {
+        for (browser, name) in self.running.iter_mut().zip(&self.names) {
+            if let Ok(Some(_killed)) = browser.try_wait() {
+                *browser = start(&self.home, name);
+            }
+        }
+    }
+
+    pub(super) fn end(self) {
+        // They are killed when they are dropped.
+        drop(self.running);
+    }
+}
+
+fn start(home: &Path, name: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "chaos::browser::process", "--ignored", "--nocapture"])
+        .env(HOME, home)
+        .env(NAME, name)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+#[tokio::test]
+#[ignore = "a browser's process: the chaos test starts it"]
+async fn process() {
+    let (Some(home), Ok(name)) = (std::env::var_os(HOME), std::env::var(NAME)) else { return };
+    let mut browser = Browser::new(PathBuf::from(home), name);
+    loop {
+        // Whatever fails in a connection ends the connection; the browser stays.
+        let connection = tokio::spawn(async move {
+            browser.connect().await;
+            browser
+        });
+        match connection.await {
+            Ok(back) => browser = back,
+            Err(_panicked) => return,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+struct Browser {
+    home: PathBuf,
+    name: String,
+    instance: String,
+    epoch: String,
+    dice: Dice,
+    claimed: HashMap<String, Delivered>,
+    running: HashMap<String, (Delivered, Instant)>,
+    /// Results that are not acknowledged, each with its command.
+    outbox: HashMap<String, Value>,
+}
+
+impl Browser {
+    fn new(home: PathBuf, name: String) -> Self {
+        let outbox = fs::read(home.join(format!("chaos-outbox-{name}"))).ok();
+        let outbox = outbox.and_then(|text| serde_json::from_slice(&text).ok());
+        Self {
+            home,
+            name,
+            instance: tabwire::proof::random_hex::<8>(),
+            epoch: String::new(),
+            dice: Dice::new(any_seed()),
+            claimed: HashMap::new(),
+            running: HashMap::new(),
+            outbox: outbox.unwrap_or_default(),
+        }
+    }
+
+    /// One connection, from its beginning to its end.
+    async fn connect(&mut self) {
+        let Ok(home) = Home::open(&self.home) else { return };
+        let (Ok(true), Ok(Some(daemon))) = (home.has_daemon(), home.daemon_record()) else {
+            return;
+        };
+        let shim = Shim::at(daemon.port, &home).browser(&self.name).instance(&self.instance);
+        let shim = shim.tabs(vec![active_tab(7), tab(8)]);
+        let Some(mut extension) = shim.try_open().await else { return };
+        let Some(welcome) = extension.try_hello().await else { return };
+        if welcome["epoch"] != self.epoch.as_str() {
+            self.epoch = welcome["epoch"].as_str().unwrap_or_default().to_owned();
+            self.claimed.clear();
+        }
+        if self.go_on(&mut extension).await.is_none() {
+            return;
+        }
+        loop {
+            let next = self.running.values().map(|(_, ends)| *ends).min();
+            let wait = next.map_or(Duration::from_secs(60), |ends| {
+                ends.saturating_duration_since(Instant::now())
+            });
+            let frame = tokio::time::timeout(wait, extension.try_next()).await;
+            let went_on = match frame {
+                Ok(Some(frame)) => self.take(&mut extension, &frame).await,
+                Ok(None) => return,
+                Err(_elapsed) => self.finish(&mut extension).await,
+            };
+            if went_on.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Says what is in flight, and replays what was not acknowledged.
+    async fn go_on(&mut self, extension: &mut FakeExtension) -> Option<()> {
+        let entry = |id: &str, attempt: &Value, state: &str| json!({"correlation_id": id, "attempt": attempt, "state": state});
+        let claimed = self.claimed.values().map(|c| entry(&c.id, &c.attempt.into(), "claimed"));
+        let running =
+            self.running.values().map(|(c, _)| entry(&c.id, &c.attempt.into(), "running"));
+        let done = self.outbox.iter().map(|(id, frame)| entry(id, &frame["attempt"], "done"));
+        let in_flight: Vec<_> = claimed.chain(running).chain(done).collect();
+        extension.try_ready(&in_flight).await?;
+        for frame in self.outbox.values() {
+            extension.try_send(frame).await?;
+        }
+        Some(())
+    }
+
+    async fn take(&mut self, extension: &mut FakeExtension, frame: &Value) -> Option<()> {
+        let id = frame["correlation_id"].as_str().unwrap_or_default();
+        match frame["type"].as_str()? {
+            "command" => {
+                let command = Delivered::of(frame);
+                extension.try_send(&command.answer("claim")).await?;
+                self.claimed.insert(command.id.clone(), command);
+            }
+            "go" if self.claimed.get(id).is_some_and(|c| frame["attempt"] == c.attempt) => {
+                let command = self.claimed.remove(id)?;
+                self.write_down(&command);
+                let ends = Instant::now() + Duration::from_millis(self.dice.below(40));
+                self.running.insert(command.id.clone(), (command, ends));
+            }
+            "cancel" => {
+                if let Some(command) = self.claimed.remove(id) {
+                    let stopped = command.frame("cancelled", json!({"may_have_run": false}));
+                    extension.try_send(&stopped).await?;
+                }
+            }
+            "result_ack" | "nack" => {
+                self.claimed.remove(id);
+                if self.outbox.remove(id).is_some() {
+                    self.keep_outbox();
+                }
+            }
+            "ping" => extension.try_send(&json!({"type": "pong", "t": frame["t"]})).await?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Reports what has run its time.
+    async fn finish(&mut self, extension: &mut FakeExtension) -> Option<()> {
+        let now = Instant::now();
+        let ripe = self.running.iter().filter(|(_, (_, ends))| *ends <= now);
+        for id in ripe.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            let (command, _) = self.running.remove(&id)?;
+            let result = json!({"success": true, "value": command.script(), "type": "string"});
+            let frame = command.frame("complete", json!({"result": result}));
+            self.outbox.insert(id, frame.clone());
+            self.keep_outbox();
+            extension.try_send(&frame).await?;
+        }
+        Some(())
+    }
+
+    fn write_down(&self, command: &Delivered) {
+        let line = format!("{} {}\n", command.id, command.script());
+        let mut runs =
+            OpenOptions::new().create(true).append(true).open(runs_of(&self.home)).unwrap();
+        runs.write_all(line.as_bytes()).unwrap();
+    }
+
+    fn keep_outbox(&self) {
+        let path = self.home.join(format!("chaos-outbox-{}", self.name));
+        let aside = path.with_extension("new");
+        fs::write(&aside, serde_json::to_vec(&self.outbox).unwrap()).unwrap();
+        fs::rename(aside, path).unwrap();
+    }
+}
