@@ -8,12 +8,12 @@ use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;
 use tabwire::hub::{Caller, Hub, Link, Outbox, Submission, Wish};
 use tabwire::lifecycle::{Limits, Peer, limits};
-use tabwire::mcp::{self, Answer, Era, Headers, Incoming};
+use tabwire::mcp::{self, Calls, Era, Headers, Incoming};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{
     Action, Attempt, CorrelationId, ExtensionReport, FromExtension, Ready, Tab, TabId, ToExtension,
 };
-use tabwire::tools::Tools;
+use tabwire::tools::{Outcome, Tools};
 
 use crate::figures::Series;
 use crate::table::Measured;
@@ -87,6 +87,7 @@ impl Inside {
 
     async fn messages(&mut self, calls: usize) -> anyhow::Result<Series> {
         let tools = Tools::new(self.hub.clone(), Duration::ZERO);
+        let in_progress = Calls::default();
         let headers = Headers { version: Some("2025-11-25".to_owned()), ..Headers::default() };
         let body = load::interact(load::SCRIPT);
         let mut took = Series::default();
@@ -96,9 +97,9 @@ impl Inside {
                 bail!("no request")
             };
             let Ok(era) = Era::of(&request, Some(&headers)) else { bail!("no era") };
-            let answer = mcp::handle(&tools, &self.caller, request, era).await;
+            let answer = mcp::handle(&tools, &in_progress, &self.caller, request, era, None).await;
             took.add(now() - began);
-            let Answer::Done(done) = answer else { bail!("not answered at once") };
+            let Outcome::Now(done) = answer.outcome else { bail!("not answered at once") };
             anyhow::ensure!(done.text.contains("queued"), "not queued: {}", done.text);
             self.bring_to_its_end().await?;
         }

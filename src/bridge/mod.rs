@@ -5,25 +5,28 @@
 //! the first call that needs it, and outlives the bridge. Everything the bridge runs is
 //! a task of one set, and ends with it: when standard input does, or the client dies.
 
+mod daemon_finder;
 mod daemon_link;
 mod lines;
 mod parent;
+mod request;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::mcp::{self, Era, Id, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
-pub use daemon_link::Target;
-use daemon_link::{DaemonLink, Headers, Unanswered};
+use crate::mcp::{self, Calls, Era, Id, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
+use crate::proof;
+pub use daemon_finder::Target;
+use daemon_link::{DaemonLink, Outgoing};
 use lines::{Line, next_line};
 use parent::Parent;
+use request::{Headers, Unanswered};
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;
@@ -87,27 +90,24 @@ struct Bridge {
     answers: mpsc::Sender<String>,
     /// The version that the client and we agreed on in `initialize`.
     legacy_version: Mutex<&'static str>,
+    /// The calls that are forwarded and not answered yet.
+    calls: Calls<()>,
 }
 
-/// One request on its way to the daemon.
+/// One call to be forwarded.
 struct Forward {
-    line: Vec<u8>,
-    id: Id,
+    call: Outgoing,
     era: Era,
-    headers: Headers,
     timeout: Duration,
-    /// Whether sending it twice would do the same thing twice.
-    is_submit: bool,
     /// Fires when the submission before this one is accepted.
     after: Option<oneshot::Receiver<()>>,
-    /// Fires when this one is.
-    accepted: Option<oneshot::Sender<()>>,
 }
 
 impl Bridge {
     fn new(target: Target, answers: mpsc::Sender<String>) -> Self {
         let daemon = Arc::new(DaemonLink::new(target));
-        Self { daemon, answers, legacy_version: Mutex::new(LEGACY_VERSIONS[0]) }
+        let legacy_version = Mutex::new(LEGACY_VERSIONS[0]);
+        Self { daemon, answers, legacy_version, calls: Calls::default() }
     }
 
     async fn read(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -149,8 +149,14 @@ impl Bridge {
     ) -> Option<Forward> {
         let request = match Incoming::parse(&line) {
             Ok(Incoming::Request(request)) => request,
-            // Nothing that the daemon would act on.
-            Ok(Incoming::Notification { .. } | Incoming::Response) => return None,
+            // Of these only a cancel means anything here, or to the daemon.
+            Ok(Incoming::Notification(told)) => {
+                if let Some(id) = told.cancels() {
+                    self.calls.cancel(&(), &id, None);
+                }
+                return None;
+            }
+            Ok(Incoming::Response) => return None,
             Err((error, id)) => {
                 self.say(error.to_json(id.as_ref())).await;
                 return None;
@@ -199,7 +205,6 @@ impl Bridge {
             (None, None)
         };
         let headers = Headers {
-            early: is_submit,
             version: match era {
                 Era::Modern => MODERN_VERSION,
                 Era::Legacy => {
@@ -208,29 +213,34 @@ impl Bridge {
             },
             method: (era == Era::Modern).then(|| request.method.clone()),
             name: (era == Era::Modern).then(|| tool.map(mcp::encode_name)).flatten(),
+            submit_key: is_submit.then(proof::random_hex::<16>),
         };
-        Forward { line, id: request.id, era, headers, timeout, is_submit, after, accepted }
+        let in_progress = self.calls.begin(&(), &request.id, None);
+        let call = Outgoing { line: line.into(), id: request.id, headers, in_progress, accepted };
+        Forward { call, era, timeout, after }
     }
 }
 
 impl Forward {
     /// Sends it, in its turn, and passes the answer on.
     async fn run(self, daemon: Arc<DaemonLink>, answers: mpsc::Sender<String>) {
-        let Self { line, id, era, headers, timeout, is_submit, after, accepted } = self;
+        let Self { mut call, era, timeout, after } = self;
         if let Some(after) = after {
-            // An error says that the one before failed: then it is this one's turn too.
+            // An error says that the one before failed: then it is this one's turn too. One
+            // that is cancelled waits as well, so that those behind it keep their turn.
             let _ = after.await;
         }
-        let exchange = async {
-            let answer = daemon.send(line, headers, is_submit).await?;
-            drop(accepted);
-            answer.text().await
+        let text = match tokio::time::timeout(timeout, daemon.exchange(&mut call)).await {
+            Ok(Ok(None)) => return,
+            Ok(Ok(Some(text))) => text,
+            Ok(Err(unanswered)) => failed(&unanswered, &call.id, era),
+            Err(_elapsed) => failed(&Unanswered::TimedOut(timeout), &call.id, era),
         };
-        let text = match tokio::time::timeout(timeout, exchange).await {
-            Ok(Ok(text)) => text,
-            Ok(Err(unanswered)) => failed(&unanswered, &id, era),
-            Err(_elapsed) => failed(&Unanswered::TimedOut(timeout), &id, era),
-        };
+        if call.in_progress.is_cancelled() {
+            return;
+        }
+        // Over before it is answered, so that a cancel from here on is for nobody.
+        drop(call);
         // Nobody reads any more: the bridge is about to end.
         let _ = answers.send(text).await;
     }
@@ -239,15 +249,7 @@ impl Forward {
 /// The answer to a call that the daemon has not answered: a failed tool call that says
 /// what to do.
 fn failed(why: &Unanswered, id: &Id, era: Era) -> String {
-    let body = match why {
-        Unanswered::Refused { body } => body.clone(),
-        Unanswered::NoDaemon(_) | Unanswered::Lost { .. } | Unanswered::TimedOut(_) => json!({
-            "error": why.code(),
-            "message": why.to_string(),
-            "hint": why.hint(),
-        }),
-    };
-    mcp::tool_failure(&body, id, era)
+    mcp::tool_failure(&why.to_json(), id, era)
 }
 
 fn too_long() -> String {

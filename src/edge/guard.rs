@@ -272,7 +272,7 @@ fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, Problem> {
 }
 
 /// The one value of a header. `Err`: there are several, or it is no text.
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
+pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),

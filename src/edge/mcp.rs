@@ -3,6 +3,9 @@
 //! Answers are plain JSON. A client that asks for it (the bridge does) gets the status and
 //! headers of a call that waits as soon as the command is accepted, and so knows when the
 //! next one may follow; the body comes with the result.
+//!
+//! A client of the modern era cancels a call by closing its connection. One that asked for
+//! early headers does not: it says what it cancels, and its connection may break.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
@@ -20,11 +23,12 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
 use super::Edge;
-use super::guard::{Admitted, MCP_BODY};
+use super::guard::{Admitted, MCP_BODY, single};
 use super::problem::{Problem, json_response};
-use crate::hub::{Caller, Hub};
-use crate::mcp::{self, Answer, Done, Era, Fault, Headers, Incoming, RpcError};
-use crate::protocol::EARLY_HEADER;
+use crate::hub::Caller;
+use crate::mcp::{self, Answer, Done, Era, Fault, Headers, Incoming, Notification, RpcError};
+use crate::protocol::{CorrelationId, EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
+use crate::tools::Outcome;
 
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(15);
@@ -41,18 +45,16 @@ pub(super) async fn post(
 ) -> Response {
     // The table lets only callers in here.
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
-    let body = match read_body(body).await {
-        Ok(body) => body,
-        Err(problem) => return problem.into_response(),
+    let (key, body) = match (idempotency_key(&headers), read_body(body).await) {
+        (Ok(key), Ok(body)) => (key, body),
+        (Err(problem), _) | (_, Err(problem)) => return problem.into_response(),
     };
     let request = match Incoming::parse(&body) {
         Ok(Incoming::Request(request)) => request,
-        Ok(Incoming::Notification { .. } | Incoming::Response) => {
-            return match mcp_headers(&headers).check_version() {
-                Ok(()) => StatusCode::ACCEPTED.into_response(),
-                Err(error) => json_response(StatusCode::BAD_REQUEST, error.to_json(None)),
-            };
+        Ok(Incoming::Notification(told)) => {
+            return edge.note(&caller, Some(&told), &headers, key.as_deref()).await;
         }
+        Ok(Incoming::Response) => return edge.note(&caller, None, &headers, None).await,
         Err((error, id)) => {
             let text = error.to_json(id.as_ref());
             return json_response(StatusCode::BAD_REQUEST, text);
@@ -64,19 +66,52 @@ pub(super) async fn post(
             return json_response(StatusCode::BAD_REQUEST, error.to_json(Some(&request.id)));
         }
     };
-    let answer = mcp::handle(&edge.tools, &caller, request, era).await;
-    let receipt = Receipt { hub: edge.tools.hub().clone(), caller };
-    match answer {
-        Answer::Done(done) => {
+    let Answer { submitted, outcome } =
+        mcp::handle(&edge.tools, &edge.calls, &caller, request, era, key).await;
+    let early = headers.contains_key(EARLY_HEADER);
+    let given_up_by_closing = submitted.filter(|_| era == Era::Modern && !early);
+    let receipt = Receipt { edge, caller, given_up_by_closing };
+    match outcome {
+        Outcome::Now(done) => {
             // A command that was submitted is on its way to the socket's task: it goes
             // first.
             tokio::task::yield_now().await;
             receipt.respond(done, era)
         }
-        Answer::Later(later) if headers.contains_key(EARLY_HEADER) => {
+        Outcome::Later(later) if early => {
             json_response(StatusCode::OK, receipt.body(Text::Coming(later)))
         }
-        Answer::Later(later) => receipt.respond(later.await, era),
+        Outcome::Later(later) => receipt.respond(later.await, era),
+    }
+}
+
+impl Edge {
+    /// Takes a message that wants no answer. Of those, only a cancel means anything here.
+    async fn note(
+        &self,
+        caller: &Caller,
+        told: Option<&Notification>,
+        headers: &HeaderMap,
+        key: Option<&str>,
+    ) -> Response {
+        if let Err(error) = mcp_headers(headers).check_version() {
+            return json_response(StatusCode::BAD_REQUEST, error.to_json(None));
+        }
+        if let Some(id) = told.and_then(Notification::cancels) {
+            self.calls.cancel(caller, &id, key);
+            // The call's own task does the rest: it goes first.
+            tokio::task::yield_now().await;
+        }
+        StatusCode::ACCEPTED.into_response()
+    }
+}
+
+/// The call's idempotency key, if it came with one.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<Arc<str>>, Problem> {
+    match single(headers, &HeaderName::from_static(IDEMPOTENCY_HEADER)) {
+        Ok(None) => Ok(None),
+        Ok(Some(key)) if is_idempotency_key(key) => Ok(Some(key.into())),
+        Ok(Some(_)) | Err(()) => Err(Problem::BadIdempotencyKey),
     }
 }
 
@@ -153,10 +188,13 @@ fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
     }
 }
 
-/// Notes that an outcome was read once it is handed to the caller's socket.
+/// Sees to it that an answer gets to the caller's socket: then an outcome was read. If it
+/// does not, the caller may have given the command up.
 struct Receipt {
-    hub: Hub,
+    edge: Arc<Edge>,
     caller: Caller,
+    /// The command that is cancelled if the connection closes before the answer is out.
+    given_up_by_closing: Option<CorrelationId>,
 }
 
 impl Receipt {
@@ -167,6 +205,23 @@ impl Receipt {
 
     fn body(self, text: Text) -> Body {
         Body::new(AnswerBody { text, receipt: self })
+    }
+
+    fn handed_over(&mut self, outcome_of: Option<&CorrelationId>) {
+        self.given_up_by_closing = None;
+        if let Some(id) = outcome_of {
+            self.edge.tools.hub().note_read(&self.caller, id);
+        }
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        if let Some(id) = self.given_up_by_closing.take() {
+            tracing::debug!(correlation_id = %id, "cancelled: its caller has gone");
+            // Nobody is there to be told what is known of it then.
+            let _ = self.edge.tools.hub().cancel(&self.caller, &id);
+        }
     }
 }
 
@@ -201,9 +256,7 @@ impl http_body::Body for AnswerBody {
                 }
             },
         };
-        if let Some(id) = hands_over {
-            self.receipt.hub.note_read(&self.receipt.caller, &id);
-        }
+        self.receipt.handed_over(hands_over.as_ref());
         Poll::Ready(Some(Ok(Frame::data(text.into()))))
     }
 

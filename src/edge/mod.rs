@@ -30,7 +30,9 @@ use tokio_util::task::TaskTracker;
 use tower::{Service as _, ServiceExt as _};
 
 use crate::home::Home;
+use crate::hub::Caller;
 use crate::lifecycle::limits;
+use crate::mcp::Calls;
 use crate::protocol::{SERVER_VERSION, WS_PATH};
 use crate::tools::Tools;
 use guard::Guard;
@@ -50,6 +52,8 @@ const FINISH: Duration = Duration::from_millis(1_500);
 struct Edge {
     guard: Guard,
     tools: Tools,
+    /// The calls of MCP clients that are in progress.
+    calls: Calls<Caller>,
     tasks: TaskTracker,
 }
 
@@ -75,7 +79,8 @@ pub async fn serve(
     let hub = tools.hub().clone();
     let tasks = TaskTracker::new();
     let guard = Guard::new(home, port, hub.clone());
-    let edge = Arc::new(Edge { guard, tools, tasks: tasks.clone() });
+    let calls = Calls::default();
+    let edge = Arc::new(Edge { guard, tools, calls, tasks: tasks.clone() });
     let router = router(edge);
     let ending = CancellationToken::new();
     for listener in listeners {

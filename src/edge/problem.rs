@@ -39,6 +39,8 @@ pub(super) enum Problem {
     },
     /// The client's name is none.
     BadClient,
+    /// The idempotency key is none.
+    BadIdempotencyKey,
     /// There is nothing here.
     NoRoute,
     /// It is here, but not with this method.
@@ -55,7 +57,9 @@ pub(super) enum Problem {
 impl Problem {
     const fn status(self) -> StatusCode {
         match self {
-            Self::BadHost | Self::BadClient | Self::BadHandshake => StatusCode::BAD_REQUEST,
+            Self::BadHost | Self::BadClient | Self::BadIdempotencyKey | Self::BadHandshake => {
+                StatusCode::BAD_REQUEST
+            }
             Self::ForeignHost
             | Self::Forwarded
             | Self::ForeignOrigin
@@ -84,6 +88,7 @@ impl Problem {
             Self::NoToken => "unauthorized",
             Self::TooManyWrongTokens { .. } => "too_many_wrong_tokens",
             Self::BadClient => "bad_client",
+            Self::BadIdempotencyKey => "bad_idempotency_key",
             Self::NoRoute => "not_found",
             Self::NoMethod { .. } => "method_not_allowed",
             Self::Undeclared => "forbidden",
@@ -116,6 +121,10 @@ impl Problem {
             Self::BadClient => {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
             }
+            Self::BadIdempotencyKey => {
+                "X-Tabwire-Idempotency-Key must be 1 to 128 visible ASCII characters, once"
+                    .to_owned()
+            }
             Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
             Self::NoMethod { allow } => format!("Use {allow}"),
             Self::Undeclared => "Nobody may call this".to_owned(),
@@ -141,6 +150,7 @@ impl Problem {
             | Self::TooLarge { .. }
             | Self::SlowBody
             | Self::BadClient
+            | Self::BadIdempotencyKey
             | Self::NoRoute
             | Self::Undeclared
             | Self::BadHandshake => None,

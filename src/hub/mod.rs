@@ -80,7 +80,7 @@ struct Inner {
 
 /// Who calls: the owner decides what may be seen, the client whose lists and caps
 /// count.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// Who the token belongs to.
     pub owner: Owner,

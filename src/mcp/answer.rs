@@ -1,6 +1,5 @@
 //! Answers as they go out.
 
-use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -8,16 +7,16 @@ use serde_json::{Value, json};
 use super::era::Era;
 use super::message::{Id, Request, RpcError};
 use super::methods::server_info;
+use crate::hub::Refusal;
 use crate::protocol::CorrelationId;
-use crate::tools::{Picture, ToolResult};
+use crate::tools::{Outcome, Picture, ToolResult};
 
 /// The answer to a request.
-pub enum Answer {
-    /// It is done.
-    Done(Done),
-    /// The call was accepted, and its answer takes a while. Dropping it ends the wait,
-    /// not the command.
-    Later(BoxFuture<'static, Done>),
+pub struct Answer {
+    /// The command that the request submitted.
+    pub submitted: Option<CorrelationId>,
+    /// The answer itself. To drop one that comes later ends the wait, not the command.
+    pub outcome: Outcome<Done>,
 }
 
 /// An answer that is done.
@@ -33,13 +32,19 @@ pub struct Done {
 }
 
 impl Answer {
-    pub(super) const fn text(text: String) -> Self {
-        Self::Done(Done { text, error: None, hands_over: None })
+    pub(super) fn text(text: String) -> Self {
+        Done { text, error: None, hands_over: None }.into()
     }
 
     pub(super) fn error(error: RpcError, id: &Id) -> Self {
         let text = error.to_json(Some(id));
-        Self::Done(Done { text, error: Some(error), hands_over: None })
+        Done { text, error: Some(error), hands_over: None }.into()
+    }
+}
+
+impl From<Done> for Answer {
+    fn from(done: Done) -> Self {
+        Self { submitted: None, outcome: Outcome::Now(done) }
     }
 }
 
@@ -99,6 +104,19 @@ pub fn tool_failure(body: &Value, id: &Id, era: Era) -> String {
     let body = serde_json::value::to_raw_value(body).unwrap_or_default();
     let result = ToolResult { body, is_error: true, picture: None, hands_over: None };
     Done::of(result, id, era).text
+}
+
+/// Whether an answer refuses a call because the daemon is about to end: another one may
+/// take it.
+#[must_use]
+pub fn is_farewell(answer: &str) -> bool {
+    let code = Refusal::ShuttingDown.code();
+    let refuses = |answer: &Value| {
+        let result = &answer["result"];
+        result["isError"] == true && result["structuredContent"]["error"] == code
+    };
+    // Nearly no answer has the word in it, and a large one takes a while to read.
+    answer.contains(code) && serde_json::from_str(answer).is_ok_and(|answer| refuses(&answer))
 }
 
 /// A result as the whole message that goes out.

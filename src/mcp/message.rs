@@ -19,10 +19,7 @@ pub enum Incoming {
     /// Wants an answer.
     Request(Request),
     /// Wants none.
-    Notification {
-        /// What it tells.
-        method: String,
-    },
+    Notification(Notification),
     /// The answer to a request of ours. We make none.
     Response,
 }
@@ -37,6 +34,18 @@ pub struct Request {
     /// With what.
     pub params: Map<String, Value>,
 }
+
+/// A message that wants no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notification {
+    /// What it tells.
+    pub method: String,
+    /// With what.
+    pub params: Map<String, Value>,
+}
+
+/// The notification by which a client cancels a request of its own.
+pub const CANCELLED: &str = "notifications/cancelled";
 
 /// An answer that is no result.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,14 +145,30 @@ impl Incoming {
             }
             None => return wrong("`method` is missing"),
         };
-        match (id, known.clone()) {
-            (None, _) => Ok(Self::Notification { method }),
-            (Some(_), None) => wrong("`id` must be a string or a whole number"),
-            (Some(_), Some(id)) => match message.shift_remove("params") {
-                None => Ok(Self::Request(Request { id, method, params: Map::new() })),
-                Some(Value::Object(params)) => Ok(Self::Request(Request { id, method, params })),
-                Some(_) => wrong("`params` must be an object"),
-            },
+        match (id, known.clone(), message.shift_remove("params")) {
+            // Nobody would read what is wrong with its parameters.
+            (None, _, params) => {
+                let params = params.and_then(|params| serde_json::from_value(params).ok());
+                let params = params.unwrap_or_default();
+                Ok(Self::Notification(Notification { method, params }))
+            }
+            (Some(_), None, _) => wrong("`id` must be a string or a whole number"),
+            (Some(_), Some(id), None) => {
+                Ok(Self::Request(Request { id, method, params: Map::new() }))
+            }
+            (Some(_), Some(id), Some(Value::Object(params))) => {
+                Ok(Self::Request(Request { id, method, params }))
+            }
+            (Some(_), Some(_), Some(_)) => wrong("`params` must be an object"),
         }
+    }
+}
+
+impl Notification {
+    /// The request that this cancels, if it is a cancel.
+    #[must_use]
+    pub fn cancels(&self) -> Option<Id> {
+        let id = self.params.get("requestId").filter(|_| self.method == CANCELLED)?;
+        Id::deserialize(id).ok()
     }
 }

@@ -1,13 +1,17 @@
 //! What each method answers.
 
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Done, result};
+use super::calls::{Calls, InProgress};
 use super::era::{Era, MODERN_VERSION, negotiate};
 use super::message::{Fault, Request, RpcError};
-use crate::hub::Caller;
-use crate::protocol::SERVER_VERSION;
-use crate::tools::{self, Call, Tools};
+use crate::hub::{Caller, Hub};
+use crate::protocol::{CorrelationId, SERVER_VERSION};
+use crate::tools::{self, Call, Outcome, ToolResult, Tools};
 
 /// How long clients may keep the list of tools, in ms: it changes with the version only.
 const LIST_TTL_MS: u64 = 300_000;
@@ -38,8 +42,16 @@ pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcErr
     Some(Ok(result(request, era, body)))
 }
 
-/// Answers a request.
-pub async fn handle(tools: &Tools, caller: &Caller, request: Request, era: Era) -> Answer {
+/// Answers a request. `key` is what tells a call from another one under the same id; a call
+/// stands in `calls` until it is answered.
+pub async fn handle(
+    tools: &Tools,
+    calls: &Calls<Caller>,
+    caller: &Caller,
+    request: Request,
+    era: Era,
+    key: Option<Arc<str>>,
+) -> Answer {
     if let Some(answer) = answer_alone(&request, era) {
         return match answer {
             Ok(text) => Answer::text(text),
@@ -62,14 +74,59 @@ pub async fn handle(tools: &Tools, caller: &Caller, request: Request, era: Era) 
             return Answer::error(error, &id);
         }
     };
-    match tools.call(caller, &name, arguments).await {
-        None => {
-            let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
-            Answer::error(error, &id)
+    let in_progress = calls.begin(caller, &id, key);
+    let Some(Call { submitted, outcome }) = tools.call(caller, &name, arguments).await else {
+        let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
+        return Answer::error(error, &id);
+    };
+    let taken = Taken {
+        in_progress,
+        submitted: submitted.clone(),
+        hub: tools.hub().clone(),
+        caller: caller.clone(),
+    };
+    let outcome = match outcome {
+        Outcome::Now(result) => {
+            taken.cancel_if_asked().await;
+            Outcome::Now(Done::of(result, &id, era))
         }
-        Some(Call::Now(result)) => Answer::Done(Done::of(result, &id, era)),
-        Some(Call::Later(result)) => {
-            Answer::Later(Box::pin(async move { Done::of(result.await, &id, era) }))
+        Outcome::Later(result) => Outcome::Later(Box::pin(async move {
+            let result = taken.finish(result).await;
+            Done::of(result, &id, era)
+        })),
+    };
+    Answer { submitted, outcome }
+}
+
+/// A call that a tool has taken.
+struct Taken {
+    in_progress: InProgress<Caller>,
+    submitted: Option<CorrelationId>,
+    hub: Hub,
+    caller: Caller,
+}
+
+impl Taken {
+    /// The call's result, unless it is cancelled before. The command that it submitted is
+    /// cancelled with it; a call that only waited for one leaves that alone.
+    async fn finish(self, mut result: BoxFuture<'static, ToolResult>) -> ToolResult {
+        tokio::select! {
+            biased;
+            () = self.in_progress.cancelled() => {}
+            result = &mut result => return result,
+        }
+        if self.submitted.is_none() {
+            return ToolResult::cancelled_wait();
+        }
+        self.cancel_if_asked().await;
+        // The end of the command is what it waits for.
+        result.await
+    }
+
+    async fn cancel_if_asked(&self) {
+        if let Some(id) = self.submitted.as_ref().filter(|_| self.in_progress.is_cancelled()) {
+            // What is known of it then is in the result.
+            let _ = self.hub.cancel(&self.caller, id).await;
         }
     }
 }

@@ -3,15 +3,17 @@
 //! through it, so that both say the same.
 
 mod answer;
+mod calls;
 mod era;
 mod message;
 mod methods;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Done, tool_failure};
+pub use answer::{Answer, Done, is_farewell, tool_failure};
+pub use calls::{Calls, InProgress};
 pub use era::{
     Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, negotiate,
 };
-pub use message::{Fault, Id, Incoming, Request, RpcError};
+pub use message::{CANCELLED, Fault, Id, Incoming, Notification, Request, RpcError};
 pub use methods::{answer_alone, handle};

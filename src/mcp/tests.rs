@@ -66,11 +66,33 @@ fn what_is_not_json_rpc_is_refused_and_its_id_is_told_if_it_could_be_read() {
 #[test]
 fn notifications_and_answers_are_told_from_requests() {
     let parse = |text: &str| Incoming::parse(text.as_bytes()).unwrap();
-    let method = "notifications/initialized".to_owned();
-    let told = parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    assert_eq!(told, Incoming::Notification { method });
+    let told = |method: &str, params: Value| {
+        let params = params.as_object().unwrap().clone();
+        Incoming::Notification(Notification { method: method.to_owned(), params })
+    };
+    let initialized = parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert_eq!(initialized, told("notifications/initialized", json!({})));
+    let progress = parse(r#"{"jsonrpc":"2.0","method":"a","params":{"b":1}}"#);
+    assert_eq!(progress, told("a", json!({"b": 1})));
+    assert_eq!(parse(r#"{"jsonrpc":"2.0","method":"a","params":[1]}"#), told("a", json!({})));
     assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Incoming::Response);
     assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), Incoming::Response);
+}
+
+#[test]
+fn a_cancel_names_the_request_that_it_is_for() {
+    let cancels = |method: &str, params: Value| {
+        let params = params.as_object().unwrap().clone();
+        Notification { method: method.to_owned(), params }.cancels()
+    };
+    let id = json!({"requestId": 7, "reason": "enough"});
+    assert_eq!(cancels("notifications/cancelled", id.clone()), Some(Id::Number(7)));
+    let text = json!({"requestId": "7"});
+    assert_eq!(cancels("notifications/cancelled", text), Some(Id::Text("7".to_owned())));
+    assert_eq!(cancels("notifications/progress", id), None);
+    for wrong in [json!({}), json!({"requestId": null}), json!({"requestId": [7]})] {
+        assert_eq!(cancels("notifications/cancelled", wrong), None);
+    }
 }
 
 #[test]

@@ -42,6 +42,16 @@ pub const CLIENT_HEADER: &str = "x-tabwire-client";
 /// as soon as the command is accepted. Its value does not matter.
 pub const EARLY_HEADER: &str = "x-tabwire-early";
 
+/// The header in which an HTTP caller gives a call its idempotency key, which also names the
+/// call that a cancel is for. A bridge sets it on every call that submits a command.
+pub const IDEMPOTENCY_HEADER: &str = "x-tabwire-idempotency-key";
+
+/// Whether this can be an idempotency key: 1 to 128 visible ASCII characters.
+#[must_use]
+pub fn is_idempotency_key(key: &str) -> bool {
+    (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// The shim's id, fixed by `key` in `extension-shim/manifest.json`.
 pub const EXTENSION_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 

@@ -47,9 +47,9 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
     let hub = &tools.hub;
     let action = match read(given) {
         Ok(action) => action,
-        Err(wrong) => return Call::Now(wrong),
+        Err(wrong) => return Call::done(wrong),
     };
-    Call::Now(match action {
+    Call::done(match action {
         Configure::QueryStatus { correlation_id, trace } => {
             let with_trace = trace == Some(true);
             let now = Duration::ZERO;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
-use super::{Call, ToolResult, Tools, read};
+use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Accepted, Caller, Submission, Wish};
 use crate::lifecycle::limits;
 use crate::protocol::{Action, CorrelationId, QueryId, TabId};
@@ -56,10 +56,10 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
     let parsed = read::<Common>(given).and_then(|common| Ok((common, read(given)?)));
     let (common, action): (Common, Action) = match parsed {
         Ok(parsed) => parsed,
-        Err(wrong) => return Call::Now(wrong),
+        Err(wrong) => return Call::done(wrong),
     };
     if let Some(wrong) = action.picture_path().and_then(wrong_path) {
-        return Call::Now(wrong);
+        return Call::done(wrong);
     }
     let wait = common.wait_ms.map_or(tools.default_wait, Duration::from_millis);
     let submission = Submission {
@@ -70,20 +70,22 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
     };
     let accepted = match tools.hub.submit(caller, submission).await {
         Ok(accepted) => accepted,
-        Err(refused) => return Call::Now(ToolResult::refused(&refused)),
+        Err(refused) => return Call::done(ToolResult::refused(&refused)),
     };
+    let submitted = Some(accepted.id.clone());
     if wait.is_zero() {
-        return Call::Now(ToolResult::of(&queued(&accepted)));
+        return Call { submitted, outcome: Outcome::Now(ToolResult::of(&queued(&accepted))) };
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
     let with_trace = common.trace.unwrap_or(false);
-    Call::Later(Box::pin(async move {
+    let outcome = Outcome::Later(Box::pin(async move {
         match hub.wait(&caller, &accepted.id, wait, with_trace).await {
             Ok(seen) => ToolResult::of_own_command(seen),
             // The command was accepted all the same: say so rather than that it was not.
             Err(_no_result_now) => ToolResult::of(&queued(&accepted)),
         }
-    }))
+    }));
+    Call { submitted, outcome }
 }
 
 /// What is wrong with a file that a picture should go to. Nothing that exists is

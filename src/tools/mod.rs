@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::hub::{Caller, Hub};
+use crate::protocol::CorrelationId;
 use arguments::Arguments;
 pub use result::{Picture, ToolResult};
 
@@ -45,12 +46,26 @@ struct Tool {
 }
 
 /// A tool call that was taken.
-pub enum Call {
-    /// It is done.
-    Now(ToolResult),
-    /// It was accepted, and its result takes a while. Dropping it ends the wait, not
-    /// the command.
-    Later(BoxFuture<'static, ToolResult>),
+pub struct Call {
+    /// The command that it submitted.
+    pub submitted: Option<CorrelationId>,
+    /// Its result. To drop one that comes later ends the wait, not the command.
+    pub outcome: Outcome<ToolResult>,
+}
+
+/// What there is now, or in a while.
+pub enum Outcome<T> {
+    /// It is there.
+    Now(T),
+    /// It takes a while.
+    Later(BoxFuture<'static, T>),
+}
+
+impl Call {
+    /// A call that is done, and has submitted nothing.
+    const fn done(result: ToolResult) -> Self {
+        Self { submitted: None, outcome: Outcome::Now(result) }
+    }
 }
 
 static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
@@ -123,11 +138,11 @@ impl Tools {
             _ => return None,
         };
         if let Err(refused) = self.hub.admit(caller) {
-            return Some(Call::Now(ToolResult::refused(&refused)));
+            return Some(Call::done(ToolResult::refused(&refused)));
         }
         let given = match arguments.check(given) {
             Ok(checked) => checked,
-            Err(wrong) => return Some(Call::Now(ToolResult::failed(&wrong))),
+            Err(wrong) => return Some(Call::done(ToolResult::failed(&wrong))),
         };
         Some(match name {
             interact::NAME => interact::call(self, caller, &given).await,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::result::Part;
-use super::{Call, ToolResult, Tools, read};
+use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Lists};
 
 pub(super) const NAME: &str = "observe";
@@ -59,9 +59,9 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
     let hub = &tools.hub;
     let what = match read(given) {
         Ok(what) => what,
-        Err(wrong) => return Call::Now(wrong),
+        Err(wrong) => return Call::done(wrong),
     };
-    Call::Now(match what {
+    Call::done(match what {
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
             let wait = Duration::from_millis(wait_ms.unwrap_or(0));
@@ -100,12 +100,13 @@ pub(super) async fn command_result(
     let id = id.into();
     if wait.is_zero() {
         let seen = tools.hub.look(caller, &id, with_trace).await;
-        return Call::Now(ToolResult::of_seen(seen, part));
+        return Call::done(ToolResult::of_seen(seen, part));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
-    Call::Later(Box::pin(async move {
+    let outcome = Outcome::Later(Box::pin(async move {
         ToolResult::of_seen(hub.wait(&caller, &id, wait, with_trace).await, part)
-    }))
+    }));
+    Call { submitted: None, outcome }
 }
 
 fn pending_commands(lists: &Lists) -> ToolResult {

@@ -118,6 +118,16 @@ impl ToolResult {
         Self::failed(&body)
     }
 
+    /// The answer to a call that waited for a command and was cancelled. Its client does
+    /// not look at it; the carrier must get one all the same.
+    pub(crate) fn cancelled_wait() -> Self {
+        Self::failed(&json!({
+            "error": "call_cancelled",
+            "message": "This call was cancelled; the command that it waited for goes on",
+            "hint": "observe({what:\"command_result\", correlation_id}) waits for it again.",
+        }))
+    }
+
     /// The answer to a call that submitted a command and waited for it: if the command
     /// failed, so did the call.
     pub(super) fn of_own_command(seen: Seen) -> Self {

@@ -7,6 +7,7 @@ mod support;
 mod bridge;
 mod browser;
 mod browser_trouble;
+mod cancel;
 mod chaos;
 mod cli;
 mod docs;

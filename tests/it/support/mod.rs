@@ -8,6 +8,7 @@ mod mcp_client;
 mod pages;
 mod program;
 mod raw_http;
+mod stand_in;
 mod time;
 
 pub(crate) use daemon::{Daemon, StateDir};
@@ -16,4 +17,5 @@ pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};
 pub(crate) use pages::Pages;
 pub(crate) use program::{Place, Served, StdioClient, finish, signal};
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
+pub(crate) use stand_in::StandIn;
 pub(crate) use time::{Frozen, LOOK, Stopwatch, soon, until};

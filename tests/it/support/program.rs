@@ -242,6 +242,43 @@ impl StdioClient {
         self.answer(&id).await
     }
 
+    /// Sends a tool call, and does not wait for its answer.
+    pub(crate) async fn ask(&mut self, id: &Value, tool: &str, arguments: Value) {
+        let params = serde_json::json!({"name": tool, "arguments": arguments});
+        self.ask_with(id, params).await;
+    }
+
+    /// The same with these parameters.
+    pub(crate) async fn ask_with(&mut self, id: &Value, params: Value) {
+        let call = serde_json::json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params,
+        });
+        self.send(&call).await;
+    }
+
+    /// Cancels a request.
+    pub(crate) async fn cancel(&mut self, id: &Value) {
+        let params = serde_json::json!({"requestId": id, "reason": "enough"});
+        let method = "notifications/cancelled";
+        let told = serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.send(&told).await;
+    }
+
+    /// Kills the bridge.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Everything that the bridge still has to say, once its input has ended.
+    pub(crate) async fn last_words(mut self) -> Vec<Value> {
+        self.end_input();
+        let mut said = std::mem::take(&mut self.unread);
+        while let Some(message) = self.read().await {
+            said.push(message);
+        }
+        said
+    }
+
     /// Calls a tool; the whole result.
     pub(crate) async fn call_raw(&mut self, tool: &str, arguments: Value) -> Value {
         let params = serde_json::json!({"name": tool, "arguments": arguments});

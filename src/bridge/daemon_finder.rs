@@ -1,0 +1,248 @@
+//! Where the daemon is: found by its record, started if none runs, replaced if it is older
+//! and has nothing to do.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
+use tokio::sync::Mutex;
+
+use super::request::{Headers, Http, Unanswered, read_answer, request};
+use crate::home::{DaemonRecord, Home, HomeError};
+use crate::mcp::LEGACY_VERSIONS;
+use crate::proof::DEFAULT_OWNER;
+use crate::protocol::SERVER_VERSION;
+
+/// How long a daemon may take to start.
+const START: Duration = Duration::from_secs(10);
+
+/// How long a daemon may take to say whether it has anything to do.
+const ASK: Duration = Duration::from_secs(2);
+
+/// How often, and how far apart, a daemon that is just starting or ending is looked for.
+const RECORD_LOOKS: u32 = 200;
+const RECORD_LOOK: Duration = Duration::from_millis(10);
+
+/// How much of the log's end is looked through for the reason of a failed start.
+const LOG_TAIL: usize = 4096;
+
+/// Which daemon the bridge is for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its state directory.
+    pub home: PathBuf,
+    /// The port that it is started on; 0 for any that is free.
+    pub port: u16,
+    /// What the bridge calls itself.
+    pub client: String,
+    /// The program to start it with.
+    pub program: PathBuf,
+}
+
+/// Finds the daemon, and remembers where it was.
+pub(super) struct DaemonFinder {
+    target: Target,
+    http: Http,
+    known: Mutex<Option<Found>>,
+}
+
+/// A daemon that was found.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) record: DaemonRecord,
+    pub(super) url: String,
+    pub(super) authorization: String,
+    /// What the bridge calls itself to it.
+    pub(super) client: String,
+}
+
+impl Found {
+    fn at(record: DaemonRecord, home: &Home, client: &str) -> Self {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let url = format!("http://127.0.0.1:{}/mcp", record.port);
+        let authorization = format!("Bearer {token}");
+        Self { record, url, authorization, client: client.to_owned() }
+    }
+}
+
+impl DaemonFinder {
+    pub(super) fn new(target: Target, http: Http) -> Self {
+        Self { target, http, known: Mutex::new(None) }
+    }
+
+    /// Where the daemon is; starts one if none runs. Of several bridges one starts it.
+    /// `gone` is one that has just failed.
+    pub(super) async fn find(&self, gone: Option<&DaemonRecord>) -> Result<Found, Unanswered> {
+        let mut known = self.known.lock().await;
+        if let Some(found) = known.as_ref().filter(|found| Some(&found.record) != gone) {
+            return Ok(found.clone());
+        }
+        // A daemon that was killed holds its lock a moment longer than its sockets.
+        if let Some(gone) = gone {
+            self.has_ended(gone).await;
+        }
+        let home = Home::open(&self.target.home)?;
+        let record = match running(&home)? {
+            Some(record) => record,
+            None => self.start(&home, self.target.port).await?,
+        };
+        let mut found = Found::at(record, &home, &self.target.client);
+        if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
+            found = self.replace(&home, found.record).await?;
+        }
+        *known = Some(found.clone());
+        Ok(found)
+    }
+
+    /// Forgets where a daemon was.
+    pub(super) async fn forget(&self, found: &Found) {
+        self.known.lock().await.take_if(|known| known.record == found.record);
+    }
+
+    /// Waits a moment for a daemon to end; whether it has.
+    pub(super) async fn has_ended(&self, daemon: &DaemonRecord) -> bool {
+        let Ok(home) = Home::open(&self.target.home) else { return false };
+        for _ in 0..RECORD_LOOKS {
+            if running(&home).is_ok_and(|runs| runs.as_ref() != Some(daemon)) {
+                return true;
+            }
+            tokio::time::sleep(RECORD_LOOK).await;
+        }
+        false
+    }
+
+    /// Whether an older daemon has nothing to do, so that it can be replaced.
+    async fn is_free(&self, found: &Found) -> bool {
+        let health = json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {
+            "name": "configure", "arguments": {"action": "health"},
+        }});
+        let headers = Headers { version: LEGACY_VERSIONS[0], ..Headers::default() };
+        let line = Bytes::from(health.to_string());
+        let asked = async {
+            let request = request(found, line, &headers).ok()?;
+            let response = self.http.request(request).await.ok()?;
+            let text = read_answer(response, false).await.ok()?;
+            let answer: Value = serde_json::from_str(&text).ok()?;
+            answer["result"]["structuredContent"]["pending"].as_u64()
+        };
+        tokio::time::timeout(ASK, asked).await.ok().flatten() == Some(0)
+    }
+
+    /// Asks an older daemon to end, and starts one of this version on its port, where
+    /// the extension looks for it.
+    async fn replace(&self, home: &Home, old: DaemonRecord) -> Result<Found, Unanswered> {
+        tracing::info!(old = old.version, new = SERVER_VERSION, "replacing an older daemon");
+        let pid = i32::try_from(old.pid).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            // The lock was held, so it is the process that the record names.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        for _ in 0..RECORD_LOOKS {
+            if !home.has_daemon()? {
+                break;
+            }
+            tokio::time::sleep(RECORD_LOOK).await;
+        }
+        Ok(Found::at(self.start(home, old.port).await?, home, &self.target.client))
+    }
+
+    async fn start(&self, home: &Home, port: u16) -> Result<DaemonRecord, Unanswered> {
+        let dir = home.dir().to_owned();
+        let no_daemon = |error: String| Unanswered::NoDaemon(error);
+        let lock = tokio::task::spawn_blocking(move || Home::open(&dir)?.lock_start()).await;
+        let _lock = lock
+            .map_err(|error| no_daemon(error.to_string()))?
+            .map_err(|error| no_daemon(error.to_string()))?;
+        // A daemon that has the lock but does not listen yet says where in a moment.
+        for _ in 0..RECORD_LOOKS {
+            if let Some(record) = running(home)? {
+                return Ok(record);
+            }
+            if !home.has_daemon()? {
+                break;
+            }
+            tokio::time::sleep(RECORD_LOOK).await;
+        }
+        let started = tokio::time::timeout(START, self.spawn(home, port)).await;
+        match started {
+            Ok(Ok(record)) => Ok(record),
+            Ok(Err(error)) => Err(no_daemon(error.to_string())),
+            Err(_elapsed) => {
+                Err(no_daemon(format!("it was not ready within {} s", START.as_secs())))
+            }
+        }
+    }
+
+    /// Starts a daemon of its own session, which says on its standard output where it
+    /// listens.
+    async fn spawn(&self, home: &Home, port: u16) -> io::Result<DaemonRecord> {
+        let log = open_log(home)?;
+        let mut daemon = Command::new(&self.target.program)
+            .args(["serve", "--detach", "--json", "--port", &port.to_string()])
+            .env("TABWIRE_HOME", &self.target.home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()?;
+        let mut said = String::new();
+        if let Some(stdout) = daemon.stdout.take() {
+            BufReader::new(stdout).read_line(&mut said).await?;
+        }
+        serde_json::from_str(&said).map_err(|_| match said.trim() {
+            "" => io::Error::other(last_words(home)),
+            said => io::Error::other(said.to_owned()),
+        })
+    }
+}
+
+impl From<HomeError> for Unanswered {
+    fn from(error: HomeError) -> Self {
+        Self::NoDaemon(error.to_string())
+    }
+}
+
+/// The daemon that runs on this state directory. Its lock shows that the record is its
+/// own: nobody else gets to see the token.
+fn running(home: &Home) -> Result<Option<DaemonRecord>, HomeError> {
+    if home.has_daemon()? { home.daemon_record() } else { Ok(None) }
+}
+
+/// Whether version `a` is newer than `b`, both like `1.2.3`.
+fn is_newer(a: &str, b: &str) -> bool {
+    let numbers = |version: &str| -> Option<Vec<u32>> {
+        version.split('.').map(|number| number.parse().ok()).collect()
+    };
+    matches!((numbers(a), numbers(b)), (Some(a), Some(b)) if a > b)
+}
+
+fn open_log(home: &Home) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_path())
+}
+
+/// The last line of the daemon's log.
+fn last_words(home: &Home) -> String {
+    let log = std::fs::read(home.log_path()).unwrap_or_default();
+    let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned();
+    let last = tail.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(|| "it ended without a word".to_owned(), |line| line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_newer;
+
+    #[test]
+    fn only_a_newer_version_replaces_an_older_one() {
+        assert!(is_newer("0.2.0", "0.1.9"));
+        assert!(is_newer("0.10.0", "0.9.0"));
+        assert!(!is_newer("0.1.0", "0.1.0"));
+        assert!(!is_newer("0.1.0", "0.2.0"));
+        assert!(!is_newer("0.1.0", "nightly"));
+    }
+}

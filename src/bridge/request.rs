@@ -1,0 +1,147 @@
+//! A request to the daemon, its answer, and why there may be none.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use super::daemon_finder::Found;
+use crate::protocol::{CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER};
+
+/// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
+pub(super) type Http = Client<HttpConnector, Full<Bytes>>;
+
+/// A new HTTP client.
+pub(super) fn http() -> Http {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    Client::builder(TokioExecutor::new()).build(connector)
+}
+
+/// What the headers of a request say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Headers {
+    pub(super) version: &'static str,
+    pub(super) method: Option<String>,
+    pub(super) name: Option<String>,
+    /// The key of a call that submits a command. The status of such a call comes as soon as
+    /// the command is accepted.
+    pub(super) submit_key: Option<String>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unanswered {
+    /// There is no daemon, and none could be started.
+    #[error("the Tabwire daemon cannot be started: {0}")]
+    NoDaemon(String),
+    /// The daemon went away in the middle.
+    #[error("the Tabwire daemon went away before it answered ({detail})")]
+    Lost {
+        /// What broke.
+        detail: String,
+        /// Whether the request may have been taken.
+        may_be_taken: bool,
+    },
+    /// The daemon took too long.
+    #[error("the Tabwire daemon did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The daemon refused the request before it looked at what it says.
+    #[error("the Tabwire daemon refused the request")]
+    Refused {
+        /// What it said.
+        body: Value,
+    },
+}
+
+impl Unanswered {
+    /// The failed tool call's result, which says what to do.
+    pub(super) fn to_json(&self) -> Value {
+        let code = match self {
+            Self::NoDaemon(_) => "no_daemon",
+            Self::Lost { .. } => "daemon_lost",
+            Self::TimedOut(_) => "daemon_timeout",
+            Self::Refused { body } => return body.clone(),
+        };
+        json!({"error": code, "message": self.to_string(), "hint": self.hint()})
+    }
+
+    /// The same of a call that was sent before, and may have been taken then.
+    pub(super) fn after(self, was_taken: bool) -> Self {
+        match self {
+            Self::Lost { detail, may_be_taken } => {
+                Self::Lost { detail, may_be_taken: may_be_taken || was_taken }
+            }
+            Self::NoDaemon(_) if was_taken => {
+                Self::Lost { detail: self.to_string(), may_be_taken: true }
+            }
+            other @ (Self::NoDaemon(_) | Self::TimedOut(_) | Self::Refused { .. }) => other,
+        }
+    }
+
+    const fn hint(&self) -> &'static str {
+        match self {
+            Self::NoDaemon(_) => "Run `tabwire serve` in a terminal: it says what is wrong.",
+            Self::Lost { may_be_taken: true, .. } | Self::TimedOut(_) => {
+                "The command may have been taken: look at observe({what:\"pending_commands\"}) and \
+                 at the page before you call again."
+            }
+            Self::Lost { .. } | Self::Refused { .. } => "Call again.",
+        }
+    }
+}
+
+/// A message to a daemon.
+pub(super) fn request(
+    found: &Found,
+    line: Bytes,
+    headers: &Headers,
+) -> Result<Request<Full<Bytes>>, Unanswered> {
+    let mut request = Request::post(&found.url)
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header(AUTHORIZATION, &found.authorization)
+        .header(CLIENT_HEADER, &found.client)
+        .header("mcp-protocol-version", headers.version);
+    if let Some(key) = &headers.submit_key {
+        request = request.header(EARLY_HEADER, "1").header(IDEMPOTENCY_HEADER, key);
+    }
+    if let Some(method) = &headers.method {
+        request = request.header("mcp-method", method);
+    }
+    if let Some(name) = &headers.name {
+        request = request.header("mcp-name", name);
+    }
+    request.body(Full::new(line)).map_err(|error| Unanswered::NoDaemon(error.to_string()))
+}
+
+/// The JSON-RPC message of an answer whose status and headers have come, byte for byte.
+/// `may_be_taken`: whether what it answers may have been taken, should the rest not come.
+pub(super) async fn read_answer(
+    response: Response<Incoming>,
+    may_be_taken: bool,
+) -> Result<String, Unanswered> {
+    let status = response.status();
+    let lost = |detail: String| Unanswered::Lost { detail, may_be_taken };
+    let body = response.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
+    let text = String::from_utf8(body.to_bytes().into())
+        .map_err(|_| lost("its answer is not UTF-8".to_owned()))?;
+    if status == StatusCode::OK {
+        return Ok(text);
+    }
+    match serde_json::from_str::<Value>(&text) {
+        Ok(message) if message.get("jsonrpc").is_some() => Ok(text),
+        Ok(body) if body.is_object() => Err(Unanswered::Refused { body }),
+        Ok(_) | Err(_) => {
+            let body = json!({"error": "refused", "message": format!("HTTP status {status}")});
+            Err(Unanswered::Refused { body })
+        }
+    }
+}
