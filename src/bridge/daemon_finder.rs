@@ -126,7 +126,7 @@ impl DaemonFinder {
         let asked = async {
             let request = request(found, line, &headers).ok()?;
             let response = self.http.request(request).await.ok()?;
-            let text = read_answer(response, false).await.ok()?;
+            let text = read_answer(response).await.ok()?;
             let answer: Value = serde_json::from_str(&text).ok()?;
             answer["result"]["structuredContent"]["pending"].as_u64()
         };

@@ -38,7 +38,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    const fn submits(&self) -> bool {
+    /// Whether it asks for a command.
+    pub(super) const fn submits(&self) -> bool {
         self.headers.submit_key.is_some()
     }
 }
@@ -51,16 +52,16 @@ impl DaemonLink {
 
     /// Sends a call and waits for its answer. `None`: it was cancelled.
     ///
-    /// If the daemon goes away before its answer is complete, the call is sent again, but for
-    /// a submission that may have been taken. A call that two daemons went away with is not
-    /// sent to a third.
+    /// If the daemon goes away before its answer is complete, the call is sent again, byte
+    /// for byte and under the same key, by which the next daemon knows a command that it
+    /// has already. A call that two daemons went away with is not sent to a third.
     pub(super) async fn exchange(&self, call: &mut Outgoing) -> Result<Option<String>, Unanswered> {
-        let mut lost: Option<DaemonRecord> = None;
-        let mut may_be_taken = false;
+        let mut gone: Option<DaemonRecord> = None;
+        let mut sent_to: Option<DaemonRecord> = None;
         let mut tries = 0;
         while !call.in_progress.is_cancelled() {
-            let found = self.finder.find(lost.as_ref()).await;
-            let found = found.map_err(|why| why.after(may_be_taken))?;
+            let found = self.finder.find(gone.as_ref()).await;
+            let found = found.map_err(|why| why.after(sent_to.is_some()))?;
             if call.in_progress.is_cancelled() {
                 break;
             }
@@ -70,12 +71,14 @@ impl DaemonLink {
             }
             self.finder.forget(&found).await;
             tries += 1;
-            may_be_taken |= matches!(answer, Err(Unanswered::Lost { may_be_taken: true, .. }));
-            let is_second = may_be_taken || lost.is_some_and(|first| first != found.record);
+            // One that ended before the call came has nothing to do with it.
+            let was_sent = matches!(answer, Err(Unanswered::Lost { was_sent: true, .. }));
+            let is_second = was_sent && sent_to.as_ref().is_some_and(|to| *to != found.record);
             if is_second || tries == TRIES {
-                return answer.map_err(|why| why.after(may_be_taken));
+                return answer.map_err(|why| why.after(sent_to.is_some()));
             }
-            lost = Some(found.record);
+            sent_to = sent_to.or_else(|| was_sent.then(|| found.record.clone()));
+            gone = Some(found.record);
             tokio::time::sleep(REST).await;
         }
         Ok(None)
@@ -97,10 +100,10 @@ impl DaemonLink {
         };
         let response = response.map_err(|error| Unanswered::Lost {
             detail: error.to_string(),
-            may_be_taken: submits && !error.is_connect(),
+            was_sent: !error.is_connect(),
         })?;
         drop(call.accepted.take());
-        let answer = read_answer(response, submits);
+        let answer = read_answer(response);
         tokio::pin!(answer);
         tokio::select! {
             biased;

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::mcp::{self, Calls, Era, Id, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
+use crate::mcp::{self, Calls, Era, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
 use crate::proof;
 pub use daemon_finder::Target;
 use daemon_link::{DaemonLink, Outgoing};
@@ -233,8 +233,8 @@ impl Forward {
         let text = match tokio::time::timeout(timeout, daemon.exchange(&mut call)).await {
             Ok(Ok(None)) => return,
             Ok(Ok(Some(text))) => text,
-            Ok(Err(unanswered)) => failed(&unanswered, &call.id, era),
-            Err(_elapsed) => failed(&Unanswered::TimedOut(timeout), &call.id, era),
+            Ok(Err(unanswered)) => failed(&unanswered, &call, era),
+            Err(_elapsed) => failed(&Unanswered::TimedOut(timeout), &call, era),
         };
         if call.in_progress.is_cancelled() {
             return;
@@ -248,8 +248,8 @@ impl Forward {
 
 /// The answer to a call that the daemon has not answered: a failed tool call that says
 /// what to do.
-fn failed(why: &Unanswered, id: &Id, era: Era) -> String {
-    mcp::tool_failure(&why.to_json(), id, era)
+fn failed(why: &Unanswered, call: &Outgoing, era: Era) -> String {
+    mcp::tool_failure(&why.to_json(call.submits()), &call.id, era)
 }
 
 fn too_long() -> String {

@@ -47,8 +47,8 @@ pub(super) enum Unanswered {
     Lost {
         /// What broke.
         detail: String,
-        /// Whether the request may have been taken.
-        may_be_taken: bool,
+        /// Whether the request may have reached it.
+        was_sent: bool,
     },
     /// The daemon took too long.
     #[error("the Tabwire daemon did not answer within {} s", .0.as_secs())]
@@ -62,38 +62,39 @@ pub(super) enum Unanswered {
 }
 
 impl Unanswered {
-    /// The failed tool call's result, which says what to do.
-    pub(super) fn to_json(&self) -> Value {
+    /// The failed tool call's result, which says what to do. `submits`: whether to call again
+    /// could do the same thing twice.
+    pub(super) fn to_json(&self, submits: bool) -> Value {
         let code = match self {
             Self::NoDaemon(_) => "no_daemon",
             Self::Lost { .. } => "daemon_lost",
             Self::TimedOut(_) => "daemon_timeout",
             Self::Refused { body } => return body.clone(),
         };
-        json!({"error": code, "message": self.to_string(), "hint": self.hint()})
+        json!({"error": code, "message": self.to_string(), "hint": self.hint(submits)})
     }
 
-    /// The same of a call that was sent before, and may have been taken then.
-    pub(super) fn after(self, was_taken: bool) -> Self {
+    /// The same of a call that may have reached a daemon before.
+    pub(super) fn after(self, sent_before: bool) -> Self {
         match self {
-            Self::Lost { detail, may_be_taken } => {
-                Self::Lost { detail, may_be_taken: may_be_taken || was_taken }
+            Self::Lost { detail, was_sent } => {
+                Self::Lost { detail, was_sent: was_sent || sent_before }
             }
-            Self::NoDaemon(_) if was_taken => {
-                Self::Lost { detail: self.to_string(), may_be_taken: true }
+            Self::NoDaemon(_) if sent_before => {
+                Self::Lost { detail: self.to_string(), was_sent: true }
             }
             other @ (Self::NoDaemon(_) | Self::TimedOut(_) | Self::Refused { .. }) => other,
         }
     }
 
-    const fn hint(&self) -> &'static str {
+    const fn hint(&self, submits: bool) -> &'static str {
         match self {
             Self::NoDaemon(_) => "Run `tabwire serve` in a terminal: it says what is wrong.",
-            Self::Lost { may_be_taken: true, .. } | Self::TimedOut(_) => {
+            Self::Lost { was_sent: true, .. } | Self::TimedOut(_) if submits => {
                 "The command may have been taken: look at observe({what:\"pending_commands\"}) and \
                  at the page before you call again."
             }
-            Self::Lost { .. } | Self::Refused { .. } => "Call again.",
+            Self::Lost { .. } | Self::TimedOut(_) | Self::Refused { .. } => "Call again.",
         }
     }
 }
@@ -123,13 +124,9 @@ pub(super) fn request(
 }
 
 /// The JSON-RPC message of an answer whose status and headers have come, byte for byte.
-/// `may_be_taken`: whether what it answers may have been taken, should the rest not come.
-pub(super) async fn read_answer(
-    response: Response<Incoming>,
-    may_be_taken: bool,
-) -> Result<String, Unanswered> {
+pub(super) async fn read_answer(response: Response<Incoming>) -> Result<String, Unanswered> {
     let status = response.status();
-    let lost = |detail: String| Unanswered::Lost { detail, may_be_taken };
+    let lost = |detail: String| Unanswered::Lost { detail, was_sent: true };
     let body = response.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
     let text = String::from_utf8(body.to_bytes().into())
         .map_err(|_| lost("its answer is not UTF-8".to_owned()))?;
@@ -142,6 +139,34 @@ pub(super) async fn read_answer(
         Ok(_) | Err(_) => {
             let body = json!({"error": "refused", "message": format!("HTTP status {status}")});
             Err(Unanswered::Refused { body })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(was_sent: bool) -> Unanswered {
+        Unanswered::Lost { detail: "it broke".to_owned(), was_sent }
+    }
+
+    #[test]
+    fn a_submission_that_may_have_reached_a_daemon_is_not_to_be_called_again_blindly() {
+        let hints_at_the_page = |why: Unanswered, submits: bool| {
+            let hint = why.to_json(submits)["hint"].as_str().unwrap().to_owned();
+            hint.contains("may have been taken")
+        };
+        let late = || Unanswered::TimedOut(Duration::from_secs(10));
+        let none = || Unanswered::NoDaemon("no room".to_owned());
+        for why in [lost(true), late(), lost(false).after(true), none().after(true)] {
+            assert!(hints_at_the_page(why, true));
+        }
+        for why in [lost(false), none(), lost(false).after(false), none().after(false)] {
+            assert!(!hints_at_the_page(why, true));
+        }
+        for why in [lost(true), late(), none().after(true)] {
+            assert!(!hints_at_the_page(why, false), "a read can be repeated");
         }
     }
 }

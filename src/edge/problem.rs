@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::protocol::WS_SUBPROTOCOL;
+use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL};
 
 /// Why a request is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +122,7 @@ impl Problem {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
             }
             Self::BadIdempotencyKey => {
-                "X-Tabwire-Idempotency-Key must be 1 to 128 visible ASCII characters, once"
-                    .to_owned()
+                format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
             Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
             Self::NoMethod { allow } => format!("Use {allow}"),

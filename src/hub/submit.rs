@@ -24,7 +24,8 @@ pub struct Submission {
     pub wish: Wish,
     /// How long it may run; at most [`limits::EXECUTE_MAX`].
     pub timeout: Duration,
-    /// The same key from the same owner within [`limits::IDEMPOTENT`] is the same command.
+    /// The same key from the same owner within [`limits::IDEMPOTENT`] is the same command: 1 to
+    /// 128 visible ASCII characters.
     pub idempotency_key: Option<Arc<str>>,
 }
 

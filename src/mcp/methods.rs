@@ -42,8 +42,9 @@ pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcErr
     Some(Ok(result(request, era, body)))
 }
 
-/// Answers a request. `key` is what tells a call from another one under the same id; a call
-/// stands in `calls` until it is answered.
+/// Answers a request. `key` is the idempotency key of a call whose arguments have none, and
+/// what tells the call from another one under the same id; it stands in `calls` until it is
+/// answered.
 pub async fn handle(
     tools: &Tools,
     calls: &Calls<Caller>,
@@ -74,8 +75,8 @@ pub async fn handle(
             return Answer::error(error, &id);
         }
     };
-    let in_progress = calls.begin(caller, &id, key);
-    let Some(Call { submitted, outcome }) = tools.call(caller, &name, arguments).await else {
+    let in_progress = calls.begin(caller, &id, key.clone());
+    let Some(Call { submitted, outcome }) = tools.call(caller, &name, arguments, key).await else {
         let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
         return Answer::error(error, &id);
     };

@@ -46,7 +46,10 @@ pub const EARLY_HEADER: &str = "x-tabwire-early";
 /// call that a cancel is for. A bridge sets it on every call that submits a command.
 pub const IDEMPOTENCY_HEADER: &str = "x-tabwire-idempotency-key";
 
-/// Whether this can be an idempotency key: 1 to 128 visible ASCII characters.
+/// What an idempotency key is made of.
+pub const IDEMPOTENCY_KEY_FORM: &str = "1 to 128 visible ASCII characters";
+
+/// Whether this can be an idempotency key: [`IDEMPOTENCY_KEY_FORM`].
 #[must_use]
 pub fn is_idempotency_key(key: &str) -> bool {
     (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())

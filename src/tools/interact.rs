@@ -1,7 +1,7 @@
 //! `interact`: does something in the browser.
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -12,7 +12,9 @@ use super::arguments::Arguments;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Accepted, Caller, Submission, Wish};
 use crate::lifecycle::limits;
-use crate::protocol::{Action, CorrelationId, QueryId, TabId};
+use crate::protocol::{
+    Action, CorrelationId, IDEMPOTENCY_KEY_FORM, QueryId, TabId, is_idempotency_key,
+};
 
 pub(super) const NAME: &str = "interact";
 
@@ -39,6 +41,8 @@ struct Common {
     timeout_ms: Option<u64>,
     /// Add the time of every phase to the result.
     trace: Option<bool>,
+    /// The same key (1-128 visible ASCII characters) within 10 min means the same command.
+    idempotency_key: Option<String>,
 }
 
 /// The answer to a call that does not wait.
@@ -52,22 +56,51 @@ struct Queued<'a> {
     message: String,
 }
 
-pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
-    let parsed = read::<Common>(given).and_then(|common| Ok((common, read(given)?)));
-    let (common, action): (Common, Action) = match parsed {
-        Ok(parsed) => parsed,
+/// What a call asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) submission: Submission,
+    /// How long it blocks for the result.
+    wait: Option<Duration>,
+    with_trace: bool,
+}
+
+impl Asked {
+    /// Reads a call's arguments. `key` is for one that has no idempotency key in them.
+    pub(super) fn read(
+        given: &Map<String, Value>,
+        key: Option<Arc<str>>,
+    ) -> Result<Self, ToolResult> {
+        let (common, action): (Common, Action) = (read(given)?, read(given)?);
+        if let Some(wrong) = action.picture_path().and_then(wrong_path) {
+            return Err(wrong);
+        }
+        let key = common.idempotency_key.map(Into::into).or(key);
+        if key.as_deref().is_some_and(|key| !is_idempotency_key(key)) {
+            return Err(wrong_key());
+        }
+        let submission = Submission {
+            action,
+            wish: Wish { browser: common.browser, tab: common.tab_id },
+            timeout: common.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
+            idempotency_key: key,
+        };
+        let wait = common.wait_ms.map(Duration::from_millis);
+        Ok(Self { submission, wait, with_trace: common.trace == Some(true) })
+    }
+}
+
+pub(super) async fn call(
+    tools: &Tools,
+    caller: &Caller,
+    given: &Map<String, Value>,
+    key: Option<Arc<str>>,
+) -> Call {
+    let Asked { submission, wait, with_trace } = match Asked::read(given, key) {
+        Ok(asked) => asked,
         Err(wrong) => return Call::done(wrong),
     };
-    if let Some(wrong) = action.picture_path().and_then(wrong_path) {
-        return Call::done(wrong);
-    }
-    let wait = common.wait_ms.map_or(tools.default_wait, Duration::from_millis);
-    let submission = Submission {
-        action,
-        wish: Wish { browser: common.browser, tab: common.tab_id },
-        timeout: common.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
-        idempotency_key: None,
-    };
+    let wait = wait.unwrap_or(tools.default_wait);
     let accepted = match tools.hub.submit(caller, submission).await {
         Ok(accepted) => accepted,
         Err(refused) => return Call::done(ToolResult::refused(&refused)),
@@ -77,7 +110,6 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         return Call { submitted, outcome: Outcome::Now(ToolResult::of(&queued(&accepted))) };
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
-    let with_trace = common.trace.unwrap_or(false);
     let outcome = Outcome::Later(Box::pin(async move {
         match hub.wait(&caller, &accepted.id, wait, with_trace).await {
             Ok(seen) => ToolResult::of_own_command(seen),
@@ -104,6 +136,16 @@ fn wrong_path(path: &str) -> Option<ToolResult> {
     Some(ToolResult::failed(&json!({
         "error": "invalid_argument", "message": message, "param": "path", "hint": hint,
     })))
+}
+
+fn wrong_key() -> ToolResult {
+    ToolResult::failed(&json!({
+        "error": "invalid_argument",
+        "message": format!("`idempotency_key` must be {IDEMPOTENCY_KEY_FORM}"),
+        "param": "idempotency_key",
+        "expected": IDEMPOTENCY_KEY_FORM,
+        "hint": "Give `idempotency_key` a random text such as a UUID, or leave it out.",
+    }))
 }
 
 fn queued(accepted: &Accepted) -> Queued<'_> {

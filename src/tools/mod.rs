@@ -9,7 +9,7 @@ mod result;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -122,7 +122,8 @@ impl Tools {
         &self.hub
     }
 
-    /// Calls a tool. `None`: there is none of that name.
+    /// Calls a tool. `None`: there is none of that name. `key` is the idempotency key of a
+    /// call that submits a command and has none in its arguments.
     ///
     /// When this returns, a command that was submitted is accepted, recorded and on its way.
     pub async fn call(
@@ -130,6 +131,7 @@ impl Tools {
         caller: &Caller,
         name: &str,
         given: Map<String, Value>,
+        key: Option<Arc<str>>,
     ) -> Option<Call> {
         let arguments: &Arguments = match name {
             interact::NAME => &interact::ARGUMENTS,
@@ -145,7 +147,7 @@ impl Tools {
             Err(wrong) => return Some(Call::done(ToolResult::failed(&wrong))),
         };
         Some(match name {
-            interact::NAME => interact::call(self, caller, &given).await,
+            interact::NAME => interact::call(self, caller, &given, key).await,
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
         })

@@ -165,9 +165,33 @@ fn what_passes_the_check_can_be_read_by_the_handlers() {
             let tools = Tools::new(Hub::start(crate::lifecycle::Limits::default()), Duration::ZERO);
             let caller = Caller { owner: "user".into(), client: "a".into() };
             let Value::Object(given) = given else { panic!("arguments are an object") };
-            let outcome = tools.call(&caller, tool, given).await.map(|call| call.outcome);
+            let outcome = tools.call(&caller, tool, given, None).await.map(|call| call.outcome);
             let Some(Outcome::Now(result)) = outcome else { panic!("{tool}") };
             assert!(!result.body.get().contains("invalid_argument"), "{}", result.body);
         });
+    }
+}
+
+#[test]
+fn the_idempotency_key_of_the_arguments_counts_before_the_carriers() {
+    let key_of = |argument: Option<&str>, carried: Option<&str>| {
+        let mut given = json!({"action": "page_info"}).as_object().unwrap().clone();
+        given.extend(argument.map(|key| ("idempotency_key".to_owned(), json!(key))));
+        let asked = interact::Asked::read(&given, carried.map(Into::into));
+        asked.map(|asked| asked.submission.idempotency_key)
+    };
+    assert_eq!(key_of(None, None).unwrap(), None);
+    assert_eq!(key_of(None, Some("b")).unwrap().as_deref(), Some("b"));
+    assert_eq!(key_of(Some("a"), None).unwrap().as_deref(), Some("a"));
+    assert_eq!(key_of(Some("a"), Some("b")).unwrap().as_deref(), Some("a"));
+    let longest = "~".repeat(128);
+    assert_eq!(key_of(Some(&longest), None).unwrap().as_deref(), Some(longest.as_str()));
+    for wrong in ["", " ", "a b", "a\n", "\u{7f}", "schl\u{fc}ssel", &"x".repeat(129)] {
+        for refused in [key_of(Some(wrong), Some("b")), key_of(None, Some(wrong))] {
+            let body: Value = serde_json::from_str(refused.unwrap_err().body.get()).unwrap();
+            assert_eq!(body["error"], "invalid_argument", "{wrong:?}");
+            assert_eq!(body["param"], "idempotency_key", "{wrong:?}");
+            assert!(body["hint"].is_string(), "{wrong:?}");
+        }
     }
 }

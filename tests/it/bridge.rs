@@ -211,28 +211,6 @@ async fn after_its_daemon_was_killed_the_next_read_works() {
 }
 
 #[tokio::test]
-async fn a_submission_that_a_dying_daemon_may_have_taken_is_not_sent_again() {
-    let place = Place::new();
-    let mut client = StdioClient::start(&place);
-    client.call("configure", health()).await;
-    let daemon = place.daemon().unwrap();
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
-    let arguments = json!({"action": "execute_js", "script": "1", "wait_ms": 20_000});
-    let params = json!({"name": "interact", "arguments": arguments});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    client.send(&call).await;
-    extension.command().await;
-    signal(daemon.pid, Signal::KILL);
-    let answer = client.answer(&json!(1)).await;
-    assert_eq!(answer["result"]["isError"], true, "{answer}");
-    let body = &answer["result"]["structuredContent"];
-    assert_eq!(body["error"], "daemon_lost", "{body}");
-    assert!(body["hint"].as_str().unwrap().contains("may have been taken"), "{body}");
-    let pending = client.call("observe", json!({"what": "pending_commands"})).await;
-    assert_eq!(pending["pending"], json!([]), "nothing was submitted anew");
-}
-
-#[tokio::test]
 async fn a_read_that_waits_while_its_daemon_is_killed_is_asked_again_of_another_one() {
     let place = Place::new();
     let mut client = StdioClient::start(&place);

@@ -19,4 +19,5 @@ mod mcp;
 mod program;
 mod push;
 mod restart;
+mod retry;
 mod ws;

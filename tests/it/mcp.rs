@@ -508,7 +508,7 @@ async fn clients_are_told_apart_by_the_name_that_they_give_themselves() {
 }
 
 /// Wrong arguments, the parameter that the answer names, and what its hint says.
-const WRONG: [(&str, &str, &str, &str); 19] = [
+const WRONG: [(&str, &str, &str, &str); 22] = [
     ("interact", r#"{}"#, "action", "execute_js"),
     ("interact", r#"{"action":7}"#, "action", "execute_js"),
     ("interact", r#"{"action":"execute_jss"}"#, "action", "Did you mean `execute_js`?"),
@@ -526,6 +526,9 @@ const WRONG: [(&str, &str, &str, &str); 19] = [
     ("interact", r#"{"action":"page_info","timeout_ms":99999999999999999999}"#, "timeout_ms", ""),
     ("interact", r#"{"action":"screenshot","format":"gif"}"#, "format", ""),
     ("interact", r#"{"action":"screenshot","format":"pngg"}"#, "format", "Did you mean `png`?"),
+    ("interact", r#"{"action":"page_info","idempotency_key":7}"#, "idempotency_key", "string"),
+    ("interact", r#"{"action":"page_info","idempotency_key":""}"#, "idempotency_key", "random"),
+    ("interact", r#"{"action":"page_info","idempotency_key":"a b"}"#, "idempotency_key", "random"),
     ("observe", r#"{"what":"command_results"}"#, "what", "Did you mean `command_result`?"),
     ("configure", r#"{"action":"cancel"}"#, "correlation_id", "correlation_id"),
 ];
@@ -606,4 +609,26 @@ async fn more_waiters_than_a_client_may_have_are_refused() {
     assert_eq!(refused["structuredContent"]["error"], "too_many_waiters");
     extension.complete(&command, &json!(1)).await;
     assert_eq!(other.await["structuredContent"]["status"], "complete");
+}
+
+#[tokio::test]
+async fn an_idempotency_key_that_is_none_is_refused_wherever_it_stands() {
+    let daemon = Daemon::start().await;
+    let mut extension = Shim::of(&daemon).connect().await;
+    let client = McpClient::legacy(&daemon);
+    let header = "x-tabwire-idempotency-key";
+    let params = json!({"name": "interact", "arguments": {"action": "page_info"}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let long = "x".repeat(129);
+    for headers in
+        [&[(header, "")][..], &[(header, "a b")], &[(header, &long)], &[(header, "a"); 2]]
+    {
+        let answer = post(&client, headers, &call).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{headers:?}");
+        assert_eq!(answer.json()["error"], "bad_idempotency_key", "{headers:?}");
+    }
+    extension.expect_nothing().await;
+    let answer = post(&client, &[(header, &long[1..])], &call).await;
+    assert_eq!(answer.json()["result"]["structuredContent"]["status"], "queued");
+    client.submit(json!({"action": "page_info", "idempotency_key": &long[2..]})).await;
 }
