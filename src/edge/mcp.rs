@@ -219,8 +219,7 @@ impl Drop for Receipt {
     fn drop(&mut self) {
         if let Some(id) = self.given_up_by_closing.take() {
             tracing::debug!(correlation_id = %id, "cancelled: its caller has gone");
-            // Nobody is there to be told what is known of it then.
-            let _ = self.edge.tools.hub().cancel(&self.caller, &id);
+            self.edge.tools.hub().ask_to_cancel(&self.caller, &id);
         }
     }
 }

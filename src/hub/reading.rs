@@ -98,10 +98,15 @@ impl Hub {
     ///
     /// See [`look`](Self::look). It is cancelled all the same.
     pub async fn cancel(&self, caller: &Caller, id: &CorrelationId) -> Result<Seen, Refused> {
+        self.ask_to_cancel(caller, id);
+        self.look(caller, id, false).await
+    }
+
+    /// Cancels a command, if it is not over, for somebody who does not ask what became of it.
+    pub fn ask_to_cancel(&self, caller: &Caller, id: &CorrelationId) {
         if self.watched(caller, id).is_some() {
             self.with_desk(|desk| desk.apply(id, Event::Cancel));
         }
-        self.look(caller, id, false).await
     }
 
     /// Notes that a command's outcome was handed to its owner.

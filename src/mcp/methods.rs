@@ -88,7 +88,7 @@ pub async fn handle(
     };
     let outcome = match outcome {
         Outcome::Now(result) => {
-            taken.cancel_if_asked().await;
+            taken.cancel_if_asked();
             Outcome::Now(Done::of(result, &id, era))
         }
         Outcome::Later(result) => Outcome::Later(Box::pin(async move {
@@ -119,15 +119,14 @@ impl Taken {
         if self.submitted.is_none() {
             return ToolResult::cancelled_wait();
         }
-        self.cancel_if_asked().await;
+        self.cancel_if_asked();
         // The end of the command is what it waits for.
         result.await
     }
 
-    async fn cancel_if_asked(&self) {
+    fn cancel_if_asked(&self) {
         if let Some(id) = self.submitted.as_ref().filter(|_| self.in_progress.is_cancelled()) {
-            // What is known of it then is in the result.
-            let _ = self.hub.cancel(&self.caller, id).await;
+            self.hub.ask_to_cancel(&self.caller, id);
         }
     }
 }
