@@ -148,12 +148,17 @@ impl Queue {
         self.places.insert(id, Place { client, manner, spot });
     }
 
-    /// Takes in a command that runs already, in its lane: from an earlier life of the daemon.
-    pub fn resume(&mut self, client: ClientId, id: CorrelationId, manner: Manner, lane: Lane) {
-        if manner == Manner::InTurn {
+    /// Gives a command that runs already its lane: it was started in an earlier life of the
+    /// daemon (row 17b). If the lane is taken, it runs beside it.
+    pub fn occupy(&mut self, client: ClientId, id: CorrelationId, lane: Lane) {
+        let track = self.track(Manner::InTurn, &lane);
+        let manner = if track.occupant.is_some() {
+            Manner::PassingLanes
+        } else {
+            track.occupant = Some(id.clone());
             self.loads.entry(client.clone()).or_default().lanes += 1;
-            self.track(manner, &lane).occupant = Some(id.clone());
-        }
+            Manner::InTurn
+        };
         self.places.insert(id, Place { client, manner, spot: Spot::Running(lane) });
     }
 
@@ -565,6 +570,31 @@ mod tests {
         assert_eq!(queue.queued(&"ann".into()), 0);
         assert_eq!(follow(&mut queue, "close", Phase::Queued), Freed::In("b".into()));
         assert_eq!(take(&mut queue), ["close"]);
+    }
+
+    #[test]
+    fn what_ran_before_a_restart_has_its_lane_until_it_ends() {
+        let mut queue = Queue::default();
+        queue.occupy("ann".into(), "1".into(), lane("b", 7));
+        join(&mut queue, "ann", "2", 7);
+        assert!(take(&mut queue).is_empty());
+        assert_eq!(queue.queued(&"ann".into()), 1);
+        assert_eq!(end(&mut queue, "1"), Freed::In("b".into()));
+        assert_eq!(take(&mut queue), ["2"]);
+    }
+
+    #[test]
+    fn of_two_that_ran_in_one_lane_before_a_restart_the_first_keeps_it() {
+        let mut queue = Queue::default();
+        queue.occupy("ann".into(), "1".into(), lane("b", 7));
+        queue.occupy("bob".into(), "2".into(), lane("b", 7));
+        join(&mut queue, "ann", "3", 7);
+        let _ = end(&mut queue, "2");
+        assert!(take(&mut queue).is_empty(), "1 still has it");
+        let _ = end(&mut queue, "1");
+        assert_eq!(take(&mut queue), ["3"]);
+        let _ = end(&mut queue, "3");
+        assert!(queue.tracks.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
     }
 
     #[test]

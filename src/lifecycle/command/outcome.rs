@@ -134,7 +134,7 @@ pub enum Expiry {
 
 impl Expiry {
     /// All of them.
-    const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::NoExtension,
         Self::NotDelivered,
         Self::DeliveryFailed,

@@ -48,25 +48,27 @@ impl Command {
     /// One that had not begun waits for its turn again, with what is left of its time.
     /// One that had is waited for, and never sent again. After a restart of the machine
     /// both are over. What was over stays as it was.
+    ///
+    /// Nothing of it lies after `now`: a clock that was set back must not give it more
+    /// than its whole time, nor keep it for longer than is its due.
     #[must_use]
     pub fn restore(saved: Saved, is_same_boot: bool, now: Moment) -> Self {
-        let Saved { facts, stage, trace } = saved;
-        let timeout = facts.timeout;
+        let Saved { mut facts, stage, mut trace } = saved;
+        facts.created = facts.created.min(now);
+        for mark in &mut trace {
+            mark.at = mark.at.min(now);
+        }
         let mut command =
             Self { facts: Arc::new(facts), state: queued_again(), trace, is_restored: true };
         match stage {
             Stage::Accepted => command.restore_accepted(is_same_boot, now),
             Stage::Started { hold, at } => {
-                let execute_by = at + timeout + limits::REPORT_GRACE;
-                let until = now + limits::AWAY;
-                let away = Some(Away { until, lost: Expiry::DaemonRestarted });
-                command.state = State::Started { hold, execute_by, away, progress: None };
+                command.restore_started(hold, at.min(now), now);
                 if !is_same_boot {
                     command.expire(Expiry::MachineRebooted, true, now);
                 }
             }
             Stage::Ended { at, outcome, hold, read } => {
-                // A clock that was set back must not keep it for longer than is its due.
                 let at = at.min(now);
                 command.state = State::Ended { at, outcome, hold, lane_until: None, read };
             }
@@ -74,6 +76,7 @@ impl Command {
         command
     }
 
+    /// Rows 17, 17a and 17c.
     fn restore_accepted(&mut self, is_same_boot: bool, now: Moment) {
         let may_have_run = self.may_have_run();
         if !is_same_boot {
@@ -83,6 +86,13 @@ impl Command {
         } else {
             self.mark(TracePhase::Requeued, now, None);
         }
+    }
+
+    /// Row 17b.
+    fn restore_started(&mut self, hold: Hold, at: Moment, now: Moment) {
+        let execute_by = at + self.facts.timeout + limits::REPORT_GRACE;
+        let away = Away { until: now + limits::AWAY, lost: Expiry::DaemonRestarted };
+        self.state = State::Started { hold, execute_by, away: Some(away), progress: None };
     }
 }
 

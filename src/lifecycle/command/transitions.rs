@@ -32,7 +32,7 @@ impl Command {
     fn elapse(&mut self, now: Moment) -> Option<Option<CancelReason>> {
         let mut taken = None;
         while !self.is_forgettable() && self.next_deadline() <= now {
-            let stop = self.pass_deadline();
+            let stop = self.pass_deadline(self.next_deadline());
             taken = Some(taken.flatten().or(stop));
         }
         taken
@@ -44,31 +44,32 @@ impl Command {
         matches!(self.phase(), Phase::Ended)
     }
 
-    /// Rows 4, 8, 12, 13, 14, and the end of a lane's hold.
-    fn pass_deadline(&mut self) -> Option<CancelReason> {
+    /// Rows 4, 8, 12, 13, 14, and the end of a lane's hold: takes the next deadline, which
+    /// is over, as of `at`.
+    fn pass_deadline(&mut self, at: Moment) -> Option<CancelReason> {
         let due = self.next_deadline();
         let may_have_run = self.may_have_run();
         match &mut self.state {
             State::Queued { respond_by: Some(by), .. } if *by <= due => {
-                self.expire(Expiry::ExtensionNoResponse, may_have_run, due);
+                self.expire(Expiry::ExtensionNoResponse, may_have_run, at);
             }
             State::Queued { attempts: 0, reachable: false, .. } => {
-                self.expire(Expiry::NoExtension, may_have_run, due);
+                self.expire(Expiry::NoExtension, may_have_run, at);
             }
-            State::Queued { .. } => self.expire(Expiry::NotDelivered, may_have_run, due),
-            State::Sent { .. } => self.expire(Expiry::ExtensionNoResponse, may_have_run, due),
+            State::Queued { .. } => self.expire(Expiry::NotDelivered, may_have_run, at),
+            State::Sent { .. } => self.expire(Expiry::ExtensionNoResponse, may_have_run, at),
             State::Started { away: Some(Away { until, lost }), .. } if *until <= due => {
                 let lost = *lost;
-                self.expire(lost, may_have_run, due);
+                self.expire(lost, may_have_run, at);
             }
             State::Started { execute_by, .. } if *execute_by <= due => {
                 let outcome = Outcome::overran(self.facts.timeout);
-                self.end_leaving(outcome, due);
+                self.end_leaving(outcome, at);
                 return Some(CancelReason::ExecutionTimeout);
             }
             State::Started { .. } => {
                 let reason = Expiry::CommandExpired;
-                self.end_leaving(Outcome::Expired { reason, may_have_run }, due);
+                self.end_leaving(Outcome::Expired { reason, may_have_run }, at);
                 return Some(CancelReason::CommandExpired);
             }
             State::Ended { lane_until, .. } => *lane_until = None,
@@ -198,7 +199,7 @@ impl Command {
         if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
             self.mark(TracePhase::FirstPending, now, Some(attempt));
         }
-        self.changed(from, Reply::Nothing)
+        self.resumed(from, Reply::Nothing, now)
     }
 
     /// Row 18: the outcome stands. A report from whoever had the command last says
@@ -280,7 +281,17 @@ impl Command {
             }
         };
         *away = None;
-        self.changed(Phase::Started, reply)
+        self.resumed(Phase::Started, reply, now)
+    }
+
+    /// Its browser is back. Deadlines that passed while the daemon was down have waited for
+    /// that, and take effect now.
+    fn resumed(&mut self, from: Phase, reply: Reply, now: Moment) -> Step {
+        if self.next_deadline() > now {
+            return self.changed(from, reply);
+        }
+        let cancel = self.pass_deadline(now);
+        Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
     }
 
     /// Rows 15 and 16.

@@ -1,0 +1,175 @@
+//! Any order of events: what must hold whatever happens.
+
+use std::collections::BTreeSet;
+
+use super::page::table;
+use super::*;
+
+/// Random numbers that are the same in every run (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+
+    fn pick<T, const N: usize>(&mut self, from: [T; N]) -> T {
+        let n = self.roll(N as u64);
+        from.into_iter().nth(usize::try_from(n).expect("small")).expect("in range")
+    }
+
+    /// Mostly the extension that has the command, sometimes anybody.
+    fn sender(&mut self, command: &Command) -> (Peer, Attempt) {
+        match command.hold() {
+            Some(hold) if self.roll(4) > 0 => (hold.by.clone(), hold.attempt),
+            Some(_) | None => (
+                self.pick([holder(), holder_reborn(), stranger()]),
+                self.pick([0, 1, 2, 3, 4].map(Attempt)),
+            ),
+        }
+    }
+
+    fn event(&mut self, command: &Command) -> Event {
+        use InFlightState::{Claimed, Done, Running};
+        let (peer, attempt) = self.sender(command);
+        match self.roll(13) {
+            0 => Event::Reachable,
+            1 | 2 => Event::Deliver(peer),
+            3 | 4 => Event::Claim(peer, attempt),
+            5 => Event::Report(peer, attempt, pending()),
+            6 => Event::Report(peer, attempt, self.pick(every_report())),
+            7 | 12 => Event::LinkClosed,
+            8 => Event::Back(peer, self.pick([None, Some(Claimed), Some(Running), Some(Done)])),
+            9 if self.roll(4) == 0 => Event::Cancel,
+            10 => Event::Read,
+            _ => Event::Tick,
+        }
+    }
+
+    /// The next moment: the same, soon, late, or close to a deadline; in a hurry, soon.
+    fn moment(&mut self, command: &Command, now: Moment, hurry: bool) -> Moment {
+        let due = command.next_deadline();
+        let next = match self.roll(12) {
+            _ if hurry => now + Duration::from_millis(self.roll(50)),
+            0 | 1 => now,
+            2 => due,
+            3 => just_before(due),
+            4 => due + Duration::from_micros(1),
+            5 => now + Duration::from_secs(self.roll(20)),
+            _ => now + Duration::from_millis(self.roll(1_500)),
+        };
+        next.max(now)
+    }
+}
+
+/// What must hold between two looks at one command, whatever happened.
+fn check_step(before: &Command, now: Moment, step: &Step, after: &Command, what: &str) {
+    match step {
+        Step::Unchanged(_) => assert_eq!(format!("{before:?}"), format!("{after:?}"), "{what}"),
+        Step::Changed { from, to, cancel, .. } => {
+            assert_eq!((*from, *to), (before.phase(), after.phase()), "{what}");
+            let ends = !from.is_terminal() && to.is_terminal();
+            assert!(cancel.is_none() || ends && *from != Phase::Queued, "{what}: {step:?}");
+        }
+    }
+    if matches!(step, Step::Unchanged(Reply::Go) | Step::Changed { reply: Reply::Go, .. }) {
+        assert!(after.hold().is_some_and(|hold| after.may_go(hold.attempt)), "{what}");
+    }
+    assert!(after.phase() == Phase::Ended || after.next_deadline() > now, "{what}: overdue");
+    assert!(after.phase().is_terminal() || now < after.total_by(), "{what}: alive past total");
+    let begun = |command: &Command| count_marks(command, TracePhase::Started) > 0;
+    if begun(before) {
+        assert!(after.phase() == Phase::Started || after.phase().is_terminal(), "{what}: again");
+    }
+    if let Some((outcome, at)) = ending(before) {
+        assert_eq!(ending(after), Some((outcome, at)), "{what}: two ends");
+        assert_eq!(before.hold(), after.hold(), "{what}");
+    }
+}
+
+/// What must hold at every look at one command.
+fn check_state(command: &Command, what: &str) {
+    let trace = trace(command);
+    assert!(trace.is_sorted_by_key(|entry| entry.at), "{what}: {trace:?}");
+    let deliveries = count_marks(command, TracePhase::Delivered);
+    assert!(deliveries <= limits::ATTEMPTS as usize, "{what}: {deliveries} deliveries");
+    assert!(count_marks(command, TracePhase::LateResult) <= LATE_MARKS, "{what}");
+    assert!(count_marks(command, TracePhase::Started) <= 1, "{what}: started twice");
+    let begun = count_marks(command, TracePhase::Started) > 0;
+    let dones = count_marks(command, TracePhase::Done);
+    let Some((outcome, at)) = ending(command) else {
+        assert_eq!(dones, 0, "{what}");
+        return;
+    };
+    assert_eq!(dones, 1, "{what}");
+    assert!(at <= command.total_by(), "{what}: ended after total");
+    match outcome {
+        Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => {
+            assert!(
+                begun || command.facts().action.is_safe(),
+                "{what}: {outcome:?} without a start"
+            );
+        }
+        Outcome::Expired { may_have_run, .. } => {
+            let possibly = if command.facts().action.is_safe() { deliveries > 0 } else { begun };
+            assert_eq!(*may_have_run, possibly, "{what}: {outcome:?}");
+        }
+        // The extension may know better than we do.
+        Outcome::Cancelled { .. } => {}
+    }
+}
+
+/// Walks one command through random events until its retention is over, and notes
+/// where it came by.
+fn walk(seed: u64, seen: &mut BTreeSet<&'static str>) {
+    let mut dice = Dice(seed);
+    let mut command = dice.pick([command(), safe_command()]);
+    let mut now = ACCEPTED_AT;
+    let hurry = dice.roll(3) == 0;
+    for n in 0..60 {
+        now = dice.moment(&command, now, hurry);
+        let event = dice.event(&command);
+        let what = format!("seed {seed}, event {n}: {event:?} at {now} for {command:?}");
+        let before = command.clone();
+        let step = command.apply(event, now);
+        check_step(&before, now, &step, &command, &what);
+        check_state(&command, &what);
+        seen.insert(word(&command));
+        if let Some((Outcome::Expired { reason, .. }, _)) = ending(&command) {
+            seen.insert(reason.code());
+        }
+        if command.retain_until().is_some_and(|until| until <= now) {
+            return;
+        }
+    }
+    now = now.max(command.total_by());
+    let before = command.clone();
+    let step = command.apply(Event::Tick, now);
+    check_step(&before, now, &step, &command, "total");
+    check_state(&command, "total");
+    assert!(command.phase().is_terminal());
+}
+
+#[test]
+fn no_order_of_events_keeps_a_command_alive_past_total_or_ends_it_twice() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..3_000 {
+        walk(seed, &mut seen);
+    }
+    // A walk that never came by somewhere has shown nothing about it.
+    let states = table("States").into_iter().map(|row| row[0]);
+    let reasons = [
+        Expiry::NoExtension,
+        Expiry::NotDelivered,
+        Expiry::DeliveryFailed,
+        Expiry::ExtensionNoResponse,
+        Expiry::ExtensionDisconnected,
+        Expiry::CommandExpired,
+    ];
+    let expected: BTreeSet<_> = states.chain(reasons.map(Expiry::code)).collect();
+    assert_eq!(seen, expected);
+}
