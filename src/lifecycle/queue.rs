@@ -56,6 +56,8 @@ pub struct Queue {
     unplaced: Line,
     places: HashMap<CorrelationId, Place>,
     loads: HashMap<ClientId, Load>,
+    /// How many have joined: each command's number, by which a client's own are in order.
+    joined: u64,
 }
 
 /// In the order in which tracks are looked at.
@@ -77,11 +79,13 @@ struct Track {
 #[derive(Debug, Default)]
 struct Line {
     turns: VecDeque<ClientId>,
-    of: HashMap<ClientId, VecDeque<CorrelationId>>,
+    /// Each client's own, by number.
+    of: HashMap<ClientId, VecDeque<(u64, CorrelationId)>>,
 }
 
 #[derive(Debug)]
 struct Place {
+    number: u64,
     client: ClientId,
     manner: Manner,
     spot: Spot,
@@ -135,31 +139,39 @@ impl Queue {
         lane: Option<Lane>,
     ) {
         self.loads.entry(client.clone()).or_default().queued += 1;
+        let number = self.next_number();
         let spot = match lane {
             None => {
-                self.unplaced.push_back(&client, id.clone());
+                self.unplaced.insert(&client, number, id.clone());
                 Spot::Unplaced
             }
             Some(lane) => {
-                self.track(manner, &lane).waiting.push_back(&client, id.clone());
+                self.track(manner, &lane).waiting.insert(&client, number, id.clone());
                 Spot::Waiting(lane)
             }
         };
-        self.places.insert(id, Place { client, manner, spot });
+        self.places.insert(id, Place { number, client, manner, spot });
     }
 
-    /// Gives a command that runs already its lane: it was started in an earlier life of the
-    /// daemon (row 17b). If the lane is taken, it runs beside it.
-    pub fn occupy(&mut self, client: ClientId, id: CorrelationId, lane: Lane) {
-        let track = self.track(Manner::InTurn, &lane);
-        let manner = if track.occupant.is_some() {
-            Manner::PassingLanes
-        } else {
-            track.occupant = Some(id.clone());
-            self.loads.entry(client.clone()).or_default().lanes += 1;
-            Manner::InTurn
-        };
-        self.places.insert(id, Place { client, manner, spot: Spot::Running(lane) });
+    /// Puts a command where it runs already: it was started in an earlier life of the daemon
+    /// (row 17b). If its lane is taken, it runs beside it.
+    pub fn occupy(&mut self, client: ClientId, id: CorrelationId, mut manner: Manner, lane: Lane) {
+        if manner == Manner::InTurn {
+            let track = self.track(manner, &lane);
+            if track.occupant.is_some() {
+                manner = Manner::PassingLanes;
+            } else {
+                track.occupant = Some(id.clone());
+                self.loads.entry(client.clone()).or_default().lanes += 1;
+            }
+        }
+        let number = self.next_number();
+        self.places.insert(id, Place { number, client, manner, spot: Spot::Running(lane) });
+    }
+
+    const fn next_number(&mut self) -> u64 {
+        self.joined += 1;
+        self.joined
     }
 
     /// The commands that wait outside the lanes, in the order of their turns.
@@ -168,16 +180,17 @@ impl Queue {
         self.unplaced.in_order()
     }
 
-    /// Puts a command that waits outside the lanes at the back of one.
+    /// Gives a command that waits outside the lanes one. There it comes before those of
+    /// its client that were submitted after it and named the lane.
     pub fn place(&mut self, id: &CorrelationId, lane: Lane) {
         let Some(place) = self.places.get(id) else { return };
         if !matches!(place.spot, Spot::Unplaced) {
             return;
         }
-        let (client, manner) = (place.client.clone(), place.manner);
+        let (number, client, manner) = (place.number, place.client.clone(), place.manner);
         self.unplaced.remove(&client, id);
-        self.track(manner, &lane).waiting.push_back(&client, id.clone());
-        self.places.insert(id.clone(), Place { client, manner, spot: Spot::Waiting(lane) });
+        self.track(manner, &lane).waiting.insert(&client, number, id.clone());
+        self.places.insert(id.clone(), Place { number, client, manner, spot: Spot::Waiting(lane) });
     }
 
     /// The commands that wait for this browser.
@@ -231,18 +244,20 @@ impl Queue {
     /// (row 7), one that ended while it waited leaves.
     #[must_use]
     pub fn follow(&mut self, id: &CorrelationId, to: Phase, limits: &Limits) -> Freed {
-        let Some(Place { client, manner, spot }) = self.places.get(id) else {
+        let Some(Place { number, client, manner, spot }) = self.places.get(id) else {
             return Freed::Nothing;
         };
         match (spot, to) {
             (Spot::Running(_), Phase::Sent | Phase::Started | Phase::Leaving)
             | (Spot::Unplaced | Spot::Waiting(_), Phase::Queued) => Freed::Nothing,
             (Spot::Running(lane), Phase::Queued | Phase::Ended) => {
-                let (lane, client, manner) = (lane.clone(), client.clone(), *manner);
+                let (number, manner) = (*number, *manner);
+                let (lane, client) = (lane.clone(), client.clone());
                 let was_held_up = self.loads.get(&client).is_some_and(|l| l.lanes >= limits.lanes);
                 self.leave(id);
                 if to == Phase::Queued {
-                    self.return_to_front(client, id.clone(), manner, lane.clone());
+                    let spot = Spot::Waiting(lane.clone());
+                    self.return_to_front(id.clone(), Place { number, client, manner, spot });
                 }
                 match manner {
                     Manner::InTurn if was_held_up => Freed::Everywhere,
@@ -256,15 +271,18 @@ impl Queue {
         }
     }
 
-    fn return_to_front(&mut self, client: ClientId, id: CorrelationId, manner: Manner, lane: Lane) {
+    fn return_to_front(&mut self, id: CorrelationId, place: Place) {
+        let Place { number, client, manner, spot: Spot::Waiting(lane) } = &place else { return };
         self.loads.entry(client.clone()).or_default().queued += 1;
-        self.track(manner, &lane).waiting.push_front(&client, id.clone());
-        self.places.insert(id, Place { client, manner, spot: Spot::Waiting(lane) });
+        let waiting = &mut self.track(*manner, lane).waiting;
+        waiting.insert(client, *number, id.clone());
+        waiting.go_first(client);
+        self.places.insert(id, place);
     }
 
     /// Takes a command out of wherever it is.
     fn leave(&mut self, id: &CorrelationId) {
-        let Some(Place { client, manner, spot }) = self.places.remove(id) else { return };
+        let Some(Place { client, manner, spot, .. }) = self.places.remove(id) else { return };
         let load = self.loads.entry(client.clone()).or_default();
         match spot {
             Spot::Unplaced => {
@@ -319,17 +337,19 @@ impl Line {
         self.turns.is_empty()
     }
 
-    fn push_back(&mut self, client: &ClientId, id: CorrelationId) {
+    /// Lets a command wait: after its client's earlier ones, and before its later ones.
+    fn insert(&mut self, client: &ClientId, number: u64, id: CorrelationId) {
         if !self.of.contains_key(client) {
             self.turns.push_back(client.clone());
         }
-        self.of.entry(client.clone()).or_default().push_back(id);
+        let own = self.of.entry(client.clone()).or_default();
+        own.insert(own.partition_point(|(earlier, _)| *earlier < number), (number, id));
     }
 
-    fn push_front(&mut self, client: &ClientId, id: CorrelationId) {
+    /// Gives a client that waits the next turn.
+    fn go_first(&mut self, client: &ClientId) {
         self.turns.retain(|other| other != client);
         self.turns.push_front(client.clone());
-        self.of.entry(client.clone()).or_default().push_front(id);
     }
 
     /// Takes the first command of the first client that may run one; that client's
@@ -338,7 +358,7 @@ impl Line {
         let turn = self.turns.iter().position(may_run)?;
         let client = self.turns.remove(turn)?;
         let own = self.of.get_mut(&client)?;
-        let id = own.pop_front();
+        let id = own.pop_front().map(|(_, id)| id);
         if own.is_empty() {
             self.of.remove(&client);
         } else {
@@ -349,7 +369,7 @@ impl Line {
 
     fn remove(&mut self, client: &ClientId, id: &CorrelationId) {
         let Some(own) = self.of.get_mut(client) else { return };
-        own.retain(|other| other != id);
+        own.retain(|(_, other)| other != id);
         if own.is_empty() {
             self.of.remove(client);
             self.turns.retain(|other| other != client);
@@ -359,10 +379,9 @@ impl Line {
     /// Everything in the line, in the order in which it would be taken.
     fn in_order(&self) -> Vec<CorrelationId> {
         let longest = self.of.values().map(VecDeque::len).max().unwrap_or(0);
-        let nth = |n: usize| {
-            self.turns.iter().filter_map(move |client| self.of.get(client)?.get(n).cloned())
-        };
-        (0..longest).flat_map(nth).collect()
+        let nth =
+            |n: usize| self.turns.iter().filter_map(move |client| self.of.get(client)?.get(n));
+        (0..longest).flat_map(nth).map(|(_, id)| id.clone()).collect()
     }
 }
 
@@ -380,6 +399,10 @@ mod tests {
 
     fn pass(queue: &mut Queue, client: &str, id: &str, tab: i64) {
         queue.join(client.into(), id.into(), Manner::PassingLanes, Some(lane("b", tab)));
+    }
+
+    fn occupy(queue: &mut Queue, client: &str, id: &str, manner: Manner) {
+        queue.occupy(client.into(), id.into(), manner, lane("b", 7));
     }
 
     /// Takes whatever may run in browser `b` now.
@@ -515,6 +538,17 @@ mod tests {
     }
 
     #[test]
+    fn what_waited_for_any_browser_comes_before_what_its_client_submitted_later() {
+        let mut queue = Queue::default();
+        queue.join("ann".into(), "1".into(), Manner::InTurn, None);
+        join(&mut queue, "ann", "2", 7);
+        queue.place(&"1".into(), lane("b", 7));
+        assert_eq!(take(&mut queue), ["1"]);
+        let _ = end(&mut queue, "1");
+        assert_eq!(take(&mut queue), ["2"]);
+    }
+
+    #[test]
     fn what_passes_the_lanes_runs_at_once_in_a_tab_where_something_runs() {
         let mut queue = Queue::default();
         join(&mut queue, "ann", "1", 7);
@@ -575,7 +609,7 @@ mod tests {
     #[test]
     fn what_ran_before_a_restart_has_its_lane_until_it_ends() {
         let mut queue = Queue::default();
-        queue.occupy("ann".into(), "1".into(), lane("b", 7));
+        occupy(&mut queue, "ann", "1", Manner::InTurn);
         join(&mut queue, "ann", "2", 7);
         assert!(take(&mut queue).is_empty());
         assert_eq!(queue.queued(&"ann".into()), 1);
@@ -584,10 +618,21 @@ mod tests {
     }
 
     #[test]
+    fn what_passed_the_lanes_before_a_restart_holds_none_after_it() {
+        let mut queue = Queue::default();
+        occupy(&mut queue, "ann", "close", Manner::PassingLanes);
+        join(&mut queue, "ann", "1", 7);
+        assert_eq!(take(&mut queue), ["1"]);
+        let _ = end(&mut queue, "close");
+        let _ = end(&mut queue, "1");
+        assert!(queue.tracks.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
+    }
+
+    #[test]
     fn of_two_that_ran_in_one_lane_before_a_restart_the_first_keeps_it() {
         let mut queue = Queue::default();
-        queue.occupy("ann".into(), "1".into(), lane("b", 7));
-        queue.occupy("bob".into(), "2".into(), lane("b", 7));
+        occupy(&mut queue, "ann", "1", Manner::InTurn);
+        occupy(&mut queue, "bob", "2", Manner::InTurn);
         join(&mut queue, "ann", "3", 7);
         let _ = end(&mut queue, "2");
         assert!(take(&mut queue).is_empty(), "1 still has it");

@@ -1,0 +1,5 @@
+//! What the pure core promises, searched for rather than tried: a model of everything
+//! around it, and every order of events or very many of them. `docs/reliability.md` says
+//! which promise is held by what.
+
+mod any_order;
