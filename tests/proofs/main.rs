@@ -3,3 +3,4 @@
 //! which promise is held by what.
 
 mod any_order;
+mod claim_and_go;
