@@ -109,3 +109,27 @@ fn parse_limit(text: &str) -> Result<(String, usize), String> {
         nearest.unwrap_or_default()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::protocol::garbled;
+
+    #[test]
+    fn a_limit_is_set_as_it_is_said_or_refused_with_a_reason() {
+        let samples = ["queued=10", "calls_per_minute=0", "outbound=8", "lanes=1", "=", "clients="];
+        proptest!(garbled::cases(4_000), |(text in garbled::nearly_text(&samples))| {
+            match parse_limit(&text) {
+                Ok((name, value)) => {
+                    let (said, digits) = text.split_once('=').unwrap();
+                    prop_assert_eq!(said, &name);
+                    prop_assert_eq!(digits.parse::<u128>().unwrap(), value as u128);
+                    prop_assert!(Limits::default().set(&name, value));
+                }
+                Err(why) => prop_assert!(!why.is_empty()),
+            }
+        });
+    }
+}

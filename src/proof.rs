@@ -168,7 +168,10 @@ impl fmt::Debug for ExtensionKey {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{prop_assert_eq, proptest};
+
     use super::*;
+    use crate::protocol::garbled;
 
     fn vectors() -> Vec<serde_json::Value> {
         let file: serde_json::Value =
@@ -236,5 +239,23 @@ mod tests {
         let auth = AuthKey::generate();
         assert_eq!(format!("{auth:?}"), "AuthKey(…)");
         assert_eq!(format!("{:?}", auth.extension_key("x")), "ExtensionKey(…)");
+    }
+
+    #[test]
+    fn a_token_or_proof_passes_only_if_it_is_the_very_one() {
+        let auth = AuthKey::generate();
+        let tokens = ["user", "ci", "a-b_9"].map(|owner| auth.token(&owner.into()));
+        let key = auth.extension_key("cojpnlnglaiojkhnmkknknhgnedlcmlg");
+        let right = key.hello_mac("challenge", "hello", &"i1".into());
+        let macs = [right.as_str(), &nonce(), ""].map(str::to_owned);
+        let nearly_tokens = garbled::nearly_text(&tokens.each_ref().map(String::as_str));
+        let nearly_macs = garbled::nearly_text(&macs.each_ref().map(String::as_str));
+        proptest!(garbled::cases(1_000), |(token in nearly_tokens, mac in nearly_macs)| {
+            if let Some(owner) = auth.owner_of(&token) {
+                prop_assert_eq!(auth.token(&owner), token);
+            }
+            let passes = key.proves_hello("challenge", "hello", &"i1".into(), &mac);
+            prop_assert_eq!(passes, mac == right);
+        });
     }
 }

@@ -311,7 +311,10 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), HomeError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+
     use super::*;
+    use crate::protocol::garbled;
 
     fn temporary() -> tempfile::TempDir {
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
@@ -389,5 +392,39 @@ mod tests {
         assert!(!home.allow_extension("a").unwrap());
         assert!(home.allow_extension("b").unwrap());
         assert_eq!(home.allowed_extensions().unwrap(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_file_that_others_wrote_is_read_as_what_it_says_or_refused_by_its_name() {
+        let samples = [
+            r#"{"pid": 4711, "port": 7890, "version": "0.1.0"}"#,
+            r#"["cojpnlnglaiojkhnmkknknhgnedlcmlg", "x"]"#,
+            r#""/home/ann/tabwire""#,
+        ];
+        let dir = temporary();
+        let home = Home::open(dir.path()).unwrap();
+        proptest!(garbled::cases(500), |(bytes in garbled::nearly(&samples))| {
+            for name in [DAEMON_RECORD, EXTENSIONS, UNPACKED] {
+                let path = home.dir().join(name);
+                fs::write(&path, &bytes).unwrap();
+                let read = match name {
+                    DAEMON_RECORD => home.daemon_record().map(|it| serde_json::to_value(it)),
+                    EXTENSIONS => home.allowed_extensions().map(|it| serde_json::to_value(it)),
+                    _ => home.unpacked().map(|it| serde_json::to_value(it)),
+                };
+                match read {
+                    Ok(read) => {
+                        let says: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+                        let read = read.unwrap();
+                        let same = |(field, value): (&String, &serde_json::Value)| says[field] == *value;
+                        match read.as_object() {
+                            Some(record) => prop_assert!(record.iter().all(same)),
+                            None => prop_assert_eq!(read, says),
+                        }
+                    }
+                    Err(error) => prop_assert!(error.to_string().contains(name), "{}", error),
+                }
+            }
+        });
     }
 }

@@ -1,9 +1,13 @@
 //! JSON-RPC messages and the choice of an era, without any carrier.
 #![expect(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 
+use proptest::option;
+use proptest::prelude::any;
+use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::protocol::garbled;
 
 fn request(message: Value) -> Request {
     match Incoming::parse(message.to_string().as_bytes()) {
@@ -226,4 +230,83 @@ fn a_client_gets_the_version_that_it_asked_for_or_the_newest_of_its_era() {
         let answer: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(answer["result"]["protocolVersion"], got, "{asked}");
     }
+}
+
+// ── Nearly messages ─────────────────────────────────────────────────────────────────
+
+const MESSAGES: [&str; 5] = [
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#,
+    r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"interact","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+];
+
+#[test]
+fn whatever_is_sent_is_read_as_what_it_says_or_refused_with_a_reason() {
+    proptest!(garbled::cases(2_000), |(bytes in garbled::nearly(&MESSAGES))| {
+        let says: Option<Value> = serde_json::from_slice(&bytes).ok();
+        match (Incoming::parse(&bytes), says) {
+            (Ok(Incoming::Request(Request { id, method, params })), Some(says)) => {
+                prop_assert_eq!(serde_json::to_value(id).unwrap(), says["id"].clone());
+                prop_assert_eq!(method, says["method"].as_str().unwrap());
+                let given = says.get("params").cloned().unwrap_or_else(|| json!({}));
+                prop_assert_eq!(Value::Object(params), given);
+            }
+            (Ok(Incoming::Notification { method }), Some(says)) => {
+                prop_assert_eq!(method, says["method"].as_str().unwrap());
+                prop_assert!(says.get("id").is_none());
+            }
+            (Ok(Incoming::Response), Some(says)) => prop_assert!(says.get("method").is_none()),
+            (Ok(_), None) => prop_assert!(false, "it is no JSON"),
+            (Err((error, id)), says) => {
+                let is_json = error.fault != Fault::Parse;
+                prop_assert_eq!(is_json, says.is_some());
+                let answer: Value = serde_json::from_str(&error.to_json(id.as_ref())).unwrap();
+                prop_assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
+                let asked = says.map_or(Value::Null, |says| says["id"].clone());
+                prop_assert!(answer["id"].is_null() || answer["id"] == asked);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_request_is_of_the_era_that_it_says_and_its_headers_say_the_same() {
+    let versions = LEGACY_VERSIONS.iter().chain([&MODERN_VERSION]).copied().collect::<Vec<_>>();
+    let version = option::of(garbled::nearly_text(&versions));
+    let method = option::of(garbled::nearly_text(&["tools/call", "initialize"]));
+    let name = option::of(garbled::nearly_text(&["interact", "=?base64?aW50ZXJhY3Q=?="]));
+    let bodies = garbled::nearly(&MESSAGES);
+    proptest!(garbled::cases(2_000), |(bytes in bodies, version in version, method in method, name in name)| {
+        let Ok(Incoming::Request(request)) = Incoming::parse(&bytes) else { return Ok(()) };
+        let says = request.params.get("_meta").and_then(|meta| meta.get(META_VERSION)).cloned();
+        let headers = Headers { version, method, name };
+        for headers in [None, Some(&headers)] {
+            match Era::of(&request, headers) {
+                Ok(Era::Legacy) => prop_assert_eq!(says.clone(), None),
+                Ok(Era::Modern) => {
+                    prop_assert_eq!(says.clone(), Some(json!(MODERN_VERSION)));
+                    if let Some(headers) = headers {
+                        prop_assert_eq!(headers.version.as_deref(), Some(MODERN_VERSION));
+                        prop_assert_eq!(headers.method.as_deref(), Some(&*request.method));
+                    }
+                }
+                Err(error) => prop_assert!(!error.message.is_empty()),
+            }
+        }
+    });
+}
+
+#[test]
+fn any_name_goes_through_a_header_and_comes_out_as_it_was() {
+    proptest!(garbled::cases(1_000), |(name in any::<String>())| {
+        let mut request = modern();
+        request.method = "tools/call".to_owned();
+        request.params.insert("name".to_owned(), json!(name));
+        let written = encode_name(&name);
+        prop_assert!(written.bytes().all(|byte| (0x20..=0x7e).contains(&byte)));
+        let headers = Headers { name: Some(written), ..headers(MODERN_VERSION, "tools/call") };
+        prop_assert_eq!(Era::of(&request, Some(&headers)), Ok(Era::Modern));
+    });
 }

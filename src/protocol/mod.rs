@@ -3,6 +3,8 @@
 
 mod action;
 mod frame;
+#[cfg(test)]
+pub(crate) mod garbled;
 mod ids;
 mod moment;
 mod report;

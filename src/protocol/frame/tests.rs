@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Action, Attempt, CorrelationId, ImageFormat, TabId};
+use crate::protocol::{Action, Attempt, CorrelationId, ImageFormat, TabId, garbled};
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
 
@@ -521,4 +522,53 @@ fn a_frame_with_any_one_byte_changed_is_read_or_refused() {
             }
         }
     }
+}
+
+// ── Nearly frames ───────────────────────────────────────────────────────────────────
+
+/// Whether what was read says what the text said. What the text left out is empty.
+fn says_the_same(text: &Value, read: &Value) -> bool {
+    match (text, read) {
+        (Value::Object(text), Value::Object(read)) => read.iter().all(|(name, read)| {
+            let empty = read == "" || *read == json!(false);
+            text.get(name).map_or(empty, |text| says_the_same(text, read))
+        }),
+        (Value::Array(text), Value::Array(read)) => {
+            text.len() == read.len() && text.iter().zip(read).all(|(a, b)| says_the_same(a, b))
+        }
+        (Value::Number(text), Value::Number(read)) => {
+            text == read || text.as_f64() == read.as_f64()
+        }
+        (text, read) => text == read,
+    }
+}
+
+#[test]
+fn whatever_is_sent_is_read_as_what_it_says_or_refused_with_a_reason() {
+    let golden = golden("from_extension");
+    let samples: Vec<_> = golden.values().map(String::as_str).collect();
+    let texts = garbled::nearly_text(&samples);
+    proptest!(garbled::cases(2_000), |(text in texts)| {
+        match FromExtension::parse(&text) {
+            Ok(frame) => {
+                let written = serde_json::to_string(&frame).expect("JSON");
+                let again = serde_json::to_string(&parse(&written)).expect("JSON");
+                prop_assert_eq!(&again, &written);
+                // A result may hold what is JSON, but too large for a number.
+                if let Ok(meant) = serde_json::from_str::<Value>(&text) {
+                    prop_assert!(says_the_same(&meant, &value(&written)), "{} is not {}", text, written);
+                }
+                if let FromExtension::Report { report: ExtensionReport::Complete { result, .. }, .. } = frame {
+                    prop_assert!(text.contains(result.get()), "byte for byte");
+                }
+            }
+            Err(FrameError::UnknownType(kind)) => {
+                // What else it says need not make sense.
+                if let Ok(meant) = serde_json::from_str::<Value>(&text) {
+                    prop_assert_eq!(&meant["type"], &json!(kind));
+                }
+            }
+            Err(FrameError::Malformed(why)) => prop_assert!(!why.to_string().is_empty()),
+        }
+    });
 }
