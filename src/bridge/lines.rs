@@ -49,9 +49,11 @@ pub(super) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Re
 
 #[cfg(test)]
 mod tests {
+    use proptest::{prop_assert_eq, proptest};
     use tokio::io::BufReader;
 
     use super::*;
+    use crate::protocol::garbled;
 
     #[tokio::test]
     async fn lines_come_whole_and_a_last_one_without_an_end_counts() {
@@ -69,5 +71,24 @@ mod tests {
         let mut input = BufReader::new(&text[..]);
         assert_eq!(next_line(&mut input).await.unwrap(), Line::TooLong);
         assert_eq!(next_line(&mut input).await.unwrap(), Line::Text(b"next".to_vec()));
+    }
+
+    #[test]
+    fn any_bytes_come_as_the_lines_that_they_are_however_they_are_cut_up() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let samples = ["{\"a\":1}\n{\"b\":2}\n", "\n\n", "one\r\ntwo", ""];
+        proptest!(garbled::cases(1_000), |(bytes in garbled::nearly(&samples), size in 1..9_usize)| {
+            let mut expected: Vec<_> = bytes.split(|byte| *byte == b'\n').collect();
+            // Nothing after the last end of a line is no line.
+            if expected.last().is_some_and(|last| last.is_empty()) {
+                expected.pop();
+            }
+            let mut input = BufReader::with_capacity(size, &bytes[..]);
+            for line in expected {
+                let read = runtime.block_on(next_line(&mut input)).unwrap();
+                prop_assert_eq!(read, Line::Text(line.to_vec()));
+            }
+            prop_assert_eq!(runtime.block_on(next_line(&mut input)).unwrap(), Line::End);
+        });
     }
 }

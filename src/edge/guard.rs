@@ -147,7 +147,8 @@ impl Guard {
     /// Whether this is one of our own names with our own port.
     fn is_own(&self, host: &str) -> bool {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
-        port.parse() == Ok(self.port) && ["127.0.0.1", "localhost", "[::1]"].contains(&name)
+        // As it is written by browsers and clients: a number has many other spellings.
+        port == self.port.to_string() && ["127.0.0.1", "localhost", "[::1]"].contains(&name)
     }
 
     /// No `Origin`, our own, or, where extensions may call, one that was allowed: its
@@ -283,7 +284,10 @@ pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Op
 
 #[cfg(test)]
 mod tests {
+    use proptest::{option, prop_assert_eq, proptest};
+
     use super::*;
+    use crate::protocol::garbled;
 
     #[test]
     fn every_route_is_documented() {
@@ -319,5 +323,49 @@ mod tests {
         for other in ["/api/commands", "/api/commands/", "/api/commands/a/b", "/api/command/a"] {
             assert!(!rule.is_for(other), "{other}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_spelled_otherwise_is_not_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::start(crate::lifecycle::Limits::default());
+        let guard = Guard::new(Home::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        assert!(guard.is_own("127.0.0.1:1234"));
+        for other in ["127.0.0.1:+1234", "localhost:01234", "[::1]: 1234", "localhost:", "1234"] {
+            assert!(!guard.is_own(other), "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_our_own_names_pass_and_only_origins_that_may_call() {
+        const HOSTS: [&str; 3] = ["127.0.0.1:1234", "localhost:1234", "[::1]:1234"];
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::start(crate::lifecycle::Limits::default());
+        let guard = Guard::new(Home::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let own = format!("chrome-extension://{EXTENSION_ID}");
+        let origins = HOSTS.map(|host| format!("http://{host}"));
+        let samples: Vec<_> = origins.iter().chain([&own]).map(String::as_str).collect();
+        let token = format!("Bearer {}", guard.token);
+        let ask = |method: Method, path: &str, host: &[u8], origin: Option<&[u8]>| {
+            let mut request = axum::http::Request::builder().method(method).uri(path);
+            request = request.header(HOST, host).header(AUTHORIZATION, &token);
+            if let Some(origin) = origin {
+                request = request.header(ORIGIN, origin);
+            }
+            let request = request.header(CONTENT_TYPE, "application/json").body(()).ok()?;
+            Some(guard.check(&request.into_parts().0, true))
+        };
+        let (hosts, origins) = (garbled::nearly(&HOSTS), garbled::nearly(&samples));
+        proptest!(garbled::cases(2_000), |(host in hosts, origin in option::of(origins))| {
+            let is_own = |host: &[u8]| HOSTS.iter().any(|own| own.as_bytes() == host);
+            let origin = origin.as_deref();
+            let of_page = origin.and_then(|origin| origin.strip_prefix(b"http://"));
+            let passes = |method, path| matches!(ask(method, path, &host, origin), Some(Ok(_)));
+            prop_assert_eq!(passes(Method::GET, "/health"), is_own(&host) && origin.is_none());
+            let same_origin = origin.is_none() || of_page.is_some_and(is_own);
+            prop_assert_eq!(passes(Method::POST, "/mcp"), is_own(&host) && same_origin);
+            let is_extension = origin == Some(own.as_bytes());
+            prop_assert_eq!(passes(Method::GET, WS_PATH), is_own(&host) && is_extension);
+        });
     }
 }

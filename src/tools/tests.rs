@@ -1,9 +1,12 @@
 //! What a model is shown of the tools, and what it is told when it calls them wrongly.
 
+use proptest::{prop_assert, proptest};
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::*;
+use crate::lifecycle::Limits;
+use crate::protocol::garbled;
 
 fn check(arguments: &Arguments, given: Value) -> Result<Value, Value> {
     let Value::Object(given) = given else { panic!("arguments are an object") };
@@ -194,4 +197,38 @@ fn the_idempotency_key_of_the_arguments_counts_before_the_carriers() {
             assert!(body["hint"].is_string(), "{wrong:?}");
         }
     }
+}
+
+#[test]
+fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
+    let samples = [
+        r#"{"action":"execute_js","script":"1","wait_ms":0,"tab_id":7,"timeout_ms":10000}"#,
+        r#"{"action":"screenshot","full_page":true,"format":"png","max_side":1568,"trace":true}"#,
+        r#"{"action":"navigate","url":"http://127.0.0.1/","focus":false,"browser":"b1"}"#,
+        r#"{"what":"command_result","correlation_id":"exec_1","wait_ms":5,"offset":0,"limit":9}"#,
+        r#"{"what":"pending_commands"}"#,
+        r#"{"action":"cancel","correlation_id":"exec_1"}"#,
+    ];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let limits = Limits { calls_per_minute: 0, ..Limits::default() };
+    let tools = Tools::new(Hub::start(limits), Duration::ZERO);
+    let caller = Caller { owner: "user".into(), client: "ann".into() };
+    proptest!(garbled::cases(2_000), |(text in garbled::nearly(&samples))| {
+        let Ok(Value::Object(given)) = serde_json::from_slice(&text) else { return Ok(()) };
+        for tool in ["interact", "observe", "configure"] {
+            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None));
+            let Some(Outcome::Now(answer)) = call.map(|call| call.outcome) else { continue };
+            let answer_is: Value = serde_json::from_str(answer.body.get()).unwrap();
+            if !answer.is_error {
+                continue;
+            }
+            for part in ["error", "message", "hint"] {
+                let said = answer_is[part].as_str().unwrap_or_default();
+                prop_assert!(!said.is_empty(), "{} of {}", part, answer_is);
+            }
+            // What passed the check can be read: else this would be all that is said.
+            prop_assert!(answer_is["hint"] != "See the tool's inputSchema.", "{}", answer_is);
+        }
+    });
 }
