@@ -27,7 +27,8 @@ clippy:
 docs:
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --document-private-items
 
-# Unit and integration tests, among them the layers and real Chromium, then the doctests.
+# Unit and integration tests, among them the proofs, the layers and real Chromium, then the
+# doctests.
 unit: nextest browser
 	$(CARGO) nextest run --locked
 	$(CARGO) test --locked --doc

@@ -157,4 +157,17 @@ mod tests {
         assert!(!limits.set("queued", 0));
         assert_eq!(limits, Limits::default());
     }
+
+    #[test]
+    fn the_smallest_that_works_can_be_set_and_nothing_below() {
+        for name in Limits::NAMES {
+            let least = match name {
+                "calls_per_minute" => 0,
+                "outbound" => 8,
+                _ => 1,
+            };
+            assert!(Limits::default().set(name, least), "{name}");
+            assert!(least == 0 || !Limits::default().set(name, least - 1), "{name}");
+        }
+    }
 }

@@ -479,7 +479,23 @@ mod tests {
         join(&mut queue, "bob", "3", 7);
         assert_eq!(take(&mut queue), ["1"]);
         assert_eq!(follow(&mut queue, "1", Phase::Queued), Freed::In("b".into()));
+        assert_eq!(queue.queued(&"ann".into()), 2, "it counts as queued again");
         assert_eq!(take(&mut queue), ["1"]);
+        let _ = end(&mut queue, "1");
+        assert_eq!(take(&mut queue), ["3"], "and it had no second turn");
+        let _ = end(&mut queue, "3");
+        assert_eq!(take(&mut queue), ["2"]);
+    }
+
+    #[test]
+    fn the_browsers_where_something_waits_or_runs_are_known() {
+        let mut queue = Queue::default();
+        assert!(queue.browsers().is_empty());
+        join(&mut queue, "ann", "1", 7);
+        assert_eq!(queue.browsers(), ["b".into()]);
+        assert_eq!(take(&mut queue), ["1"]);
+        let _ = end(&mut queue, "1");
+        assert!(queue.browsers().is_empty());
     }
 
     #[test]
@@ -615,6 +631,19 @@ mod tests {
         assert_eq!(queue.queued(&"ann".into()), 1);
         assert_eq!(end(&mut queue, "1"), Freed::In("b".into()));
         assert_eq!(take(&mut queue), ["2"]);
+    }
+
+    #[test]
+    fn what_ran_before_a_restart_counts_towards_its_clients_lanes() {
+        let mut queue = Queue::default();
+        for tab in 1..=5 {
+            let id = format!("a{tab}");
+            queue.occupy("ann".into(), id.into(), Manner::InTurn, lane("b", tab));
+        }
+        join(&mut queue, "ann", "a6", 6);
+        assert!(take(&mut queue).is_empty());
+        assert_eq!(end(&mut queue, "a1"), Freed::Everywhere);
+        assert_eq!(take(&mut queue), ["a6"]);
     }
 
     #[test]

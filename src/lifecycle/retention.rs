@@ -194,6 +194,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_is_listed_oldest_first_until_it_goes() {
+        let mut retention = Retention::default();
+        let ann = ClientId::from("ann");
+        for id in ["1", "2", "3"] {
+            let _ = retention.keep(&ann, id.into(), &limits());
+        }
+        let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
+        retention.bury(&ann, &"2".into(), gone, None, &limits());
+        let kept: Vec<_> = retention.kept(&ann).map(CorrelationId::as_str).collect();
+        assert_eq!(kept, ["1", "3"]);
+        assert_eq!(retention.kept(&"bob".into()).count(), 0);
+    }
+
+    #[test]
     fn the_failure_ring_keeps_the_newest() {
         let mut retention = Retention::default();
         let ann = ClientId::from("ann");
@@ -235,6 +249,7 @@ mod tests {
             bury(&mut retention, id, None);
         }
         assert!(retention.tombstone(&"1".into()).is_none());
+        assert!(retention.tombstone(&"2".into()).is_some());
         assert!(retention.tombstone(&"3".into()).is_some());
         retention.forget_client(&"ann".into());
         assert!(retention.tombstone(&"3".into()).is_none());

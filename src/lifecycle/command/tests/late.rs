@@ -99,3 +99,24 @@ fn the_trace_keeps_only_so_many_late_reports() {
     }
     assert_eq!(count_marks(&command, TracePhase::LateResult), LATE_MARKS);
 }
+
+#[test]
+fn ends_are_the_same_only_if_all_of_each_is() {
+    let ends = [
+        expired(Expiry::NotDelivered, false),
+        expired(Expiry::NotDelivered, true),
+        expired(Expiry::NoExtension, false),
+        Outcome::Cancelled { may_have_run: false },
+        Outcome::Cancelled { may_have_run: true },
+        outcome_of(complete("1")),
+        outcome_of(complete("1.0")),
+        outcome_of(error("no")),
+        outcome_of(error("yes")),
+        outcome_of(ExtensionReport::Timeout { error: failure("no") }),
+    ];
+    for (n, one) in ends.iter().enumerate() {
+        for (m, other) in ends.iter().enumerate() {
+            assert_eq!(one == other, n == m, "{one:?} and {other:?}");
+        }
+    }
+}
