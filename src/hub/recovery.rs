@@ -94,10 +94,9 @@ impl Desk<'_> {
     /// A command that has begun keeps its lane, and its browser is asked for it.
     fn resume(&mut self, command: &Command, lane: Option<crate::lifecycle::Lane>) {
         let facts = command.facts();
-        if let Some(lane) = lane
-            && Manner::of(&facts.action) == Manner::InTurn
-        {
-            self.queue.occupy(facts.client.clone(), facts.id.clone(), lane);
+        if let Some(lane) = lane {
+            let manner = Manner::of(&facts.action);
+            self.queue.occupy(facts.client.clone(), facts.id.clone(), manner, lane);
         }
         if let Some(holder) = command.hold().map(|hold| hold.by.browser.clone()) {
             self.expect_browser(&holder);

@@ -253,8 +253,8 @@ fn whatever_is_sent_is_read_as_what_it_says_or_refused_with_a_reason() {
                 let given = says.get("params").cloned().unwrap_or_else(|| json!({}));
                 prop_assert_eq!(Value::Object(params), given);
             }
-            (Ok(Incoming::Notification { method }), Some(says)) => {
-                prop_assert_eq!(method, says["method"].as_str().unwrap());
+            (Ok(Incoming::Notification(notification)), Some(says)) => {
+                prop_assert_eq!(notification.method, says["method"].as_str().unwrap());
                 prop_assert!(says.get("id").is_none());
             }
             (Ok(Incoming::Response), Some(says)) => prop_assert!(says.get("method").is_none()),

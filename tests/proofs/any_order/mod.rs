@@ -35,6 +35,9 @@ const LIMITS: Limits = Limits {
     calls_per_minute: 0,
     outbound: 8,
     clients: 3,
+    // The core has no business with these.
+    idempotency_keys: 1,
+    kept_mib: 1,
 };
 
 /// Something that happens. Who and which are numbers: each finds somebody.
