@@ -11,7 +11,7 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::io::AsyncReadExt as _;
 
-use crate::support::{Daemon, McpClient, Pages, phases, soon};
+use crate::support::{Daemon, McpClient, Pages, kill_worker, phases, soon};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 struct Stage {
@@ -108,24 +108,6 @@ fn open_browser(program: &Path, daemon: &Daemon, page: &str) -> (Browser, tempfi
     let profile = folder.path().join("profile");
     let browser = Browser::launch(program, &profile, &unpacked, page).unwrap();
     (browser, folder)
-}
-
-/// Kills the process that the extension's worker runs in, as a lack of memory does.
-/// Nobody is attached to the worker before or after: that would keep it alive.
-fn kill_worker(browser: &Browser) {
-    let of_browser = |pid: i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let group = stat.rsplit(") ").next()?.split(' ').nth(2)?.parse::<u32>().ok()?;
-        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-        (group == browser.id() && command.contains("--extension-process")).then_some(pid)
-    };
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let workers: Vec<_> = pids.filter_map(of_browser).collect();
-    assert!(!workers.is_empty(), "the extension runs in a process of its own");
-    for pid in workers.into_iter().filter_map(rustix::process::Pid::from_raw) {
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    }
 }
 
 fn chromium() -> PathBuf {

@@ -6,6 +6,7 @@ mod support;
 
 mod bridge;
 mod browser;
+mod browser_kills;
 mod browser_trouble;
 mod cancel;
 mod chaos;

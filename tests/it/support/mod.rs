@@ -8,8 +8,10 @@ mod mcp_client;
 mod pages;
 mod program;
 mod raw_http;
+mod relay;
 mod stand_in;
 mod time;
+mod worker;
 
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
@@ -17,5 +19,7 @@ pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};
 pub(crate) use pages::Pages;
 pub(crate) use program::{Place, Served, StdioClient, finish, signal};
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
+pub(crate) use relay::Relay;
 pub(crate) use stand_in::StandIn;
 pub(crate) use time::{Frozen, LOOK, Stopwatch, soon, until};
+pub(crate) use worker::kill_worker;
