@@ -21,6 +21,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
 
 use super::Edge;
 use super::guard::{Admitted, MCP_BODY, single};
@@ -66,11 +68,15 @@ pub(super) async fn post(
             return json_response(StatusCode::BAD_REQUEST, error.to_json(Some(&request.id)));
         }
     };
-    let Answer { submitted, outcome } =
-        mcp::handle(&edge.tools, &edge.calls, &caller, request, era, key).await;
     let early = headers.contains_key(EARLY_HEADER);
-    let given_up_by_closing = submitted.filter(|_| era == Era::Modern && !early);
-    let receipt = Receipt { edge, caller, given_up_by_closing };
+    let tasks = edge.tasks.clone();
+    let handled = async move {
+        let answer = mcp::handle(&edge.tools, &edge.calls, &caller, request, era, key).await;
+        let Answer { submitted, outcome } = answer;
+        let given_up_by_closing = submitted.filter(|_| era == Era::Modern && !early);
+        (Receipt { edge, caller, given_up_by_closing }, outcome)
+    };
+    let (receipt, outcome) = SeenThrough { rest: Some(Box::pin(handled)), tasks }.await;
     match outcome {
         Outcome::Now(done) => {
             // A command that was submitted is on its way to the socket's task: it goes
@@ -224,6 +230,37 @@ impl Drop for Receipt {
     }
 }
 
+/// Work that is finished also if nobody waits for it any more: a submission that is just
+/// being recorded, whose caller closes the connection, has to be known to be cancelled.
+struct SeenThrough<T: Send + 'static> {
+    rest: Option<BoxFuture<'static, T>>,
+    tasks: TaskTracker,
+}
+
+impl<T: Send + 'static> Future for SeenThrough<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(rest) = &mut self.rest else { return Poll::Pending };
+        let polled = rest.poll_unpin(context);
+        if polled.is_ready() {
+            self.rest = None;
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for SeenThrough<T> {
+    fn drop(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            // A runtime that is about to end begins nothing.
+            if let Ok(runtime) = Handle::try_current() {
+                self.tasks.spawn_on(rest.map(drop), &runtime);
+            }
+        }
+    }
+}
+
 /// An answer on its way to the socket.
 struct AnswerBody {
     text: Text,
@@ -269,5 +306,38 @@ impl http_body::Body for AnswerBody {
             Text::Coming(_) => SizeHint::default(),
             Text::Sent => SizeHint::with_exact(0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_begun_is_finished_though_nobody_waits_for_it_any_more() {
+        let tasks = TaskTracker::new();
+        let (go, gone) = oneshot::channel::<()>();
+        let (done, is_done) = oneshot::channel();
+        let work = async move {
+            let _ = gone.await;
+            let _ = done.send(7);
+        };
+        let mut seen_through = SeenThrough { rest: Some(Box::pin(work)), tasks: tasks.clone() };
+        assert_eq!((&mut seen_through).now_or_never(), None);
+        drop(seen_through);
+        go.send(()).unwrap();
+        assert_eq!(is_done.await, Ok(7));
+        tasks.close();
+        tasks.wait().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_waited_for_to_its_end_is_done_once() {
+        let tasks = TaskTracker::new();
+        let seen_through = SeenThrough { rest: Some(Box::pin(async { 7 })), tasks: tasks.clone() };
+        assert_eq!(seen_through.await, 7);
+        assert!(tasks.is_empty());
     }
 }
