@@ -24,6 +24,12 @@ const START: Duration = Duration::from_secs(10);
 /// How long a daemon may take to say whether it has anything to do.
 const ASK: Duration = Duration::from_secs(2);
 
+/// How long a daemon that was killed may hold its lock: a moment longer than its sockets.
+const DEATH: Duration = Duration::from_secs(2);
+
+/// How long a daemon that takes nothing any more may take to end: it lets what runs finish.
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
+
 /// How often, and how far apart, a daemon that is just starting or ending is looked for.
 const RECORD_LOOKS: u32 = 200;
 const RECORD_LOOK: Duration = Duration::from_millis(10);
@@ -82,9 +88,8 @@ impl DaemonFinder {
         if let Some(found) = known.as_ref().filter(|found| Some(&found.record) != gone) {
             return Ok(found.clone());
         }
-        // A daemon that was killed holds its lock a moment longer than its sockets.
         if let Some(gone) = gone {
-            self.has_ended(gone).await;
+            self.has_ended(gone, DEATH).await;
         }
         let home = Home::open(&self.target.home)?;
         let record = match running(&home)? {
@@ -104,16 +109,15 @@ impl DaemonFinder {
         self.known.lock().await.take_if(|known| known.record == found.record);
     }
 
-    /// Waits a moment for a daemon to end; whether it has.
-    pub(super) async fn has_ended(&self, daemon: &DaemonRecord) -> bool {
+    /// Waits for a daemon to end; whether it has.
+    pub(super) async fn has_ended(&self, daemon: &DaemonRecord, within: Duration) -> bool {
         let Ok(home) = Home::open(&self.target.home) else { return false };
-        for _ in 0..RECORD_LOOKS {
-            if running(&home).is_ok_and(|runs| runs.as_ref() != Some(daemon)) {
-                return true;
+        let ended = async {
+            while !running(&home).is_ok_and(|runs| runs.as_ref() != Some(daemon)) {
+                tokio::time::sleep(RECORD_LOOK).await;
             }
-            tokio::time::sleep(RECORD_LOOK).await;
-        }
-        false
+        };
+        tokio::time::timeout(within, ended).await.is_ok()
     }
 
     /// Whether an older daemon has nothing to do, so that it can be replaced.

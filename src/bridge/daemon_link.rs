@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::daemon_finder::{DaemonFinder, Found, Target};
+use super::daemon_finder::{DaemonFinder, FAREWELL, Found, Target};
 use super::request::{Headers, Http, Unanswered, http, read_answer, request};
 use crate::home::DaemonRecord;
 use crate::mcp::{self, CANCELLED, Id, InProgress};
@@ -122,7 +122,9 @@ impl DaemonLink {
     async fn is_lost(&self, found: &Found, answer: &Result<Option<String>, Unanswered>) -> bool {
         match answer {
             Err(Unanswered::Lost { .. }) => true,
-            Ok(Some(text)) if mcp::is_farewell(text) => self.finder.has_ended(&found.record).await,
+            Ok(Some(text)) if mcp::is_farewell(text) => {
+                self.finder.has_ended(&found.record, FAREWELL).await
+            }
             Ok(_)
             | Err(Unanswered::NoDaemon(_) | Unanswered::TimedOut(_) | Unanswered::Refused { .. }) => {
                 false

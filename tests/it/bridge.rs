@@ -211,7 +211,7 @@ async fn after_its_daemon_was_killed_the_next_read_works() {
 }
 
 #[tokio::test]
-async fn a_read_that_waits_while_its_daemon_is_killed_is_asked_again_of_another_one() {
+async fn a_read_that_waits_while_its_daemon_is_killed_goes_on_waiting_at_the_next_one() {
     let place = Place::new();
     let mut client = StdioClient::start(&place);
     let id = client.call("interact", json!({"action": "page_info"})).await;
@@ -225,15 +225,7 @@ async fn a_read_that_waits_while_its_daemon_is_killed_is_asked_again_of_another_
     // It is on its way by the time that a later one is answered.
     client.call("configure", health()).await;
     signal(daemon.pid, Signal::KILL);
-    let running = async {
-        loop {
-            match place.daemon() {
-                Some(now) if now.pid != daemon.pid => return now,
-                Some(_) | None => tokio::task::yield_now().await,
-            }
-        }
-    };
-    let port = soon("another daemon", running).await.port;
+    let port = place.daemon_after(&daemon).await.port;
     let mut extension = Shim::at(port, &place.home()).connect().await;
     let command = extension.command().await;
     extension.complete(&command, &json!("Home")).await;

@@ -70,6 +70,19 @@ impl Place {
         soon("the daemon's end", gone).await;
     }
 
+    /// Waits until another daemon than this one runs here.
+    pub(crate) async fn daemon_after(&self, gone: &DaemonRecord) -> DaemonRecord {
+        let next = async {
+            loop {
+                match self.daemon() {
+                    Some(next) if next.pid != gone.pid => return next,
+                    Some(_) | None => tokio::task::yield_now().await,
+                }
+            }
+        };
+        soon("another daemon", next).await
+    }
+
     /// The program with these arguments, not started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
