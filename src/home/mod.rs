@@ -408,9 +408,9 @@ mod tests {
                 let path = home.dir().join(name);
                 fs::write(&path, &bytes).unwrap();
                 let read = match name {
-                    DAEMON_RECORD => home.daemon_record().map(|it| serde_json::to_value(it)),
-                    EXTENSIONS => home.allowed_extensions().map(|it| serde_json::to_value(it)),
-                    _ => home.unpacked().map(|it| serde_json::to_value(it)),
+                    DAEMON_RECORD => home.daemon_record().map(serde_json::to_value),
+                    EXTENSIONS => home.allowed_extensions().map(serde_json::to_value),
+                    _ => home.unpacked().map(serde_json::to_value),
                 };
                 match read {
                     Ok(read) => {

@@ -119,16 +119,17 @@ fn execute_and_total_wait_for_the_browser_and_take_effect_when_it_is_back() {
         [(Event::Deliver(holder()), ms(24_000)), (Event::Claim(holder(), FIRST), ms(25_000))],
     );
     let late = (expired(Expiry::CommandExpired, true), CancelReason::CommandExpired);
-    for (before, back_at, (outcome, why)) in
-        [(started(), ms(12_000), overrun), (begun_late, ms(29_000), late)]
+    for (before, due, (outcome, why)) in
+        [(started(), EXECUTE_BY, overrun), (begun_late, TOTAL_BY, late)]
     {
-        let speaks_at = back_at + Duration::from_millis(1_500);
-        for back in [
-            Event::Back(holder(), Some(Running)),
-            Event::Back(holder(), Some(Claimed)),
-            hears(pending()),
+        for (back, late_by) in [
+            (Event::Back(holder(), Some(Running)), 0),
+            (Event::Back(holder(), Some(Running)), 700),
+            (Event::Back(holder(), Some(Claimed)), 700),
+            (hears(pending()), 700),
         ] {
-            let mut command = restored(&before, back_at);
+            let speaks_at = due + Duration::from_millis(late_by);
+            let mut command = restored(&before, due - Duration::from_secs(1));
             assert_eq!(command.apply(Event::Tick, speaks_at), IGNORED, "they wait");
             let step = command.apply(back, speaks_at);
             assert_eq!(step, stops(Phase::Started, Phase::Leaving, Reply::Nothing, why));
