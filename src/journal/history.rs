@@ -157,7 +157,7 @@ fn stage(row: &Row<'_>) -> rusqlite::Result<Stage> {
             let read: Option<u64> = row.get("read_at")?;
             Ok(Stage::Ended { at, outcome: outcome(row)?, hold, read: read.is_some() })
         }
-        (other, _) => Err(wrong("stage", format!("no stage `{other}`"))),
+        (other, _) => Err(wrong("stage", &format!("no stage `{other}`"))),
     }
 }
 
@@ -177,7 +177,7 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
     Ok(match text(row, "outcome")?.as_str() {
         "complete" => {
             let result = RawValue::from_string(text(row, "body")?);
-            let result = result.map_err(|error| wrong("body", error.to_string()))?.into();
+            let result = result.map_err(|error| wrong("body", &error.to_string()))?.into();
             let origin: Option<String> = row.get("origin")?;
             Outcome::Complete { result, origin: origin.map(Into::into) }
         }
@@ -186,11 +186,11 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         "expired" => {
             let code = text(row, "body")?;
             let reason = Expiry::of_code(&code);
-            let reason = reason.ok_or_else(|| wrong("body", format!("no reason `{code}`")))?;
+            let reason = reason.ok_or_else(|| wrong("body", &format!("no reason `{code}`")))?;
             Outcome::Expired { reason, may_have_run }
         }
         "cancelled" => Outcome::Cancelled { may_have_run },
-        other => return Err(wrong("outcome", format!("no outcome `{other}`"))),
+        other => return Err(wrong("outcome", &format!("no outcome `{other}`"))),
     })
 }
 
@@ -238,11 +238,11 @@ fn tab(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<TabId>> {
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(&text(row, column)?).map_err(|error| wrong(column, error.to_string()))
+    serde_json::from_str(&text(row, column)?).map_err(|error| wrong(column, &error.to_string()))
 }
 
 /// The error for what SQLite takes for sound and we cannot read.
-fn wrong(column: &str, why: String) -> rusqlite::Error {
+fn wrong(column: &str, why: &str) -> rusqlite::Error {
     let why = format!("{column}: {why}");
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, why.into())
 }

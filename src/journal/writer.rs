@@ -119,7 +119,15 @@ impl Desk {
         self.pages.fill();
         let bytes = self.pages.batch().map(|entry| match entry {
             Entry::Changed(command) => command.result_size(),
-            _ => 0,
+            Entry::Life(_)
+            | Entry::Accepted(_)
+            | Entry::Placed(..)
+            | Entry::Read(..)
+            | Entry::Gone(_)
+            | Entry::Current(_)
+            | Entry::Session(..)
+            | Entry::Forgotten(_)
+            | Entry::DropKeys(_) => 0,
         });
         bytes.sum::<usize>() <= LARGE
     }

@@ -9,12 +9,13 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::home::Home;
 use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
 
 use super::dice::{Dice, any_seed};
 use crate::support::{Delivered, FakeExtension, Place, Shim, active_tab, signal, tab};
@@ -101,7 +102,9 @@ struct Browser {
     epoch: String,
     dice: Dice,
     claimed: HashMap<String, Delivered>,
-    running: HashMap<String, (Delivered, Instant)>,
+    running: HashMap<String, Delivered>,
+    /// Each ends when its command has run its time.
+    runs: JoinSet<String>,
     /// Results that are not acknowledged, each with its command.
     outbox: HashMap<String, Value>,
 }
@@ -118,6 +121,7 @@ impl Browser {
             dice: Dice::new(any_seed()),
             claimed: HashMap::new(),
             running: HashMap::new(),
+            runs: JoinSet::new(),
             outbox: outbox.unwrap_or_default(),
         }
     }
@@ -140,15 +144,14 @@ impl Browser {
             return;
         }
         loop {
-            let next = self.running.values().map(|(_, ends)| *ends).min();
-            let wait = next.map_or(Duration::from_secs(60), |ends| {
-                ends.saturating_duration_since(Instant::now())
-            });
-            let frame = tokio::time::timeout(wait, extension.try_next()).await;
-            let went_on = match frame {
-                Ok(Some(frame)) => self.take(&mut extension, &frame).await,
-                Ok(None) => return,
-                Err(_elapsed) => self.finish(&mut extension).await,
+            let went_on = tokio::select! {
+                frame = extension.try_next() => match frame {
+                    Some(frame) => self.take(&mut extension, &frame).await,
+                    None => return,
+                },
+                Some(Ok(id)) = self.runs.join_next(), if !self.runs.is_empty() => {
+                    self.finish(&mut extension, id).await
+                }
             };
             if went_on.is_none() {
                 return;
@@ -161,7 +164,7 @@ impl Browser {
         let entry = |id: &str, attempt: &Value, state: &str| json!({"correlation_id": id, "attempt": attempt, "state": state});
         let claimed = self.claimed.values().map(|c| entry(&c.id, &c.attempt.into(), "claimed"));
         let running =
-            self.running.values().map(|(c, _)| entry(&c.id, &c.attempt.into(), "running"));
+            self.running.values().map(|c| entry(&c.id, &c.attempt.into(), "running"));
         let done = self.outbox.iter().map(|(id, frame)| entry(id, &frame["attempt"], "done"));
         let in_flight: Vec<_> = claimed.chain(running).chain(done).collect();
         extension.try_ready(&in_flight).await?;
@@ -182,8 +185,12 @@ impl Browser {
             "go" if self.claimed.get(id).is_some_and(|c| frame["attempt"] == c.attempt) => {
                 let command = self.claimed.remove(id)?;
                 self.write_down(&command);
-                let ends = Instant::now() + Duration::from_millis(self.dice.below(40));
-                self.running.insert(command.id.clone(), (command, ends));
+                let (id, length) = (command.id.clone(), Duration::from_millis(self.dice.below(40)));
+                self.running.insert(id.clone(), command);
+                self.runs.spawn(async move {
+                    tokio::time::sleep(length).await;
+                    id
+                });
             }
             "cancel" => {
                 if let Some(command) = self.claimed.remove(id) {
@@ -204,18 +211,13 @@ impl Browser {
     }
 
     /// Reports what has run its time.
-    async fn finish(&mut self, extension: &mut FakeExtension) -> Option<()> {
-        let now = Instant::now();
-        let ripe = self.running.iter().filter(|(_, (_, ends))| *ends <= now);
-        for id in ripe.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            let (command, _) = self.running.remove(&id)?;
-            let result = json!({"success": true, "value": command.script(), "type": "string"});
-            let frame = command.frame("complete", json!({"result": result}));
-            self.outbox.insert(id, frame.clone());
-            self.keep_outbox();
-            extension.try_send(&frame).await?;
-        }
-        Some(())
+    async fn finish(&mut self, extension: &mut FakeExtension, id: String) -> Option<()> {
+        let command = self.running.remove(&id)?;
+        let result = json!({"success": true, "value": command.script(), "type": "string"});
+        let frame = command.frame("complete", json!({"result": result}));
+        self.outbox.insert(id, frame.clone());
+        self.keep_outbox();
+        extension.try_send(&frame).await
     }
 
     fn write_down(&self, command: &Delivered) {

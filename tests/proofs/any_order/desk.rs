@@ -511,6 +511,8 @@ impl Desk {
         for entry in entries {
             let was_over = matches!(entry.saved.stage, tabwire::lifecycle::Stage::Ended { .. });
             let command = Command::restore(entry.saved, how.is_same_boot, self.now);
+            let is_over = command.phase().is_terminal();
+            assert!(is_over || how.is_same_boot, "it goes on after a restart of the machine");
             self.take_back(&command, entry.lane, was_over);
         }
         self.reap();
