@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::clients::Client;
 use super::keys::Keys;
 use super::links::Browser;
-use super::outbox::{Farewell, Outgoing};
+use super::outbox::{Farewell, Outgoing, command_frame};
 use super::reaper::Deadlines;
 use super::tracked::Tracked;
 use super::{Hub, Inner};
@@ -23,7 +23,7 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, ClientId, CommandBody, CorrelationId, Moment, NackReason, Tab, ToExtension,
+    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, Tab, ToExtension,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -196,11 +196,7 @@ impl<'a> Desk<'a> {
             let correlation_id = id.clone();
             self.send(&hold.by.browser.clone(), ToExtension::Cancel { correlation_id, reason });
         }
-        match self.books.queue.follow(id, to, &self.inner.limits) {
-            Freed::Nothing => {}
-            Freed::In(browser) => self.may_deliver_to(&browser),
-            Freed::Everywhere => self.freed.extend(self.books.queue.browsers()),
-        }
+        self.follow_lane(id, to);
         if has_ended {
             self.hold_result(&command);
             self.ended(&command);
@@ -244,6 +240,15 @@ impl<'a> Desk<'a> {
             if frame.tells_what_is_recorded() { self.inner.journal.last() } else { Seq::default() };
         if self.browsers.get(browser).is_some_and(|known| !known.send(Outgoing { frame, after })) {
             self.overflowing.push(browser.clone());
+        }
+    }
+
+    /// Frees the lane that a command needs no longer, for those that wait for it.
+    fn follow_lane(&mut self, id: &CorrelationId, to: Phase) {
+        match self.books.queue.follow(id, to, &self.inner.limits) {
+            Freed::Nothing => {}
+            Freed::In(browser) => self.may_deliver_to(&browser),
+            Freed::Everywhere => self.freed.extend(self.books.queue.browsers()),
         }
     }
 
@@ -317,7 +322,7 @@ impl<'a> Desk<'a> {
         self.deadlines.remove(id);
         self.targets.remove(id);
         // A lane that was still held is not any more.
-        let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
+        self.follow_lane(id, Phase::Ended);
         self.kept_bytes = self.kept_bytes.saturating_sub(command.result_size());
         let unread_result = matches!(
             command.state(),
@@ -379,21 +384,4 @@ impl<'a> Desk<'a> {
         }
         true
     }
-}
-
-/// The frame that delivers a command, if it was just sent.
-fn command_frame(command: &Command, lane: &Lane) -> Option<ToExtension> {
-    let State::Sent { hold, .. } = command.state() else { return None };
-    let facts = command.facts();
-    let command = CommandBody {
-        id: facts.query_id.clone(),
-        correlation_id: facts.id.clone(),
-        kind: facts.action.name(),
-        params: facts.params.clone(),
-        tab_id: lane.tab,
-        timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
-        safe: facts.action.is_safe(),
-        redelivered: hold.attempt.0 > 1,
-    };
-    Some(ToExtension::Command { attempt: hold.attempt, command })
 }

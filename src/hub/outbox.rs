@@ -8,7 +8,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Hub;
 use crate::journal::Seq;
-use crate::protocol::{BrowserId, ToExtension};
+use crate::lifecycle::{Command, Lane, State};
+use crate::protocol::{BrowserId, CommandBody, ToExtension};
 
 /// Why the hub ends a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,4 +137,21 @@ impl Hub {
         let tracked = self.0.commands.get(correlation_id);
         tracked.is_some_and(|tracked| tracked.borrow().may_go(*attempt))
     }
+}
+
+/// The frame that delivers a command, if it was just sent.
+pub(super) fn command_frame(command: &Command, lane: &Lane) -> Option<ToExtension> {
+    let State::Sent { hold, .. } = command.state() else { return None };
+    let facts = command.facts();
+    let command = CommandBody {
+        id: facts.query_id.clone(),
+        correlation_id: facts.id.clone(),
+        kind: facts.action.name(),
+        params: facts.params.clone(),
+        tab_id: lane.tab,
+        timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
+        safe: facts.action.is_safe(),
+        redelivered: hold.attempt.0 > 1,
+    };
+    Some(ToExtension::Command { attempt: hold.attempt, command })
 }

@@ -468,6 +468,23 @@ async fn of_too_many_results_the_oldest_read_one_goes_first_and_an_unread_one_is
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tab_whose_last_command_is_dropped_for_newer_ones_is_free_for_the_next() {
+    let hub = Hub::start(Limits { retained: 1, ..Limits::default() });
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let held = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
+    browser.begin().await;
+    let next = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
+    let other = hub.submit(&agent("a"), script_in(2)).await.unwrap().id;
+    browser.command().await;
+    // The page may still be at it, so its tab stays taken for a while.
+    let _ = hub.cancel(&agent("a"), &held).await.unwrap();
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    let _ = hub.cancel(&agent("a"), &other).await.unwrap();
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    assert_eq!(browser.command().await.0, next);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_is_forgotten_when_there_are_too_many_and_it_was_idle_the_longest() {
     let hub = Hub::start(Limits { clients: 2, ..Limits::default() });
     for client in ["first", "second", "third"] {

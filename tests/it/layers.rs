@@ -254,15 +254,8 @@ fn packages_are_named_only_where_they_belong() {
     for package in shell {
         wrong.extend(named_outside(&sources, package, |path| !in_core(path)));
     }
-<<<<<<< HEAD
     // Their tests may read fixtures, and how long to go on.
     let is_test = |path: &str| path.contains("/tests") || path == "protocol/garbled.rs";
-=======
-    // Their tests may read fixtures, and be told how long to search.
-    let is_test = |path: &str| {
-        path.ends_with("/tests.rs") || path.contains("/tests/") || path == "protocol/garbled.rs"
-    };
->>>>>>> Figures of mutants and of texts that are nearly right; a command that waits says for what
     let tested = |path: &str| !in_core(path) || is_test(path);
     for io in ["std::fs", "std::net", "std::io", "std::process", "std::thread", "std::env"] {
         wrong.extend(named_outside(&sources, io, tested));

@@ -163,8 +163,7 @@ impl Browser {
     async fn go_on(&mut self, extension: &mut FakeExtension) -> Option<()> {
         let entry = |id: &str, attempt: &Value, state: &str| json!({"correlation_id": id, "attempt": attempt, "state": state});
         let claimed = self.claimed.values().map(|c| entry(&c.id, &c.attempt.into(), "claimed"));
-        let running =
-            self.running.values().map(|c| entry(&c.id, &c.attempt.into(), "running"));
+        let running = self.running.values().map(|c| entry(&c.id, &c.attempt.into(), "running"));
         let done = self.outbox.iter().map(|(id, frame)| entry(id, &frame["attempt"], "done"));
         let in_flight: Vec<_> = claimed.chain(running).chain(done).collect();
         extension.try_ready(&in_flight).await?;
