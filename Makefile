@@ -8,14 +8,14 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: controls chaos demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
 	target/release/tabwire demo
 
 # The order: what is quick and says most comes first.
-test: fmt clippy docs extension unit deny
+test: fmt clippy docs extension unit controls chaos deny
 	@echo "all checks passed"
 
 fmt:
@@ -30,8 +30,18 @@ docs:
 # Unit and integration tests, among them the proofs, the layers and real Chromium, then the
 # doctests.
 unit: nextest browser
-	$(CARGO) nextest run --locked
+	$(CARGO) nextest run --locked --filterset 'not test(/^chaos/)'
 	$(CARGO) test --locked --doc
+
+# Whether the tests would notice: five bugs, each put in, each with the test that then fails.
+controls:
+	CARGO="$(CARGO)" sh scripts/negative-controls.sh
+
+# Daemon, bridges and browsers killed at random; the program as it is released.
+chaos: nextest
+	$(CARGO) build --release --locked
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
+		$(CARGO) nextest run --locked --filterset 'test(/^chaos/)'
 
 # The extension: types by tsc, logic by node --test. Nothing is built: what is loaded is
 # what is read.

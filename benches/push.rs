@@ -29,6 +29,9 @@
 //! are just too long, 150 µs. So look at the relay's column before the ratio, and say which
 //! of the two was measured.
 //!
+//! What the journal costs is the difference to the same call at a daemon that keeps none, in
+//! the same run.
+//!
 //! What the daemon itself does for a submit is shown twice. From outside: how much later
 //! than an empty POST at the relay its answer comes. From inside, in this process: how long
 //! the message takes from its bytes to the text of its answer, and `Hub::submit` within.
@@ -119,57 +122,70 @@ fn main() -> ExitCode {
 fn bench(options: &Options) -> anyhow::Result<ExitCode> {
     let extent = if options.quick { QUICK } else { FULL };
     let state = tempfile::tempdir().context("no temporary directory")?;
-    let daemon = process::Server::daemon(&options.daemon, &state.path().join("state"))?;
+    let (home, bare_home) = (state.path().join("state"), state.path().join("ephemeral"));
+    let daemon = process::Server::daemon(&options.daemon, &home, &[])?;
+    let ephemeral = process::Server::daemon(&options.daemon, &bare_home, &["--ephemeral"])?;
     let relay = process::Server::relay()?;
     let pause = Duration::from_micros(options.pause);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut measured = runtime.block_on(async {
-        let mut daemon = DaemonSide::connect(&daemon, &state.path().join("state"), pause).await?;
-        let mut relay = RelaySide::connect(&relay, pause).await?;
-        measure(&mut daemon, &mut relay, extent).await
+        let mut sides = Sides {
+            daemon: DaemonSide::connect(&daemon, &home, pause).await?,
+            ephemeral: DaemonSide::connect(&ephemeral, &bare_home, pause).await?,
+            relay: RelaySide::connect(&relay, pause).await?,
+        };
+        sides.measure(extent).await
     })?;
     inside::measure(&mut measured, extent.warm_up, extent.blocks * extent.calls)?;
-    drop((daemon, relay));
+    drop((daemon, ephemeral, relay));
     let missed = table::show(&measured, extent, options.json)?;
     Ok(if options.check && missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Warms both servers up, then measures them in alternating blocks.
-async fn measure(
-    daemon: &mut DaemonSide,
-    relay: &mut RelaySide,
-    extent: Extent,
-) -> anyhow::Result<Measured> {
-    let mut warm = Measured::default();
-    block(daemon, relay, extent.warm_up, false, &mut warm).await?;
-    let mut measured = Measured::default();
-    for number in 0..extent.blocks {
-        let relay_first = number % 2 == 1;
-        block(daemon, relay, extent.calls, relay_first, &mut measured).await?;
-    }
-    Ok(measured)
+/// Connections to all servers.
+struct Sides {
+    daemon: DaemonSide,
+    /// A daemon that keeps no journal.
+    ephemeral: DaemonSide,
+    relay: RelaySide,
 }
 
-/// One block: each kind of call at one server, then at the other.
-async fn block(
-    daemon: &mut DaemonSide,
-    relay: &mut RelaySide,
-    calls: usize,
-    relay_first: bool,
-    measured: &mut Measured,
-) -> anyhow::Result<()> {
-    for turn in [relay_first, !relay_first] {
-        if turn {
-            relay.empty_posts(calls, &mut measured.relay_empty).await?;
-            relay.submits(calls, &mut measured.relay_submit).await?;
-            relay.waits(calls, &mut measured.relay_wait).await?;
-        } else {
-            daemon.submits(calls, &mut measured.submit).await?;
-            daemon.waits(load::SCRIPT, calls, &mut measured.wait).await?;
-            daemon.waits(load::SAFE, calls, &mut measured.safe).await?;
+impl Sides {
+    /// Warms all servers up, then measures them in alternating blocks.
+    async fn measure(&mut self, extent: Extent) -> anyhow::Result<Measured> {
+        self.block(extent.warm_up, 0, &mut Measured::default()).await?;
+        let mut measured = Measured::default();
+        for number in 0..extent.blocks {
+            self.block(extent.calls, number, &mut measured).await?;
         }
+        Ok(measured)
     }
-    Ok(())
+
+    /// One block: each kind of call at one server after the other, another one first each
+    /// time.
+    async fn block(
+        &mut self,
+        calls: usize,
+        first: usize,
+        measured: &mut Measured,
+    ) -> anyhow::Result<()> {
+        for turn in 0..3 {
+            match (first + turn) % 3 {
+                0 => {
+                    self.relay.empty_posts(calls, &mut measured.relay_empty).await?;
+                    self.relay.submits(calls, &mut measured.relay_submit).await?;
+                    self.relay.waits(calls, &mut measured.relay_wait).await?;
+                }
+                1 => {
+                    self.daemon.submits(calls, &mut measured.submit).await?;
+                    self.daemon.waits(load::SCRIPT, calls, &mut measured.wait).await?;
+                    self.daemon.waits(load::SAFE, calls, &mut measured.safe).await?;
+                }
+                _ => self.ephemeral.waits(load::SCRIPT, calls, &mut measured.ephemeral).await?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The time.

@@ -12,6 +12,8 @@ const FRAME_RATIO: f64 = 1.5;
 const RESULT_RATIO: f64 = 2.5;
 const ANSWER: f64 = 10_000.0;
 const HANDLING: f64 = 1_000.0;
+/// What the journal may cost, in µs at the median.
+const JOURNAL: f64 = 100.0;
 
 /// Everything that is measured.
 #[derive(Debug, Default)]
@@ -20,7 +22,9 @@ pub(crate) struct Measured {
     pub(crate) submit: Call,
     /// Calls that wait for their result.
     pub(crate) wait: Call,
-    /// The same with a command that needs no claim.
+    /// The same at a daemon that keeps no journal.
+    pub(crate) ephemeral: Call,
+    /// The same as `wait` with a command that needs no claim.
     pub(crate) safe: Call,
     /// At the relay: posts that are handed on and answered at once.
     pub(crate) relay_submit: Call,
@@ -145,6 +149,13 @@ pub(crate) fn show(measured: &Measured, extent: Extent, as_json: bool) -> io::Re
         writeln!(out, "{}", row(line))?;
     }
     let handling = measured.submit.answer.p50() - measured.relay_empty.p50();
+    let journal = measured.wait.answer.p50() - measured.ephemeral.answer.p50();
+    writeln!(
+        out,
+        "The journal costs a call that waits {journal:.0} µs: {:.0} µs without it (p50; at most \
+         {JOURNAL:.0} are required).",
+        measured.ephemeral.answer.p50()
+    )?;
     writeln!(
         out,
         "A submit is answered {handling:.0} µs later than an empty POST at the relay (p50)."
@@ -153,10 +164,16 @@ pub(crate) fn show(measured: &Measured, extent: Extent, as_json: bool) -> io::Re
     for line in &missed {
         writeln!(out, "MISSED: {}: {}", line.name.trim(), complaint(line))?;
     }
-    if as_json {
-        writeln!(out, "{}", json_line(&lines, extent))?;
+    let is_slow = journal.partial_cmp(&JOURNAL) != Some(std::cmp::Ordering::Less);
+    if is_slow {
+        writeln!(out, "MISSED: the journal costs {journal:.0} µs")?;
     }
-    Ok(!missed.is_empty())
+    if as_json {
+        let mut all = json_line(&lines, extent);
+        all["journal"] = json!({"p50": journal, "ok": !is_slow});
+        writeln!(out, "{all}")?;
+    }
+    Ok(is_slow || !missed.is_empty())
 }
 
 fn row(line: &Line<'_>) -> String {

@@ -413,6 +413,27 @@ async fn the_sixty_fifth_waiter_of_a_client_is_refused_and_others_are_not() {
     assert!(wait("a").await.is_ok(), "the seats are free again");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_wait_wakes_at_once_at_whatever_moment_of_it_the_command_ends() {
+    for turns in 0..8 {
+        let hub = Hub::start(Limits::default());
+        let mut browser = Extension::connect(&hub, "b", "i");
+        hub.submit(&agent("a"), script()).await.unwrap();
+        let (id, attempt) = browser.begin().await;
+        let began = hub.now();
+        let waiting = tokio::spawn({
+            let (hub, id) = (hub.clone(), id.clone());
+            async move { hub.wait(&agent("a"), &id, seconds(50), false).await }
+        });
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        browser.report(&id, attempt, result("Home"));
+        waiting.await.unwrap().unwrap();
+        assert!(hub.now().since(began) < seconds(1), "after {turns} turns");
+    }
+}
+
 // Caps.
 
 #[tokio::test(start_paused = true)]

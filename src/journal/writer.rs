@@ -14,11 +14,15 @@ use rusqlite::Connection;
 use super::rows::write_entry;
 use super::{Burial, Entry, Pages};
 
-/// After a write that took longer than this, writing is the thread's for a while.
-const SLOW: Duration = Duration::from_millis(2);
+/// A write that takes longer than this is slow.
+const SLOW: Duration = Duration::from_millis(5);
+
+/// After so many slow writes in a row, writing is the thread's for a while: one alone may
+/// be this process waiting for its turn, and not the disk.
+const SLOW_WRITES: u32 = 2;
 
 /// How many batches it is the thread's then.
-const SLOW_BATCHES: u32 = 256;
+const SLOW_BATCHES: u32 = 64;
 
 /// A batch with more bytes of results than this is the thread's.
 const LARGE: usize = 64 * 1024;
@@ -44,8 +48,10 @@ pub(super) struct Writer {
 struct Desk {
     connection: Connection,
     pages: Pages,
+    /// How many of the last writes were slow.
+    slow_writes: u32,
     /// How many batches are still the thread's.
-    slow: u32,
+    is_the_threads: u32,
     /// Batches since the last checkpoint.
     unchecked: u32,
 }
@@ -65,7 +71,7 @@ impl Writer {
         checkpointer: Connection,
         pages: Pages,
     ) -> io::Result<Self> {
-        let desk = Desk { connection, pages, slow: 0, unchecked: 0 };
+        let desk = Desk { connection, pages, slow_writes: 0, is_the_threads: 0, unchecked: 0 };
         let desk = Arc::new(Mutex::new(Some(desk)));
         let (thread, work) = mpsc::channel();
         let its = desk.clone();
@@ -84,7 +90,7 @@ impl Writer {
             Err(TryLockError::WouldBlock) => return self.wake(Work::Write),
         };
         let Some(desk) = &mut *desk else { return };
-        if desk.pages.is_in_trouble() || desk.slow > 0 || !desk.take_small() {
+        if desk.pages.is_in_trouble() || desk.is_the_threads > 0 || !desk.take_small() {
             return self.wake(Work::Write);
         }
         while !desk.pages.is_empty() {
@@ -142,8 +148,17 @@ impl Desk {
         transaction.commit()?;
         self.pages.recorded();
         self.unchecked += 1;
-        self.slow = if began.elapsed() > SLOW { SLOW_BATCHES } else { self.slow.saturating_sub(1) };
+        self.note_time(began.elapsed());
         Ok(())
+    }
+
+    fn note_time(&mut self, took: Duration) {
+        self.slow_writes = if took > SLOW { self.slow_writes + 1 } else { 0 };
+        self.is_the_threads = if self.slow_writes >= SLOW_WRITES {
+            SLOW_BATCHES
+        } else {
+            self.is_the_threads.saturating_sub(1)
+        };
     }
 
     /// Lets go first what is to go anyway: it may be what fills the disk.
