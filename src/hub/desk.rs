@@ -188,7 +188,7 @@ impl<'a> Desk<'a> {
         if has_begun || has_ended {
             self.record_change(&watched, &command);
         } else if is_read {
-            self.record(Entry::Read(id.clone(), now));
+            self.inner.journal.append_for_later(Entry::Read(id.clone(), now));
         }
         self.follow_deadline(&command);
         self.follow_holder(&command, holder);
@@ -337,7 +337,8 @@ impl<'a> Desk<'a> {
         let limits = self.inner.limits;
         let forgotten = self.retention.bury(&facts.client, id, gone.clone(), unread, &limits);
         let (id, client) = (id.clone(), facts.client.clone());
-        self.record(Entry::Gone(Burial { id, client, gone, forgotten }));
+        let burial = Burial { id, client, gone, forgotten };
+        self.inner.journal.append_for_later(Entry::Gone(burial));
     }
 
     /// All tabs that are known, of connected browsers.

@@ -272,8 +272,7 @@ impl Hub {
         if tokio::time::timeout(at_most, idle).await.is_err() {
             tracing::info!("ending with commands that still run");
         }
-        // In trouble it has said so.
-        let _ = self.0.journal.recorded(self.0.journal.last()).await;
+        self.0.journal.everything_recorded().await;
     }
 
     /// Ends all links and every wait, and stops the reaper.
@@ -348,9 +347,7 @@ async fn keep_written(journal: Journal, closed: CancellationToken) {
         loop {
             journal.appended().await;
             tokio::time::sleep(UNAWAITED).await;
-            if !journal.has_recorded(journal.last()) {
-                journal.write();
-            }
+            journal.write_everything();
         }
     };
     tokio::select! {

@@ -13,25 +13,25 @@
 //! nothing that waits for it goes out.
 
 mod boot;
+mod entry;
 mod history;
+mod pages;
 mod rows;
 mod store;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
-use crate::lifecycle::{Command, Gone, Lane, Wish};
-use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, TabId};
 pub use boot::boot_id;
+pub use entry::{Acceptance, Anchor, Burial, Current, Entry};
 pub use history::{History, Kept, KeptKey};
+pub use pages::Pages;
 pub use store::{OpenError, Opened, open};
 use writer::Writer;
 
@@ -46,91 +46,12 @@ const BACKLOG: u64 = 8_192;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seq(u64);
 
-/// What is recorded.
-#[derive(Clone, Debug)]
-pub enum Entry {
-    /// A life of the daemon begins.
-    Life(Anchor),
-    /// A command was accepted.
-    Accepted(Box<Acceptance>),
-    /// A command that was accepted before there was a browser for it got its lane.
-    Placed(CorrelationId, Lane),
-    /// A command may have begun, or is over: as it is now.
-    Changed(Command),
-    /// The owner has had the outcome.
-    Read(CorrelationId, Moment),
-    /// The record of a command goes.
-    Gone(Burial),
-    /// A client's current tab.
-    Current(Current),
-    /// In which session of its browser an extension is: tabs are known by their number in it
-    /// only.
-    Session(BrowserId, BrowserSession),
-    /// A client was forgotten, with all that was kept of it.
-    Forgotten(ClientId),
-    /// Keys of commands that were accepted before this stand for nothing any more.
-    DropKeys(Moment),
-}
-
-/// What stays of a command whose record goes.
-#[derive(Clone, Debug)]
-pub struct Burial {
-    /// The command.
-    pub id: CorrelationId,
-    /// In whose lists it stood.
-    pub client: ClientId,
-    /// What is remembered of it.
-    pub gone: Gone,
-    /// An older one that is not remembered any more.
-    pub forgotten: Option<CorrelationId>,
-}
-
-/// A moment, and what the machine's own clock said then. By it the next life of the daemon
-/// knows how much time has passed, whatever became of the system clock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
-    /// Which start of the machine.
-    pub boot: Arc<str>,
-    /// The time on its monotonic clock.
-    pub monotonic: Duration,
-    /// The moment.
-    pub at: Moment,
-}
-
-/// An accepted command, and what it asked for.
-#[derive(Clone, Debug)]
-pub struct Acceptance {
-    /// The command.
-    pub command: Command,
-    /// Where it is to run, if that is known.
-    pub lane: Option<Lane>,
-    /// What the call said of that.
-    pub wish: Wish,
-    /// The key under which the same call is the same command.
-    pub key: Option<Arc<str>>,
-    /// Older keys that are not remembered any more.
-    pub dropped_keys: Vec<(Owner, Arc<str>)>,
-}
-
-/// The tab that a client's commands go to when they name none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Current {
-    /// The client.
-    pub client: ClientId,
-    /// Whose client it is.
-    pub owner: Owner,
-    /// The browser.
-    pub browser: BrowserId,
-    /// The tab.
-    pub tab: Option<TabId>,
-    /// Since when.
-    pub at: Moment,
-}
-
 /// How far the writer is.
 #[derive(Clone, Debug, Default)]
 struct Progress {
     recorded: Seq,
+    /// How many entries are recorded that nobody waits for.
+    later: u64,
     /// What keeps it from going on.
     trouble: Option<Arc<str>>,
 }
@@ -141,27 +62,26 @@ pub struct Journal(Option<Arc<Shared>>);
 
 #[derive(Debug)]
 struct Shared {
-    tail: Mutex<Option<mpsc::Sender<Entry>>>,
+    tail: Mutex<Option<Tail>>,
     appended: AtomicU64,
+    appended_for_later: AtomicU64,
     more: Notify,
     progress: watch::Receiver<Progress>,
     /// None: whoever took the pages writes on their own account.
     writer: Option<Writer>,
 }
 
+/// Where entries go in.
+#[derive(Debug)]
+struct Tail {
+    entries: mpsc::Sender<Entry>,
+    later: mpsc::Sender<Entry>,
+}
+
 /// Entries are not recorded, and will not be for now.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the journal cannot be written: {0}")]
 pub struct Trouble(pub Arc<str>);
-
-/// The writer's end: entries, in their order.
-#[derive(Debug)]
-pub struct Pages {
-    entries: mpsc::Receiver<Entry>,
-    /// Taken, and not recorded.
-    batch: VecDeque<Entry>,
-    progress: watch::Sender<Progress>,
-}
 
 impl Journal {
     /// No journal: nothing outlives the process, and nothing waits to be recorded.
@@ -197,10 +117,22 @@ impl Journal {
         let seq = Seq(shared.appended.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(tail) = &*tail {
             // A writer that is gone has said why; what waits for this entry gets to know.
-            let _ = tail.send(entry);
+            let _ = tail.entries.send(entry);
         }
         shared.more.notify_one();
         seq
+    }
+
+    /// Appends an entry that nobody waits for. It is written after all others that were
+    /// appended before it, and not along with what somebody waits for.
+    pub fn append_for_later(&self, entry: Entry) {
+        let Some(shared) = &self.0 else { return };
+        let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.appended_for_later.fetch_add(1, Ordering::AcqRel);
+        if let Some(tail) = &*tail {
+            let _ = tail.later.send(entry);
+        }
+        shared.more.notify_one();
     }
 
     /// The place of the entry that was appended last.
@@ -245,6 +177,17 @@ impl Journal {
         }
     }
 
+    /// Returns once everything that was appended is recorded, also what nobody waits for, or
+    /// it cannot be for now.
+    pub async fn everything_recorded(&self) {
+        let Some(shared) = &self.0 else { return };
+        let (last, later) = (self.last(), shared.appended_for_later.load(Ordering::Acquire));
+        self.write_everything();
+        let settled = |p: &Progress| p.recorded >= last && p.later >= later || p.trouble.is_some();
+        // A writer that has ended has done what it could.
+        let _ = shared.progress.clone().wait_for(settled).await;
+    }
+
     /// Sees to it that everything up to `seq` is written, if it is not.
     async fn write_up_to(&self, seq: Seq) {
         if self.has_recorded(seq) {
@@ -265,10 +208,16 @@ impl Journal {
         }
     }
 
-    /// Sees to it that everything that was appended is written.
-    pub fn write(&self) {
+    fn write(&self) {
         if let Some(writer) = self.0.as_ref().and_then(|shared| shared.writer.as_ref()) {
             writer.write();
+        }
+    }
+
+    /// Sees to it that everything that was appended is written, also what nobody waits for.
+    pub fn write_everything(&self) {
+        if let Some(writer) = self.0.as_ref().and_then(|shared| shared.writer.as_ref()) {
+            writer.write_everything();
         }
     }
 
@@ -279,7 +228,7 @@ impl Journal {
         if shared.progress.has_changed().is_err() {
             return Some(writer_gone());
         }
-        let Progress { recorded, trouble } = shared.progress.borrow().clone();
+        let Progress { recorded, trouble, .. } = shared.progress.borrow().clone();
         if let Some(trouble) = trouble {
             return Some(Trouble(trouble));
         }
@@ -306,60 +255,18 @@ fn writer_gone() -> Trouble {
 
 impl Shared {
     fn new() -> (Self, Pages) {
-        let (tail, entries) = mpsc::channel();
+        let (to_entries, entries) = mpsc::channel();
+        let (to_later, later) = mpsc::channel();
         let (sender, progress) = watch::channel(Progress::default());
-        let tail = Mutex::new(Some(tail));
-        let (appended, more) = (AtomicU64::new(0), Notify::new());
-        let shared = Self { tail, appended, more, progress, writer: None };
-        (shared, Pages { entries, batch: VecDeque::new(), progress: sender })
-    }
-}
-
-impl Pages {
-    /// Takes what there is, so that up to [`BATCH`] entries are taken.
-    pub fn fill(&mut self) {
-        let room = BATCH.saturating_sub(self.batch.len());
-        self.batch.extend(self.entries.try_iter().take(room));
-    }
-
-    /// Takes everything that there is.
-    pub fn take_all(&mut self) {
-        self.batch.extend(self.entries.try_iter());
-    }
-
-    /// What was taken and is to be recorded next.
-    pub fn batch(&self) -> impl Iterator<Item = &Entry> {
-        self.batch.iter()
-    }
-
-    /// Whether nothing was taken that is to be recorded.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.batch.is_empty()
-    }
-
-    /// Whether what was taken could not be recorded the last time.
-    #[must_use]
-    pub fn is_in_trouble(&self) -> bool {
-        self.progress.borrow().trouble.is_some()
-    }
-
-    /// Says that what was taken is recorded.
-    pub fn recorded(&mut self) {
-        let taken = self.batch.len() as u64;
-        self.batch.clear();
-        self.progress.send_modify(|progress| {
-            progress.recorded.0 += taken;
-            progress.trouble = None;
-        });
-    }
-
-    /// Says that what was taken cannot be recorded for now. It stays taken.
-    pub fn failed(&mut self, why: &str) {
-        self.progress.send_if_modified(|progress| {
-            let is_news = progress.trouble.as_deref() != Some(why);
-            progress.trouble = Some(why.into());
-            is_news
-        });
+        let tail = Mutex::new(Some(Tail { entries: to_entries, later: to_later }));
+        let shared = Self {
+            tail,
+            appended: AtomicU64::new(0),
+            appended_for_later: AtomicU64::new(0),
+            more: Notify::new(),
+            progress,
+            writer: None,
+        };
+        (shared, Pages::new(entries, later, sender))
     }
 }

@@ -2,10 +2,13 @@
 //! disk and the file.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::*;
-use crate::lifecycle::{Event, Facts, Hold, Outcome, Peer, Phase, Stage, State, limits};
-use crate::protocol::{Action, Attempt, ExtensionReport, ReportedError};
+use crate::lifecycle::{
+    Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase, Stage, State, Wish, limits,
+};
+use crate::protocol::{Action, Attempt, ExtensionReport, Moment, ReportedError, TabId};
 
 const NOW: Moment = Moment::from_unix_micros(1_795_298_985_123_456);
 
@@ -89,10 +92,19 @@ fn burial(id: &str, forgotten: Option<&str>) -> Entry {
     })
 }
 
+/// Appends an entry as the hub does.
+fn append(journal: &Journal, entry: Entry) {
+    if matches!(entry, Entry::Read(..) | Entry::Gone(_)) {
+        journal.append_for_later(entry);
+    } else {
+        journal.append(entry);
+    }
+}
+
 /// Appends entries and waits until they are recorded.
 async fn record(journal: &Journal, entries: impl IntoIterator<Item = Entry>) {
     for entry in entries {
-        journal.append(entry);
+        append(journal, entry);
     }
     journal.recorded(journal.last()).await.unwrap();
 }
@@ -103,6 +115,7 @@ async fn after_a_kill(entries: impl IntoIterator<Item = Entry>) -> History {
     let dir = dir();
     let first = reopen(&file(&dir));
     record(&first.journal, entries).await;
+    first.journal.everything_recorded().await;
     reopen(&file(&dir)).history
 }
 
@@ -356,10 +369,11 @@ async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() 
     assert!(journal.trouble().is_some(), "nothing new is to be taken");
     // What was kept leaves: the rest finds room.
     for id in &written[..written.len() - 1] {
-        journal.append(burial(id, None));
+        append(&journal, burial(id, None));
     }
     journal.recorded_at_last(journal.last()).await;
     assert!(journal.trouble().is_none());
+    journal.everything_recorded().await;
     drop(journal);
     let kept = reopen(&file(&dir)).history;
     let ids: Vec<_> = kept.commands.iter().map(|kept| kept.saved.facts.id.as_str()).collect();
@@ -406,4 +420,26 @@ async fn nothing_is_told_to_be_recorded_before_it_is() {
     assert!(journal.recorded(third).await.is_err());
     pages.recorded();
     assert!(journal.recorded(third).await.is_ok() && journal.trouble().is_none());
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_written_after_what_came_before_it() {
+    let (journal, mut pages) = Journal::channel();
+    let name = |entry: &Entry| {
+        let Entry::Forgotten(client) = entry else { panic!("{entry:?}") };
+        client.to_string()
+    };
+    for n in 0..BATCH + 2 {
+        journal.append(Entry::Forgotten(n.to_string().into()));
+    }
+    journal.append_for_later(Entry::Forgotten("later".into()));
+    pages.fill_with_later();
+    assert_eq!(pages.batch().count(), BATCH, "no more fit into one transaction");
+    pages.recorded();
+    pages.fill();
+    assert_eq!(pages.batch().map(name).collect::<Vec<_>>(), ["64", "65"]);
+    pages.fill_with_later();
+    assert_eq!(pages.batch().map(name).collect::<Vec<_>>(), ["64", "65", "later"]);
+    pages.recorded();
+    journal.everything_recorded().await;
 }

@@ -108,6 +108,11 @@ impl Writer {
         }
     }
 
+    /// Has the thread write everything, also what nobody waits for.
+    pub(super) fn write_everything(&self) {
+        self.wake(Work::Write);
+    }
+
     /// Has the thread write what is left, and end.
     pub(super) fn close(&self) {
         self.wake(Work::Close);
@@ -172,14 +177,14 @@ impl Desk {
         }
     }
 
-    /// Writes everything that there is.
-    fn write_all(&mut self) -> rusqlite::Result<()> {
-        self.pages.fill();
-        while !self.pages.is_empty() {
-            self.write_batch()?;
-            self.pages.fill();
+    /// Writes the next batch of everything that there is. False: there was none.
+    fn write_next(&mut self) -> rusqlite::Result<bool> {
+        self.pages.fill_with_later();
+        if self.pages.is_empty() {
+            return Ok(false);
         }
-        Ok(())
+        self.write_batch()?;
+        Ok(true)
     }
 
     fn end(self) {
@@ -243,25 +248,31 @@ impl Due {
 }
 
 /// Writes everything. False: it cannot be written for now.
-fn try_to_write(desk: &Mutex<Option<Desk>>, was_in_trouble: bool) -> bool {
-    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(desk) = &mut *desk else { return true };
-    if was_in_trouble {
-        desk.make_room();
-    }
-    match desk.write_all() {
-        Ok(()) => {
-            if was_in_trouble {
-                tracing::info!("the journal is written again");
-            }
-            true
+fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
+    loop {
+        // Let go of after each batch, so that who waits for one entry can write it.
+        let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(desk) = &mut *desk else { return true };
+        if was_in_trouble {
+            desk.make_room();
         }
-        Err(error) => {
-            if !was_in_trouble {
-                tracing::error!(%error, "the journal cannot be written");
+        match desk.write_next() {
+            Ok(more) => {
+                if was_in_trouble {
+                    tracing::info!("the journal is written again");
+                    was_in_trouble = false;
+                }
+                if !more {
+                    return true;
+                }
             }
-            desk.pages.failed(&error.to_string());
-            false
+            Err(error) => {
+                if !was_in_trouble {
+                    tracing::error!(%error, "the journal cannot be written");
+                }
+                desk.pages.failed(&error.to_string());
+                return false;
+            }
         }
     }
 }

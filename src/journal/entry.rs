@@ -1,0 +1,88 @@
+//! What is recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lifecycle::{Command, Gone, Lane, Wish};
+use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, TabId};
+
+/// What is recorded.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A life of the daemon begins.
+    Life(Anchor),
+    /// A command was accepted.
+    Accepted(Box<Acceptance>),
+    /// A command that was accepted before there was a browser for it got its lane.
+    Placed(CorrelationId, Lane),
+    /// A command may have begun, or is over: as it is now.
+    Changed(Command),
+    /// The owner has had the outcome.
+    Read(CorrelationId, Moment),
+    /// The record of a command goes.
+    Gone(Burial),
+    /// A client's current tab.
+    Current(Current),
+    /// In which session of its browser an extension is: tabs are known by their number in it
+    /// only.
+    Session(BrowserId, BrowserSession),
+    /// A client was forgotten, with all that was kept of it.
+    Forgotten(ClientId),
+    /// Keys of commands that were accepted before this stand for nothing any more.
+    DropKeys(Moment),
+}
+
+/// What stays of a command whose record goes.
+#[derive(Clone, Debug)]
+pub struct Burial {
+    /// The command.
+    pub id: CorrelationId,
+    /// In whose lists it stood.
+    pub client: ClientId,
+    /// What is remembered of it.
+    pub gone: Gone,
+    /// An older one that is not remembered any more.
+    pub forgotten: Option<CorrelationId>,
+}
+
+/// A moment, and what the machine's own clock said then. By it the next life of the daemon
+/// knows how much time has passed, whatever became of the system clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Which start of the machine.
+    pub boot: Arc<str>,
+    /// The time on its monotonic clock.
+    pub monotonic: Duration,
+    /// The moment.
+    pub at: Moment,
+}
+
+/// An accepted command, and what it asked for.
+#[derive(Clone, Debug)]
+pub struct Acceptance {
+    /// The command.
+    pub command: Command,
+    /// Where it is to run, if that is known.
+    pub lane: Option<Lane>,
+    /// What the call said of that.
+    pub wish: Wish,
+    /// The key under which the same call is the same command.
+    pub key: Option<Arc<str>>,
+    /// Older keys that are not remembered any more.
+    pub dropped_keys: Vec<(Owner, Arc<str>)>,
+}
+
+/// The tab that a client's commands go to when they name none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    /// The client.
+    pub client: ClientId,
+    /// Whose client it is.
+    pub owner: Owner,
+    /// The browser.
+    pub browser: BrowserId,
+    /// The tab.
+    pub tab: Option<TabId>,
+    /// Since when.
+    pub at: Moment,
+}
