@@ -42,6 +42,7 @@
 //! the table, `--check` to exit with 1 if a required bound is missed.
 
 #[path = "push/figures.rs"]
+#[cfg_attr(not(test), expect(dead_code, reason = "shared with the capacity benchmark"))]
 mod figures;
 #[path = "push/inside.rs"]
 mod inside;

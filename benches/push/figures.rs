@@ -11,6 +11,14 @@ impl Series {
         self.0.push(sample);
     }
 
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// The sample below which `percent` of all are, in µs.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();

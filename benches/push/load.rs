@@ -58,6 +58,8 @@ struct Client {
     sender: SendRequest<Full<Bytes>>,
     host: String,
     token: String,
+    /// What it calls itself.
+    name: String,
     /// How long it does nothing before each call.
     pause: Duration,
 }
@@ -66,7 +68,8 @@ impl Client {
     async fn connect(port: u16, token: String, pause: Duration) -> anyhow::Result<Self> {
         let (sender, connection) = http1::handshake(TokioIo::new(tcp(port).await?)).await?;
         tokio::spawn(connection);
-        Ok(Self { sender, host: format!("127.0.0.1:{port}"), token, pause })
+        let (host, name) = (format!("127.0.0.1:{port}"), "bench".to_owned());
+        Ok(Self { sender, host, token, name, pause })
     }
 
     /// When the next call begins: after the pause.
@@ -85,7 +88,7 @@ impl Client {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .header("mcp-protocol-version", "2025-11-25")
-            .header(CLIENT_HEADER, "bench");
+            .header(CLIENT_HEADER, &self.name);
         Ok(request.body(Full::new(body))?)
     }
 
@@ -144,14 +147,14 @@ impl Extension {
     }
 
     /// Challenge, hello, welcome, ready.
-    async fn introduce(&mut self, key: &ExtensionKey) -> anyhow::Result<()> {
+    async fn introduce(&mut self, key: &ExtensionKey, browser: &str) -> anyhow::Result<()> {
         let challenge: serde_json::Value = serde_json::from_str(&self.text().await?)?;
         let challenge = challenge["nonce"].as_str().context("no challenge")?;
         let (nonce, instance) = (proof::nonce(), InstanceId::from("bench"));
         let mac = key.hello_mac(challenge, &nonce, &instance);
         self.send(
             json!({
-                "type": "hello", "protocol": [1], "browser_id": "bench", "instance_id": instance,
+                "type": "hello", "protocol": [1], "browser_id": browser, "instance_id": instance,
                 "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
             })
             .to_string(),
@@ -229,7 +232,7 @@ impl DaemonSide {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let client = Client::connect(server.port, token, pause).await?;
         let mut extension = Extension::connect(server.port).await?;
-        extension.introduce(&home.auth().extension_key(EXTENSION_ID)).await?;
+        extension.introduce(&home.auth().extension_key(EXTENSION_ID), "bench").await?;
         let mut side = Self { client, extension };
         side.until_connected().await?;
         Ok(side)
@@ -288,6 +291,69 @@ impl DaemonSide {
             to.answer.add(answered.1 - began);
             extension.frame("result_ack").await?;
             check_complete(&answered.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// One of many clients, with a browser of its own.
+pub(crate) struct Pair {
+    client: Client,
+    extension: Extension,
+    browser: String,
+}
+
+impl Pair {
+    pub(crate) async fn connect(port: u16, home: &Home, number: usize) -> anyhow::Result<Self> {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let browser = format!("browser-{number}");
+        let mut client = Client::connect(port, token, Duration::ZERO).await?;
+        client.name = format!("client-{number}");
+        let mut extension = Extension::connect(port).await?;
+        extension.introduce(&home.auth().extension_key(EXTENSION_ID), &browser).await?;
+        // Accepted as soon as the daemon has taken its browser in.
+        let mut pair = Self { client, extension, browser };
+        while !pair.is_known().await? {}
+        Ok(pair)
+    }
+
+    async fn is_known(&mut self) -> anyhow::Result<bool> {
+        let request = self.client.request("/mcp", call("observe", r#""what":"browsers""#))?;
+        let (answer, _) = self.client.send(request).await?;
+        let known = format!(r#"{{"browser":"{}","label":"#, self.browser);
+        Ok(String::from_utf8_lossy(&answer).contains(&known))
+    }
+
+    fn body(&self, more: &str) -> Bytes {
+        interact(&format!(r#"{SCRIPT},"browser":"{}","tab_id":7{more}"#, self.browser))
+    }
+
+    /// Calls that wait for their result, one after the other, until `end`.
+    pub(crate) async fn work(&mut self, end: Instant, took: &mut Series) -> anyhow::Result<()> {
+        let body = self.body(r#","wait_ms":10000"#);
+        let Self { client, extension, .. } = self;
+        while now() < end {
+            let request = client.request("/mcp", body.clone())?;
+            let began = now();
+            let ran = async {
+                let command = extension.frame("command").await?;
+                extension.run(&command, false).await
+            };
+            let (answered, ()) = tokio::try_join!(client.send(request), ran)?;
+            took.add(answered.1 - began);
+            extension.frame("result_ack").await?;
+        }
+        Ok(())
+    }
+
+    /// Submits commands that stay where they are: nobody claims them.
+    pub(crate) async fn pile_up(&mut self, commands: usize) -> anyhow::Result<()> {
+        let body = self.body(r#","timeout_ms":300000"#);
+        for _ in 0..commands {
+            let request = self.client.request("/mcp", body.clone())?;
+            let (answer, _) = self.client.send(request).await?;
+            let answer = String::from_utf8_lossy(&answer);
+            ensure!(answer.contains(r#""status":"queued""#), "not taken: {answer}");
         }
         Ok(())
     }

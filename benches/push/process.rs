@@ -43,6 +43,18 @@ impl Server {
         Self::start(&mut command).context("the daemon does not start")
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it, so that it cannot close anything.
+    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// This program as the bare relay, which ends when its standard input does.
     pub(crate) fn relay() -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);

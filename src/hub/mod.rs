@@ -49,8 +49,7 @@ pub use links::Link;
 pub use outbox::{Farewell, Outbox};
 pub use reading::{Lists, Seen};
 pub use refusal::{BrowserChoice, Refusal, Refused};
-use submit::Submitted;
-pub use submit::{Accepted, Submission};
+pub use submit::{Accepted, Submission, Submitted};
 pub use summaries::{BrowserSummary, TabSummary};
 use tracked::Tracked;
 
@@ -184,18 +183,51 @@ impl Hub {
     ///
     /// [`Refused`]: it was not taken, and nothing that was is touched.
     pub async fn submit(&self, caller: &Caller, call: Submission) -> Result<Accepted, Refused> {
-        let submitted = self.with_desk(|desk| desk.submit(caller, call))?;
-        let (Submitted::New(accepted) | Submitted::Known(accepted)) = &submitted;
-        let Some(tracked) = self.watched(caller, &accepted.id) else { return Ok(accepted.clone()) };
-        match self.0.journal.recorded(tracked.recorded()).await {
-            Ok(()) => Ok(accepted.clone()),
-            Err(Trouble(why)) => Err(self.with_desk(|desk| {
-                if let Submitted::New(accepted) = &submitted {
-                    desk.withdraw(caller, &accepted.id);
-                }
-                desk.refuse(caller, Refusal::StorageUnavailable { why })
-            })),
+        let submitted = self.submit_unrecorded(caller, call)?;
+        self.confirm(caller, &submitted).await?;
+        Ok(submitted.accepted)
+    }
+
+    /// Takes a command like [`submit`](Self::submit), for a caller that will not be told of
+    /// it before [`confirm`](Self::confirm) has returned.
+    ///
+    /// # Errors
+    ///
+    /// See [`submit`](Self::submit).
+    pub fn submit_unrecorded(
+        &self,
+        caller: &Caller,
+        call: Submission,
+    ) -> Result<Submitted, Refused> {
+        self.with_desk(|desk| desk.submit(caller, call))
+    }
+
+    /// Returns once the acceptance of a command is recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::StorageUnavailable`]: it cannot be, and the command is taken back.
+    pub async fn confirm(&self, caller: &Caller, submitted: &Submitted) -> Result<(), Refused> {
+        let recorded = self.0.journal.recorded(submitted.recorded).await;
+        recorded.map_err(|trouble| self.take_back(caller, submitted, trouble))
+    }
+
+    /// Returns only if the acceptance cannot be recorded, for a caller that waits for the
+    /// command's end: that it is recorded needs nobody to wait for.
+    pub async fn refused(&self, caller: &Caller, submitted: &Submitted) -> Refused {
+        match self.0.journal.recorded_in_time(submitted.recorded).await {
+            Ok(()) => std::future::pending().await,
+            Err(trouble) => self.take_back(caller, submitted, trouble),
         }
+    }
+
+    fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: Trouble) -> Refused {
+        self.with_desk(|desk| {
+            if submitted.is_new {
+                desk.withdraw(caller, &submitted.accepted.id);
+            }
+            desk.refuse(caller, Refusal::StorageUnavailable { why: trouble.0 })
+        })
     }
 
     /// The browsers that are known, connected ones first.

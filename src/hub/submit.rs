@@ -43,11 +43,14 @@ pub struct Accepted {
 }
 
 /// A submission that was taken.
-pub(super) enum Submitted {
-    /// Its command is new.
-    New(Accepted),
-    /// By its key it is a command that was accepted before.
-    Known(Accepted),
+#[derive(Clone, Debug)]
+pub struct Submitted {
+    /// Its command.
+    pub accepted: Accepted,
+    /// Whether that is new; else it was known by its key.
+    pub(super) is_new: bool,
+    /// Up to where the journal has to be for it to be recorded.
+    pub(super) recorded: Seq,
 }
 
 /// What callers do at the desk.
@@ -60,7 +63,7 @@ impl Desk<'_> {
     ) -> Result<Submitted, Refused> {
         let Submission { action, wish, timeout, idempotency_key } = call;
         if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &action) {
-            return known.map(Submitted::Known).map_err(|why| self.refuse(caller, why));
+            return known.map_err(|why| self.refuse(caller, why));
         }
         self.can_take().map_err(|why| self.refuse(caller, why))?;
         let estimate = self.estimate(&action);
@@ -88,7 +91,9 @@ impl Desk<'_> {
         };
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
         let reachable = self.accept(caller, facts, lane, wish, idempotency_key);
-        Ok(Submitted::New(Accepted { id, query_id, estimate, reachable }))
+        let recorded = self.recorded(&id);
+        let accepted = Accepted { id, query_id, estimate, reachable };
+        Ok(Submitted { accepted, is_new: true, recorded })
     }
 
     /// The command that this call is already, by its key.
@@ -97,7 +102,7 @@ impl Desk<'_> {
         caller: &Caller,
         key: Option<&str>,
         action: &Action,
-    ) -> Option<Result<Accepted, Refusal>> {
+    ) -> Option<Result<Submitted, Refusal>> {
         let Keyed { id, query_id, .. } = self.keys.find(&caller.owner, key?, self.now())?.clone();
         let tracked = self.inner.commands.get(&id).map(|entry| entry.clone());
         // Of one whose record is gone the id is all that is left, and that says so.
@@ -106,7 +111,14 @@ impl Desk<'_> {
         }
         let browser = self.targets.get(&id).and_then(|lane| self.browsers.get(&lane.browser));
         let reachable = browser.is_some_and(Browser::is_connected);
-        Some(Ok(Accepted { id, query_id, estimate: self.estimate(action), reachable }))
+        let recorded = self.recorded(&id);
+        let accepted = Accepted { id, query_id, estimate: self.estimate(action), reachable };
+        Some(Ok(Submitted { accepted, is_new: false, recorded }))
+    }
+
+    /// Up to where the journal has to be for what is known of a command to be recorded.
+    fn recorded(&self, id: &CorrelationId) -> Seq {
+        self.inner.commands.get(id).map_or_else(Seq::default, |tracked| tracked.recorded())
     }
 
     /// Whether anything new can be taken.

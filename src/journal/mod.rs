@@ -156,13 +156,17 @@ impl Journal {
     pub async fn recorded(&self, seq: Seq) -> Result<(), Trouble> {
         let Some(shared) = &self.0 else { return Ok(()) };
         self.write_up_to(seq).await;
-        let mut progress = shared.progress.clone();
-        let settled = |p: &Progress| p.recorded >= seq || p.trouble.is_some();
-        let Ok(seen) = progress.wait_for(settled).await else { return Err(writer_gone()) };
-        match &seen.trouble {
-            Some(trouble) if seen.recorded < seq => Err(Trouble(trouble.clone())),
-            Some(_) | None => Ok(()),
-        }
+        shared.settled(seq).await
+    }
+
+    /// The same, but leaves the writing to whoever needs it sooner.
+    ///
+    /// # Errors
+    ///
+    /// [`Trouble`].
+    pub async fn recorded_in_time(&self, seq: Seq) -> Result<(), Trouble> {
+        let Some(shared) = &self.0 else { return Ok(()) };
+        shared.settled(seq).await
     }
 
     /// Returns once everything up to `seq` is recorded, however long that takes.
@@ -254,6 +258,16 @@ fn writer_gone() -> Trouble {
 }
 
 impl Shared {
+    async fn settled(&self, seq: Seq) -> Result<(), Trouble> {
+        let mut progress = self.progress.clone();
+        let settled = |p: &Progress| p.recorded >= seq || p.trouble.is_some();
+        let Ok(seen) = progress.wait_for(settled).await else { return Err(writer_gone()) };
+        match &seen.trouble {
+            Some(trouble) if seen.recorded < seq => Err(Trouble(trouble.clone())),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn new() -> (Self, Pages) {
         let (to_entries, entries) = mpsc::channel();
         let (to_later, later) = mpsc::channel();

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Transaction, named_params, params};
+use rusqlite::{Connection, named_params, params};
 
 use super::history::TraceMark;
 use super::{Acceptance, Anchor, Burial, Current, Entry};
 use crate::lifecycle::{Command, Hold, Lane, Outcome, State};
 use crate::protocol::Moment;
 
-pub(super) fn write_entry(to: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+pub(super) fn write_entry(to: &Connection, entry: &Entry) -> rusqlite::Result<()> {
     match entry {
         Entry::Life(Anchor { boot, monotonic, at }) => {
             let mut meta = to.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?, ?)")?;
@@ -58,7 +58,7 @@ pub(super) fn write_entry(to: &Transaction<'_>, entry: &Entry) -> rusqlite::Resu
     Ok(())
 }
 
-fn write_gone(to: &Transaction<'_>, burial: &Burial) -> rusqlite::Result<()> {
+fn write_gone(to: &Connection, burial: &Burial) -> rusqlite::Result<()> {
     let Burial { id, client, gone, forgotten } = burial;
     to.prepare_cached("DELETE FROM command WHERE id = ?")?.execute([id.as_str()])?;
     let (owner, client) = (gone.owner.as_str(), client.as_str());
@@ -70,7 +70,7 @@ fn write_gone(to: &Transaction<'_>, burial: &Burial) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn write_accepted(to: &Transaction<'_>, acceptance: &Acceptance) -> rusqlite::Result<()> {
+fn write_accepted(to: &Connection, acceptance: &Acceptance) -> rusqlite::Result<()> {
     let Acceptance { command, lane, wish, key, dropped_keys } = acceptance;
     let facts = command.facts();
     let put = "INSERT INTO command (id, query_id, owner, client, action, timeout_us, created, \
@@ -108,7 +108,7 @@ fn write_accepted(to: &Transaction<'_>, acceptance: &Acceptance) -> rusqlite::Re
     Ok(())
 }
 
-fn write_changed(to: &Transaction<'_>, command: &Command) -> rusqlite::Result<()> {
+fn write_changed(to: &Connection, command: &Command) -> rusqlite::Result<()> {
     let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
                      holder = :holder, instance = :instance, trace = :trace, outcome = :outcome, \
                      body = :body, origin = :origin, may_have_run = :may_have_run WHERE id = :id";

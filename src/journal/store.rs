@@ -14,8 +14,11 @@ use super::writer::Writer;
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 1;
 
-/// The most pages of 4 KiB that the file may have: 256 MiB.
-const PAGES_MAX: u32 = 65_536;
+/// The size of a page, in bytes: most rows change one.
+const PAGE: u32 = 2_048;
+
+/// The most pages that the file may have: 256 MiB.
+const PAGES_MAX: u32 = 131_072;
 
 /// An open journal, and what it remembers.
 #[derive(Debug)]
@@ -112,12 +115,11 @@ fn open_within(
             }
         }
     };
-    let checkpointer = Connection::open(path).map_err(|error| unusable(error.to_string()))?;
     let limited = connection
         .pragma_query_value(None, "page_count", |row| row.get(0))
         .and_then(|has| connection.pragma_update(None, "max_page_count", pages_max(has)));
     limited.map_err(|error| unusable(error.to_string()))?;
-    let journal = Journal::written_by(|pages| Writer::start(connection, checkpointer, pages));
+    let journal = Journal::written_by(|pages| Writer::start(connection, pages));
     let journal = journal.map_err(|error| unusable(error.to_string()))?;
     Ok(Opened { journal, history, unusable: unusable_before })
 }
@@ -127,6 +129,10 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let mut connection = Connection::open(path)?;
     connection.set_prepared_statement_cache_capacity(32);
+    connection.pragma_update(None, "page_size", PAGE)?;
+    // One process has the file: so there are no locks to take, and the index of the log is in
+    // its memory.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer's thread does that: it takes as long as the disk does.

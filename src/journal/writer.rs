@@ -28,7 +28,7 @@ const SLOW_BATCHES: u32 = 64;
 const LARGE: usize = 64 * 1024;
 
 /// After so many batches, what is in the log goes to the file itself.
-const CHECKPOINT: u32 = 256;
+const CHECKPOINT: u32 = 1_024;
 
 /// How long after a failure the same entries are tried again.
 const RETRY: Duration = Duration::from_millis(250);
@@ -65,19 +65,13 @@ enum Work {
 }
 
 impl Writer {
-    /// A writer and its thread. `checkpointer` is a second connection to the same file.
-    pub(super) fn start(
-        connection: Connection,
-        checkpointer: Connection,
-        pages: Pages,
-    ) -> io::Result<Self> {
+    /// A writer and its thread.
+    pub(super) fn start(connection: Connection, pages: Pages) -> io::Result<Self> {
         let desk = Desk { connection, pages, slow_writes: 0, is_the_threads: 0, unchecked: 0 };
         let desk = Arc::new(Mutex::new(Some(desk)));
         let (thread, work) = mpsc::channel();
         let its = desk.clone();
-        thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || attend(&its, &checkpointer, &work))?;
+        thread::Builder::new().name("journal".to_owned()).spawn(move || attend(&its, &work))?;
         Ok(Self { desk, thread })
     }
 
@@ -146,15 +140,24 @@ impl Desk {
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
     fn write_batch(&mut self) -> rusqlite::Result<()> {
         let began = Instant::now();
-        let transaction = self.connection.transaction()?;
-        for entry in self.pages.batch() {
-            write_entry(&transaction, entry)?;
-        }
-        transaction.commit()?;
+        self.write_taken()?;
         self.pages.recorded();
         self.unchecked += 1;
         self.note_time(began.elapsed());
         Ok(())
+    }
+
+    fn write_taken(&mut self) -> rusqlite::Result<()> {
+        let mut entries = self.pages.batch();
+        if let (Some(only @ Entry::Changed(_)), None) = (entries.next(), entries.next()) {
+            // One statement is a transaction by itself.
+            return write_entry(&self.connection, only);
+        }
+        let transaction = self.connection.transaction()?;
+        for entry in self.pages.batch() {
+            write_entry(&transaction, entry)?;
+        }
+        transaction.commit()
     }
 
     fn note_time(&mut self, took: Duration) {
@@ -199,7 +202,7 @@ impl Desk {
 }
 
 /// The thread: ends when the journal is closed and everything is written, or cannot be.
-fn attend(desk: &Mutex<Option<Desk>>, checkpointer: &Connection, work: &mpsc::Receiver<Work>) {
+fn attend(desk: &Mutex<Option<Desk>>, work: &mpsc::Receiver<Work>) {
     let mut in_trouble = false;
     let mut tries_left = None;
     loop {
@@ -214,10 +217,8 @@ fn attend(desk: &Mutex<Option<Desk>>, checkpointer: &Connection, work: &mpsc::Re
             Some(tries) => *tries -= 1,
             None => {}
         }
-        if due.checkpoint
-            && let Err(error) = checkpoint(checkpointer, "PASSIVE")
-        {
-            tracing::warn!(%error, "the journal's log could not be moved to its file");
+        if due.checkpoint {
+            move_log(desk);
         }
     }
 }
@@ -274,6 +275,14 @@ fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
                 return false;
             }
         }
+    }
+}
+
+/// Moves what is in the log to the file itself. Meanwhile whoever waits for an entry waits.
+fn move_log(desk: &Mutex<Option<Desk>>) {
+    let desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Err(error)) = desk.as_ref().map(|desk| checkpoint(&desk.connection, "PASSIVE")) {
+        tracing::warn!(%error, "the journal's log could not be moved to its file");
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::hub::{Accepted, Caller, Submission, Wish};
+use crate::hub::{Accepted, Caller, Hub, Refused, Submission, Submitted, Wish};
 use crate::lifecycle::limits;
 use crate::protocol::{
     Action, CorrelationId, IDEMPOTENCY_KEY_FORM, QueryId, TabId, is_idempotency_key,
@@ -101,23 +101,45 @@ pub(super) async fn call(
         Err(wrong) => return Call::done(wrong),
     };
     let wait = wait.unwrap_or(tools.default_wait);
-    let accepted = match tools.hub.submit(caller, submission).await {
-        Ok(accepted) => accepted,
+    let submitted = match tools.hub.submit_unrecorded(caller, submission) {
+        Ok(submitted) => submitted,
         Err(refused) => return Call::done(ToolResult::refused(&refused)),
     };
-    let submitted = Some(accepted.id.clone());
+    let id = Some(submitted.accepted.id.clone());
     if wait.is_zero() {
-        return Call { submitted, outcome: Outcome::Now(ToolResult::of(&queued(&accepted))) };
+        let result = match tools.hub.confirm(caller, &submitted).await {
+            Ok(()) => ToolResult::of(&queued(&submitted.accepted)),
+            Err(refused) => ToolResult::refused(&refused),
+        };
+        return Call { submitted: id, outcome: Outcome::Now(result) };
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
     let outcome = Outcome::Later(Box::pin(async move {
-        match hub.wait(&caller, &accepted.id, wait, with_trace).await {
-            Ok(seen) => ToolResult::of_own_command(seen),
-            // The command was accepted all the same: say so rather than that it was not.
-            Err(_no_result_now) => ToolResult::of(&queued(&accepted)),
+        match finish(&hub, &caller, &submitted, wait, with_trace).await {
+            Ok(result) => result,
+            Err(refused) => ToolResult::refused(&refused),
         }
     }));
-    Call { submitted, outcome }
+    Call { submitted: id, outcome }
+}
+
+/// Waits for a command's end. Nothing is said of it before its acceptance is recorded.
+async fn finish(
+    hub: &Hub,
+    caller: &Caller,
+    submitted: &Submitted,
+    wait: Duration,
+    with_trace: bool,
+) -> Result<ToolResult, Refused> {
+    let waited = tokio::select! {
+        biased;
+        waited = hub.wait(caller, &submitted.accepted.id, wait, with_trace) => waited,
+        refused = hub.refused(caller, submitted) => return Err(refused),
+    };
+    hub.confirm(caller, submitted).await?;
+    // Without a result it was accepted all the same: say so rather than that it was not.
+    Ok(waited
+        .map_or_else(|_| ToolResult::of(&queued(&submitted.accepted)), ToolResult::of_own_command))
 }
 
 /// What is wrong with a file that a picture should go to. Nothing that exists is

@@ -1,0 +1,240 @@
+//! How much the daemon carries, with its journal: commands a second, memory, and how long it
+//! takes to start with a full journal.
+//!
+//! `cargo bench --bench capacity` starts the release binary as a process of its own
+//! (`tabwire serve`, guard on). This process plays all clients and all browsers, on the same
+//! cores.
+//!
+//! After `--`: `--quick` for a tenth, `--soak` for a million commands besides, `--check` to exit
+//! with 1 if a required bound is missed.
+
+#[path = "push/figures.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod figures;
+#[path = "push/load.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod load;
+#[path = "push/process.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod process;
+#[path = "push/relay.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod relay;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Parser;
+use tabwire::home::Home;
+use tokio::task::JoinSet;
+
+use figures::Series;
+use load::Pair;
+use process::Server;
+
+/// Required: commands a second with 100 browsers.
+const RATE: f64 = 5_000.0;
+
+/// Required: a start with 1,000 commands in the journal.
+const START: Duration = Duration::from_millis(100);
+
+/// Required: the memory of 1,000 browsers with 100 commands each, in MiB.
+const MEMORY: f64 = 250.0;
+
+/// How much more memory a soak may leave than its first tenth did.
+const GROWTH: f64 = 1.1;
+
+/// Measures how much the daemon carries.
+#[derive(Parser)]
+#[command(name = "capacity")]
+struct Options {
+    /// A tenth of everything
+    #[arg(long)]
+    quick: bool,
+    /// A million commands besides
+    #[arg(long)]
+    soak: bool,
+    /// Exit with 1 if a required bound is missed
+    #[arg(long)]
+    check: bool,
+    /// Measure this daemon instead, such as an earlier build's
+    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    daemon: PathBuf,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    let options = Options::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let measured =
+        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(bench(&options)));
+    match measured {
+        Ok(missed) if missed && options.check => ExitCode::FAILURE,
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "capacity: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn bench(options: &Options) -> anyhow::Result<bool> {
+    let part = if options.quick { 10 } else { 1 };
+    let mut missed = rate(&options.daemon, Duration::from_secs(10) / part).await?;
+    missed |= start(&options.daemon).await?;
+    missed |= memory(&options.daemon, 1_000 / part as usize).await?;
+    if options.soak {
+        missed |= soak(&options.daemon, 1_000_000 / u64::from(part)).await?;
+    }
+    Ok(missed)
+}
+
+/// Commands a second: 100 clients, each with a browser of its own.
+async fn rate(program: &Path, length: Duration) -> anyhow::Result<bool> {
+    let (state, server) = serve(program, &[])?;
+    let mut pairs = connect(&server, state.path(), 100).await?;
+    work(&mut pairs, length / 5).await?;
+    let took = work(&mut pairs, length).await?;
+    #[expect(clippy::cast_precision_loss, reason = "a count of commands")]
+    let rate = took.len() as f64 / length.as_secs_f64();
+    let memory = resident(server.id())?;
+    verdict(
+        rate >= RATE,
+        &format!(
+            "{rate:.0} commands a second with 100 browsers ({RATE:.0} are required); each took {:.1} ms at the median, {:.1} ms at p99; {memory:.0} MiB",
+            took.p50() / 1_000.0,
+            took.p99() / 1_000.0,
+        ),
+    )
+}
+
+/// How long a start takes with 1,000 commands in the journal of a daemon that was killed.
+async fn start(program: &Path) -> anyhow::Result<bool> {
+    let (state, server) = serve(program, &[])?;
+    let mut pairs = connect(&server, state.path(), 10).await?;
+    for pair in &mut pairs {
+        let mut took = Series::default();
+        while took.len() < 100 {
+            pair.work(now(), &mut took).await?;
+            pair.work(now() + Duration::from_millis(1), &mut took).await?;
+        }
+    }
+    server.kill()?;
+    let began = now();
+    let server = Server::daemon(program, &state.path().join("state"), &[])?;
+    let took = now() - began;
+    drop(server);
+    verdict(
+        took <= START,
+        &format!(
+            "{:.0} ms from the start of the process until it listens, with 1,000 commands in the journal ({} are required)",
+            took.as_secs_f64() * 1_000.0,
+            START.as_millis()
+        ),
+    )
+}
+
+/// The memory of many browsers, each with 100 commands that wait.
+async fn memory(program: &Path, browsers: usize) -> anyhow::Result<bool> {
+    let (state, server) = serve(program, &["--limit", "queued=100", "--limit", "clients=2000"])?;
+    let before = resident(server.id())?;
+    let mut pairs = connect(&server, state.path(), browsers).await?;
+    let connected = resident(server.id())?;
+    for pair in &mut pairs {
+        pair.pile_up(100).await?;
+    }
+    let full = resident(server.id())?;
+    verdict(
+        full <= MEMORY,
+        &format!(
+            "{full:.0} MiB with {browsers} browsers and 100 commands each ({MEMORY:.0} are required); {before:.0} when idle, {connected:.0} with the browsers alone",
+        ),
+    )
+}
+
+/// Whether memory stays as it is over many commands.
+async fn soak(program: &Path, commands: u64) -> anyhow::Result<bool> {
+    let (state, server) = serve(program, &[])?;
+    let mut pairs = connect(&server, state.path(), 20).await?;
+    let (mut done, mut settled, mut worst) = (0, None, 0.0_f64);
+    while done < commands {
+        done += work(&mut pairs, Duration::from_secs(5)).await?.len() as u64;
+        let memory = resident(server.id())?;
+        if done > commands / 10 {
+            settled.get_or_insert(memory);
+            worst = worst.max(memory);
+        }
+    }
+    let settled = settled.context("too few commands")?;
+    let file = std::fs::metadata(state.path().join("state/journal.db"))?.len() >> 20;
+    verdict(
+        worst <= settled * GROWTH,
+        &format!(
+            "{done} commands: {settled:.0} MiB after a tenth, {worst:.0} MiB at most from then on; the journal has {file} MiB"
+        ),
+    )
+}
+
+/// Calls of all pairs side by side, for a while.
+async fn work(pairs: &mut Vec<Pair>, length: Duration) -> anyhow::Result<Series> {
+    let end = now() + length;
+    let mut working = JoinSet::new();
+    for mut pair in pairs.drain(..) {
+        working.spawn(async move {
+            let mut took = Series::default();
+            let worked = pair.work(end, &mut took).await;
+            worked.map(|()| (pair, took))
+        });
+    }
+    let mut all = Series::default();
+    while let Some(done) = working.join_next().await {
+        let (pair, took) = done??;
+        pairs.push(pair);
+        all.extend(took);
+    }
+    Ok(all)
+}
+
+fn serve(program: &Path, flags: &[&str]) -> anyhow::Result<(tempfile::TempDir, Server)> {
+    let state = tempfile::tempdir().context("no temporary directory")?;
+    let server = Server::daemon(program, &state.path().join("state"), flags)?;
+    Ok((state, server))
+}
+
+async fn connect(server: &Server, state: &Path, count: usize) -> anyhow::Result<Vec<Pair>> {
+    let home = Home::open(&state.join("state"))?;
+    let mut pairs = Vec::new();
+    for number in 0..count {
+        pairs.push(Pair::connect(server.port, &home, number).await?);
+    }
+    Ok(pairs)
+}
+
+/// The resident memory of a process, in MiB.
+fn resident(process: u32) -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: f64 =
+        line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?.parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// Says what was measured. Whether it misses its bound.
+fn verdict(holds: bool, what: &str) -> anyhow::Result<bool> {
+    writeln!(io::stdout(), "{} {what}", if holds { "ok     " } else { "MISSED " })?;
+    Ok(!holds)
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}
