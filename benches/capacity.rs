@@ -9,7 +9,6 @@
 //! with 1 if a required bound is missed.
 
 #[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
 mod figures;
 #[path = "push/load.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]

@@ -42,13 +42,15 @@
 //! the table, `--check` to exit with 1 if a required bound is missed.
 
 #[path = "push/figures.rs"]
-#[cfg_attr(not(test), expect(dead_code, reason = "shared with the capacity benchmark"))]
+#[expect(dead_code, reason = "shared with the capacity benchmark")]
 mod figures;
 #[path = "push/inside.rs"]
 mod inside;
 #[path = "push/load.rs"]
+#[expect(dead_code, reason = "shared with the capacity benchmark")]
 mod load;
 #[path = "push/process.rs"]
+#[expect(dead_code, reason = "shared with the capacity benchmark")]
 mod process;
 #[path = "push/relay.rs"]
 mod relay;

@@ -379,7 +379,7 @@ async fn keep_written(journal: Journal, closed: CancellationToken) {
         loop {
             journal.appended().await;
             tokio::time::sleep(UNAWAITED).await;
-            journal.write_everything();
+            journal.write_for_later().await;
         }
     };
     tokio::select! {

@@ -186,7 +186,9 @@ impl Journal {
     pub async fn everything_recorded(&self) {
         let Some(shared) = &self.0 else { return };
         let (last, later) = (self.last(), shared.appended_for_later.load(Ordering::Acquire));
-        self.write_everything();
+        if let Some(writer) = &shared.writer {
+            writer.have_everything_written();
+        }
         let settled = |p: &Progress| p.recorded >= last && p.later >= later || p.trouble.is_some();
         // A writer that has ended has done what it could.
         let _ = shared.progress.clone().wait_for(settled).await;
@@ -218,10 +220,14 @@ impl Journal {
         }
     }
 
-    /// Sees to it that everything that was appended is written, also what nobody waits for.
-    pub fn write_everything(&self) {
-        if let Some(writer) = self.0.as_ref().and_then(|shared| shared.writer.as_ref()) {
-            writer.write_everything();
+    /// Writes what nobody waits for, or sees to it that it is written.
+    pub async fn write_for_later(&self) {
+        let Some(writer) = self.0.as_ref().and_then(|shared| shared.writer.as_ref()) else {
+            return;
+        };
+        while writer.write_some_for_later() {
+            // A batch takes as long as a call does.
+            tokio::task::yield_now().await;
         }
     }
 

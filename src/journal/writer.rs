@@ -102,8 +102,34 @@ impl Writer {
         }
     }
 
+    /// Writes one batch with what nobody waits for in it, or has the thread do that. Whether
+    /// there is more.
+    pub(super) fn write_some_for_later(&self) -> bool {
+        let mut desk = match self.desk.try_lock() {
+            Ok(desk) => desk,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.wake(Work::Write);
+                return false;
+            }
+        };
+        let Some(desk) = &mut *desk else { return false };
+        if desk.pages.is_in_trouble() || desk.is_the_threads > 0 {
+            self.wake(Work::Write);
+            return false;
+        }
+        match desk.write_next() {
+            Ok(more) => more,
+            Err(error) => {
+                desk.pages.failed(&error.to_string());
+                self.wake(Work::Write);
+                false
+            }
+        }
+    }
+
     /// Has the thread write everything, also what nobody waits for.
-    pub(super) fn write_everything(&self) {
+    pub(super) fn have_everything_written(&self) {
         self.wake(Work::Write);
     }
 
