@@ -63,8 +63,10 @@ bench: browser
 	$(CARGO) bench --locked --bench push
 	$(CARGO) bench --locked --bench browser
 
-# What takes minutes: whether an idle browser still answers at once.
+# What takes minutes: thousands of simulated runs, and whether an idle browser still answers
+# at once.
 soak: nextest browser
+	SIMULATION_SEEDS=5000 $(CARGO) nextest run --locked -E 'test(whatever_breaks)'
 	$(CARGO) nextest run --locked --run-ignored only --success-output final
 
 browser:

@@ -24,13 +24,14 @@ use axum::routing::any;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Service as _, ServiceExt as _};
 
 use crate::home::Home;
-use crate::hub::Caller;
+use crate::hub::{Caller, Hub};
 use crate::lifecycle::limits;
 use crate::mcp::Calls;
 use crate::protocol::{SERVER_VERSION, WS_PATH};
@@ -57,9 +58,53 @@ struct Edge {
     tasks: TaskTracker,
 }
 
-/// Serves until `shutdown`. Then running commands may finish, for [`limits::DRAIN`] at most,
-/// and all connections are ended: sockets are closed with 1001, requests get their answer,
-/// all in under 2 s more.
+/// Answers connections, wherever they come from: a listener hands over what it accepts.
+#[derive(Clone, Debug)]
+pub struct Server {
+    hub: Hub,
+    router: Router,
+    tasks: TaskTracker,
+    ending: CancellationToken,
+}
+
+impl Server {
+    /// One that answers with `tools`. `port` is the one that `Host` has to name.
+    #[must_use]
+    pub fn new(port: u16, home: Home, tools: Tools) -> Self {
+        let hub = tools.hub().clone();
+        let tasks = TaskTracker::new();
+        let guard = Guard::new(home, port, hub.clone());
+        let calls = Calls::default();
+        let router = router(Arc::new(Edge { guard, tools, calls, tasks: tasks.clone() }));
+        Self { hub, router, tasks, ending: CancellationToken::new() }
+    }
+
+    /// Serves a connection in a task of its own, until either side ends it. Must be called
+    /// in a tokio runtime.
+    pub fn attend(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: SocketAddr,
+    ) {
+        let serving = connection(stream, peer, self.router.clone(), self.ending.clone());
+        self.tasks.spawn(serving);
+    }
+
+    /// Lets running commands finish, for [`limits::DRAIN`] at most, and ends all connections:
+    /// sockets are closed with 1001, requests get their answer, all in under 2 s more.
+    pub async fn end(self) {
+        self.hub.drain(limits::DRAIN).await;
+        self.ending.cancel();
+        self.hub.shut_down().await;
+        self.tasks.close();
+        if tokio::time::timeout(FINISH, self.tasks.wait()).await.is_err() {
+            tracing::warn!(connections = self.tasks.len(), "connections dropped unfinished");
+        }
+        self.hub.close_journal().await;
+    }
+}
+
+/// Serves until `shutdown`, and [ends](Server::end) then.
 ///
 /// All listeners must have the same port: it is the one that `Host` has to name.
 ///
@@ -76,25 +121,12 @@ pub async fn serve(
         Some(listener) => listener.local_addr()?.port(),
         None => return Ok(()),
     };
-    let hub = tools.hub().clone();
-    let tasks = TaskTracker::new();
-    let guard = Guard::new(home, port, hub.clone());
-    let calls = Calls::default();
-    let edge = Arc::new(Edge { guard, tools, calls, tasks: tasks.clone() });
-    let router = router(edge);
-    let ending = CancellationToken::new();
+    let server = Server::new(port, home, tools);
     for listener in listeners {
-        tasks.spawn(accept(listener, router.clone(), tasks.clone(), ending.clone()));
+        server.tasks.spawn(accept(listener, server.clone()));
     }
     shutdown.cancelled().await;
-    hub.drain(limits::DRAIN).await;
-    ending.cancel();
-    hub.shut_down().await;
-    tasks.close();
-    if tokio::time::timeout(FINISH, tasks.wait()).await.is_err() {
-        tracing::warn!(connections = tasks.len(), "connections dropped that did not finish");
-    }
-    hub.close_journal().await;
+    server.end().await;
     Ok(())
 }
 
@@ -141,22 +173,18 @@ async fn health() -> Response {
     json_response(StatusCode::OK, body.to_string())
 }
 
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    tasks: TaskTracker,
-    shutdown: CancellationToken,
-) {
+async fn accept(listener: TcpListener, server: Server) {
     loop {
         let accepted = tokio::select! {
             biased;
-            () = shutdown.cancelled() => return,
+            () = server.ending.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                tasks.spawn(connection(stream, peer, router.clone(), shutdown.clone()));
-            }
+            Ok((stream, peer)) => match stream.set_nodelay(true) {
+                Ok(()) => server.attend(stream, peer),
+                Err(error) => tracing::debug!(%peer, %error, "lost before its first byte"),
+            },
             Err(error) => {
                 // Out of file descriptors, as a rule: closing connections will help.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -167,15 +195,11 @@ async fn accept(
 }
 
 async fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     router: Router,
     shutdown: CancellationToken,
 ) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, %error, "connection lost before its first byte");
-        return;
-    }
     let heard = Arc::new(AtomicBool::new(false));
     let was_heard = heard.clone();
     let service = tower::service_fn(move |request| {

@@ -223,9 +223,8 @@ impl Hub {
 
     fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: Trouble) -> Refused {
         self.with_desk(|desk| {
-            if submitted.is_new {
-                desk.withdraw(caller, &submitted.accepted.id);
-            }
+            // Nobody was told of it, whichever call brought it first.
+            desk.withdraw(caller, &submitted.accepted.id);
             desk.refuse(caller, Refusal::StorageUnavailable { why: trouble.0 })
         })
     }

@@ -7,7 +7,7 @@ use super::desk::Desk;
 use super::links::Browser;
 use super::tracked::Tracked;
 use super::{Caller, keys};
-use crate::journal::{Current, Entry, History, Kept};
+use crate::journal::{Current, Entry, History, Kept, KeptKey, Seq};
 use crate::lifecycle::{Command, Manner, Phase, Stage};
 use crate::protocol::BrowserId;
 
@@ -26,7 +26,9 @@ impl Desk<'_> {
             let _ = self.retention.entomb(&client, &id, gone, &limits);
         }
         for kept in history.keys {
-            let _ = self.keys.put(kept, &limits);
+            // One from before the clock was set back must not make younger ones look old.
+            let accepted = kept.accepted.min(now);
+            let _ = self.keys.put(KeptKey { accepted, ..kept }, &limits);
         }
         for kept in history.commands {
             self.recover_command(kept, is_same_boot);
@@ -61,7 +63,7 @@ impl Desk<'_> {
         let facts = command.facts();
         let (id, client) = (facts.id.clone(), facts.client.clone());
         self.client(&Caller { owner: facts.owner.clone(), client: client.clone() });
-        let tracked = Arc::new(Tracked::new(command.clone()));
+        let tracked = Arc::new(Tracked::new(command.clone(), Seq::default()));
         self.inner.commands.insert(id.clone(), tracked.clone());
         self.follow_deadline(&command);
         if let Some(lane) = &lane {

@@ -47,9 +47,7 @@ pub struct Accepted {
 pub struct Submitted {
     /// Its command.
     pub accepted: Accepted,
-    /// Whether that is new; else it was known by its key.
-    pub(super) is_new: bool,
-    /// Up to where the journal has to be for it to be recorded.
+    /// Up to where the journal has to be for its acceptance to be recorded.
     pub(super) recorded: Seq,
 }
 
@@ -93,7 +91,7 @@ impl Desk<'_> {
         let reachable = self.accept(caller, facts, lane, wish, idempotency_key);
         let recorded = self.recorded(&id);
         let accepted = Accepted { id, query_id, estimate, reachable };
-        Ok(Submitted { accepted, is_new: true, recorded })
+        Ok(Submitted { accepted, recorded })
     }
 
     /// The command that this call is already, by its key.
@@ -113,12 +111,12 @@ impl Desk<'_> {
         let reachable = browser.is_some_and(Browser::is_connected);
         let recorded = self.recorded(&id);
         let accepted = Accepted { id, query_id, estimate: self.estimate(action), reachable };
-        Some(Ok(Submitted { accepted, is_new: false, recorded }))
+        Some(Ok(Submitted { accepted, recorded }))
     }
 
-    /// Up to where the journal has to be for what is known of a command to be recorded.
+    /// Up to where the journal has to be for a command's acceptance to be recorded.
     fn recorded(&self, id: &CorrelationId) -> Seq {
-        self.inner.commands.get(id).map_or_else(Seq::default, |tracked| tracked.recorded())
+        self.inner.commands.get(id).map_or_else(Seq::default, |tracked| tracked.accepted())
     }
 
     /// Whether anything new can be taken.
@@ -143,6 +141,9 @@ impl Desk<'_> {
         self.keys.forget_command(&caller.owner, id);
         self.apply(id, Event::Cancel);
         self.forget(id, "");
+        self.record(Entry::Withdrawn(id.clone()));
+        // That its record went is written later, and must not stay either.
+        self.inner.journal.append_for_later(Entry::Withdrawn(id.clone()));
     }
 
     fn id_of(&self, kind: &str, random: &str) -> CorrelationId {
@@ -177,8 +178,8 @@ impl Desk<'_> {
         let manner = Manner::of(&facts.action);
         let command = Command::new(facts);
         self.follow_deadline(&command);
-        let tracked = Tracked::new(command.clone());
-        tracked.note_recorded(self.record_accepted(command, &lane, &wish, key));
+        let accepted = self.record_accepted(command.clone(), &lane, &wish, key);
+        let tracked = Tracked::new(command, accepted);
         self.inner.commands.insert(id.clone(), Arc::new(tracked));
         self.client(caller).active.push(id.clone());
         self.queue.join(client, id.clone(), manner, lane.clone());

@@ -12,13 +12,20 @@ use crate::lifecycle::Command;
 #[derive(Debug)]
 pub(super) struct Tracked {
     command: watch::Sender<Command>,
+    /// The journal's place of its acceptance.
+    accepted: Seq,
     /// The journal's place of what was recorded of it last.
     recorded: Mutex<Seq>,
 }
 
 impl Tracked {
-    pub(super) fn new(command: Command) -> Self {
-        Self { command: watch::Sender::new(command), recorded: Mutex::new(Seq::default()) }
+    pub(super) fn new(command: Command, accepted: Seq) -> Self {
+        Self { command: watch::Sender::new(command), accepted, recorded: Mutex::new(accepted) }
+    }
+
+    /// Up to where the journal has to be for its acceptance to be recorded.
+    pub(super) const fn accepted(&self) -> Seq {
+        self.accepted
     }
 
     /// Up to where the journal has to be for what is known of it now to be recorded.

@@ -21,6 +21,8 @@ pub enum Entry {
     Read(CorrelationId, Moment),
     /// The record of a command goes.
     Gone(Burial),
+    /// A command was not taken after all: nothing of it stays, nor of its key.
+    Withdrawn(CorrelationId),
     /// A client's current tab.
     Current(Current),
     /// In which session of its browser an extension is: tabs are known by their number in it

@@ -31,6 +31,15 @@ pub(super) fn write_entry(to: &Connection, entry: &Entry) -> rusqlite::Result<()
             to.prepare_cached(read)?.execute(params![stamp(*at), id.as_str()])?;
         }
         Entry::Gone(burial) => write_gone(to, burial)?,
+        Entry::Withdrawn(id) => {
+            for all in [
+                "DELETE FROM command WHERE id = ?",
+                "DELETE FROM gone WHERE id = ?",
+                "DELETE FROM idempotency WHERE id = ?",
+            ] {
+                to.prepare_cached(all)?.execute([id.as_str()])?;
+            }
+        }
         Entry::Current(Current { client, owner, browser, tab, at }) => {
             let (client, owner, browser) = (client.as_str(), owner.as_str(), browser.as_str());
             let row = params![client, owner, browser, tab.map(|tab| tab.0), stamp(*at)];

@@ -94,7 +94,7 @@ fn burial(id: &str, forgotten: Option<&str>) -> Entry {
 
 /// Appends an entry as the hub does.
 fn append(journal: &Journal, entry: Entry) {
-    if matches!(entry, Entry::Read(..) | Entry::Gone(_)) {
+    if matches!(entry, Entry::Read(..) | Entry::Gone(_) | Entry::Withdrawn(_)) {
         journal.append_for_later(entry);
     } else {
         journal.append(entry);
@@ -202,6 +202,22 @@ async fn a_command_that_is_gone_leaves_its_tombstone_and_makes_room() {
     let [(id, client, gone)] = &history.gone[..] else { panic!("{:?}", history.gone) };
     assert_eq!((id.as_str(), client.as_str()), ("exec_2", "ann"));
     assert_eq!((gone.at, gone.may_have_run), (at(60_000), true));
+}
+
+#[tokio::test]
+async fn of_a_command_that_was_not_taken_after_all_nothing_stays_nor_of_its_key() {
+    let history = after_a_kill([
+        accepted(&script("exec_1")),
+        accepted(&script("exec_2")),
+        burial("exec_1", None),
+        Entry::Withdrawn("exec_1".into()),
+    ])
+    .await;
+    let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.facts.id.as_str()).collect();
+    assert_eq!(ids, ["exec_2"]);
+    assert!(history.gone.is_empty());
+    let keys: Vec<_> = history.keys.iter().map(|key| key.id.as_str()).collect();
+    assert_eq!(keys, ["exec_2"]);
 }
 
 #[tokio::test]

@@ -155,6 +155,7 @@ impl Desk {
             | Entry::Placed(..)
             | Entry::Read(..)
             | Entry::Gone(_)
+            | Entry::Withdrawn(_)
             | Entry::Current(_)
             | Entry::Session(..)
             | Entry::Forgotten(_)

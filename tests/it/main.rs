@@ -21,4 +21,5 @@ mod program;
 mod push;
 mod restart;
 mod retry;
+mod simulation;
 mod ws;

@@ -153,6 +153,45 @@ async fn what_cannot_be_recorded_is_refused_taken_back_and_never_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_known_key_is_its_command_although_what_came_after_cannot_be_recorded() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let call = || Submission { idempotency_key: Some("k".into()), ..script() };
+    let submitting = tokio::spawn(submit(hub.clone(), call()));
+    let (id, attempt, _) = browser.command().await;
+    let _ = write(&mut pages);
+    assert_eq!(submitting.await.unwrap().unwrap().id, id);
+    browser.claim(&id, attempt);
+    pages.fill();
+    pages.failed("the disk is full");
+    assert_eq!(submit(hub.clone(), call()).await.unwrap().id, id);
+    let _ = write(&mut pages);
+    assert!(matches!(browser.frame().await, ToExtension::Go { .. }), "and it is untouched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_twice_and_cannot_be_recorded_is_taken_back_for_both() {
+    let (hub, mut pages) = recording();
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let call = || Submission { idempotency_key: Some("k".into()), ..script() };
+    let first = tokio::spawn(submit(hub.clone(), call()));
+    let (id, attempt, _) = browser.command().await;
+    // Its caller goes away before it is answered, and calls again.
+    first.abort();
+    assert!(first.await.is_err());
+    browser.claim(&id, attempt);
+    pages.fill();
+    pages.failed("the disk is full");
+    let refused = submit(hub.clone(), call()).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
+    let entries = write(&mut pages);
+    let is_withdrawn = |entry: &Entry| matches!(entry, Entry::Withdrawn(gone) if *gone == id);
+    assert!(entries.iter().any(is_withdrawn), "{entries:?}");
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    assert!(browser.is_quiet().await, "no go");
+}
+
+#[tokio::test(start_paused = true)]
 async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told() {
     let (hub, mut pages) = recording();
     let mut browser = Extension::connect(&hub, "b", "i");
@@ -452,4 +491,21 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
     let mut browser = Extension::connect(&hub, "b", "i");
     let ToExtension::Command { command, .. } = browser.frame().await else { panic!() };
     assert_eq!(command.tab_id, Some(TabId(4)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_from_before_the_clock_was_set_back_makes_no_younger_one_look_old() {
+    let now = reading("", 0).system;
+    let key = |key: &str, accepted| KeptKey {
+        owner: "user".into(),
+        key: key.into(),
+        client: "a".into(),
+        id: format!("exec_{key}").into(),
+        query_id: "q".into(),
+        accepted,
+    };
+    let keys = vec![key("young", now), key("from the future", now + seconds(3_600))];
+    let (hub, _pages) = next_life(History { keys, ..history(Vec::new()) });
+    let call = Submission { idempotency_key: Some("young".into()), ..script() };
+    assert_eq!(hub.submit(&agent("a"), call).await.unwrap().id.as_str(), "exec_young");
 }

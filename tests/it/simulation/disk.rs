@@ -1,0 +1,171 @@
+//! The disk that outlives the daemon's host: what is recorded, and what the next life of
+//! the daemon gets of it. It does with entries what the rows in SQLite do, which a test
+//! holds it to.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tabwire::journal::{Acceptance, Anchor, Burial, Current, Entry, History, Kept, KeptKey};
+use tabwire::lifecycle::{Command, Saved, Stage, State};
+use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
+
+/// What is recorded.
+#[derive(Default)]
+pub(super) struct Disk {
+    commands: Vec<Row>,
+    gone: Vec<(CorrelationId, ClientId, tabwire::lifecycle::Gone)>,
+    keys: Vec<KeptKey>,
+    clients: Vec<Current>,
+    sessions: BTreeMap<BrowserId, BrowserSession>,
+    anchor: Option<Anchor>,
+    /// Every start that was ever recorded, with its attempt.
+    started: HashSet<(String, u64)>,
+    /// All entries, in their order.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A command whose record is kept.
+struct Row {
+    acceptance: Acceptance,
+    /// As it was recorded last.
+    command: Command,
+    stage: Stage,
+}
+
+impl Disk {
+    /// Records an entry.
+    pub(super) fn record(&mut self, entry: &Entry) {
+        self.entries.push(entry.clone());
+        match entry {
+            Entry::Life(anchor) => self.anchor = Some(anchor.clone()),
+            Entry::Accepted(acceptance) => self.accept(acceptance),
+            Entry::Placed(id, lane) => {
+                if let Some(row) = self.row(id) {
+                    row.acceptance.lane = Some(lane.clone());
+                }
+            }
+            Entry::Changed(command) => self.change(command),
+            Entry::Read(id, _) => {
+                if let Some(Row { stage: Stage::Ended { read, .. }, .. }) = self.row(id) {
+                    *read = true;
+                }
+            }
+            Entry::Gone(Burial { id, client, gone, forgotten }) => {
+                self.commands.retain(|row| row.command.facts().id != *id);
+                self.gone.retain(|(other, ..)| other != id && Some(other) != forgotten.as_ref());
+                self.gone.push((id.clone(), client.clone(), gone.clone()));
+            }
+            Entry::Withdrawn(id) => {
+                self.commands.retain(|row| row.command.facts().id != *id);
+                self.gone.retain(|(other, ..)| other != id);
+                self.keys.retain(|key| key.id != *id);
+            }
+            Entry::Current(current) => {
+                self.clients.retain(|other| other.client != current.client);
+                self.clients.push(current.clone());
+            }
+            Entry::Session(browser, session) => {
+                self.sessions.insert(browser.clone(), session.clone());
+            }
+            Entry::Forgotten(client) => {
+                self.clients.retain(|current| current.client != *client);
+                self.gone.retain(|(_, of, _)| of != client);
+                self.keys.retain(|key| key.client != *client);
+            }
+            Entry::DropKeys(before) => self.keys.retain(|key| key.accepted >= *before),
+        }
+    }
+
+    fn row(&mut self, id: &CorrelationId) -> Option<&mut Row> {
+        self.commands.iter_mut().find(|row| row.command.facts().id == *id)
+    }
+
+    fn accept(&mut self, acceptance: &Acceptance) {
+        let Acceptance { command, key, dropped_keys, .. } = acceptance;
+        let facts = command.facts();
+        self.keys.retain(|kept| {
+            let is = |owner: &_, key: &_| kept.owner == *owner && kept.key == *key;
+            !dropped_keys.iter().any(|(owner, key)| is(owner, key))
+                && !key.as_ref().is_some_and(|key| is(&facts.owner, key))
+        });
+        if let Some(key) = key {
+            self.keys.push(KeptKey {
+                owner: facts.owner.clone(),
+                key: key.clone(),
+                client: facts.client.clone(),
+                id: facts.id.clone(),
+                query_id: facts.query_id.clone(),
+                accepted: facts.created,
+            });
+        }
+        let (acceptance, command) = (acceptance.clone(), command.clone());
+        self.commands.push(Row { acceptance, command, stage: Stage::Accepted });
+    }
+
+    fn change(&mut self, command: &Command) {
+        let hold = command.hold().cloned();
+        let stage = match (command.state(), hold) {
+            (State::Started { .. }, Some(hold)) => {
+                let attempt = u64::from(hold.attempt.0);
+                self.started.insert((command.facts().id.to_string(), attempt));
+                Stage::Started { hold, at: command.started_at() }
+            }
+            (State::Ended { at, outcome, read, .. }, hold) => {
+                Stage::Ended { at: *at, outcome: outcome.clone(), hold, read: *read }
+            }
+            (State::Queued { .. } | State::Sent { .. } | State::Started { .. }, _) => return,
+        };
+        if let Some(row) = self.row(&command.facts().id) {
+            row.command = command.clone();
+            row.stage = stage;
+        }
+    }
+
+    /// Whether the start of this attempt was recorded.
+    pub(super) fn has_start(&self, id: &str, attempt: u64) -> bool {
+        self.started.contains(&(id.to_owned(), attempt))
+    }
+
+    /// In which start of the machine the daemon lived last.
+    pub(super) fn boot(&self) -> Option<&str> {
+        self.anchor.as_ref().map(|anchor| &*anchor.boot)
+    }
+
+    /// What the next life of the daemon goes on with.
+    pub(super) fn history(&self) -> History {
+        let kept = |row: &Row| Kept {
+            saved: Saved {
+                facts: row.command.facts().clone(),
+                stage: row.stage.clone(),
+                trace: row.command.marks().to_vec(),
+            },
+            lane: row.acceptance.lane.clone(),
+            wish: row.acceptance.wish.clone(),
+        };
+        let mut gone = self.gone.clone();
+        gone.sort_by(|(a, _, this), (b, _, that)| (this.at, a).cmp(&(that.at, b)));
+        let mut keys: Vec<_> = self.keys.iter().map(copy_of).collect();
+        keys.sort_by(|a, b| (a.accepted, &a.owner, &a.key).cmp(&(b.accepted, &b.owner, &b.key)));
+        let mut clients = self.clients.clone();
+        clients.sort_by(|a, b| (a.at, &a.client).cmp(&(b.at, &b.client)));
+        History {
+            commands: self.commands.iter().map(kept).collect(),
+            gone,
+            keys,
+            clients,
+            sessions: self.sessions.clone().into_iter().collect(),
+            anchor: self.anchor.clone(),
+            moved_aside: None,
+        }
+    }
+}
+
+fn copy_of(key: &KeptKey) -> KeptKey {
+    KeptKey {
+        owner: key.owner.clone(),
+        key: key.key.clone(),
+        client: key.client.clone(),
+        id: key.id.clone(),
+        query_id: key.query_id.clone(),
+        accepted: key.accepted,
+    }
+}
