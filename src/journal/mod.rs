@@ -1,15 +1,15 @@
 //! The journal: what must outlive the process, in SQLite.
 //!
 //! The hub appends entries, which never blocks, and waits for them where it must: what must
-//! not be told before it is recorded waits for its [`Seq`], which is the answer to a caller,
-//! `go`, and an acknowledgement. They are written in their order, up to [`BATCH`] in one
+//! not be told before it is recorded waits for its `Seq`, which is the answer to a caller,
+//! `go`, and an acknowledgement. They are written in their order, up to `BATCH` in one
 //! transaction.
 //!
-//! A journal is a pair of ends, not a trait: [`Journal`] is the hub's, [`Pages`] the
+//! A journal is a pair of ends, not a trait: `Journal` is the hub's, `Pages` the
 //! writer's. Whoever has the pages decides where they go.
 //!
 //! An entry that cannot be written (a full disk, one that is read-only) is tried again
-//! until it can be; meanwhile the journal says that it is [in trouble](Journal::trouble), and
+//! until it can be; meanwhile the journal says that it is in trouble, and
 //! nothing that waits for it goes out.
 
 mod boot;
