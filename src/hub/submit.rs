@@ -207,14 +207,7 @@ impl Desk<'_> {
     ) -> Seq {
         let facts = command.facts();
         let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
-            let kept = KeptKey {
-                owner: facts.owner.clone(),
-                key: key.clone(),
-                client: facts.client.clone(),
-                id: facts.id.clone(),
-                query_id: facts.query_id.clone(),
-                accepted: facts.created,
-            };
+            let kept = KeptKey::of(facts, key.clone());
             let limits = *self.limits();
             self.keys.put(kept, &limits)
         });

@@ -79,19 +79,26 @@ impl From<TraceMark> for Mark {
     }
 }
 
+impl KeptKey {
+    /// A key that stands for this command from its acceptance on.
+    #[must_use]
+    pub fn of(facts: &Facts, key: Arc<str>) -> Self {
+        Self {
+            owner: facts.owner.clone(),
+            key,
+            client: facts.client.clone(),
+            id: facts.id.clone(),
+            query_id: facts.query_id.clone(),
+            accepted: facts.created,
+        }
+    }
+}
+
 impl History {
     /// Whether there is nothing to go on with.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty() && self.gone.is_empty() && self.keys.is_empty()
-    }
-
-    /// The latest moment that was recorded.
-    #[must_use]
-    pub fn latest(&self) -> Option<Moment> {
-        let marks = self.commands.iter().flat_map(|kept| kept.saved.trace.iter().map(|m| m.at));
-        let gone = self.gone.iter().map(|(_, _, gone)| gone.at);
-        marks.chain(gone).max()
     }
 
     pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {

@@ -47,10 +47,12 @@ impl Pages {
     /// The same, and what nobody waits for as well.
     pub fn fill_with_later(&mut self) {
         // In this order: what comes before it is then taken, or does not fit in.
-        let room = BATCH.saturating_sub(self.batch_of_later.len());
-        self.batch_of_later.extend(self.later.try_iter().take(room));
-        self.fill();
-        self.is_later_due = self.batch.len() < BATCH;
+        let later = (BATCH / 2).saturating_sub(self.batch_of_later.len());
+        self.batch_of_later.extend(self.later.try_iter().take(later));
+        let before = self.batch.len();
+        let room = BATCH.saturating_sub(before + self.batch_of_later.len()).max(1);
+        self.batch.extend(self.entries.try_iter().take(room));
+        self.is_later_due = self.batch.len() < before + room;
     }
 
     /// Takes everything that there is.

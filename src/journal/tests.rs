@@ -450,17 +450,45 @@ async fn what_nobody_waits_for_is_written_after_what_came_before_it() {
         let Entry::Forgotten(client) = entry else { panic!("{entry:?}") };
         client.to_string()
     };
-    for n in 0..BATCH + 2 {
+    let in_all = BATCH + 2;
+    for n in 0..in_all {
         journal.append(Entry::Forgotten(n.to_string().into()));
     }
-    journal.append_for_later(Entry::Forgotten("later".into()));
-    pages.fill_with_later();
-    assert_eq!(pages.batch().count(), BATCH, "no more fit into one transaction");
-    pages.recorded();
-    pages.fill();
-    assert_eq!(pages.batch().map(name).collect::<Vec<_>>(), ["64", "65"]);
-    pages.fill_with_later();
-    assert_eq!(pages.batch().map(name).collect::<Vec<_>>(), ["64", "65", "later"]);
-    pages.recorded();
+    for _ in 0..BATCH {
+        journal.append_for_later(Entry::Forgotten("later".into()));
+    }
+    let mut written = Vec::new();
+    while {
+        pages.fill_with_later();
+        !pages.is_empty()
+    } {
+        assert!(pages.batch().count() <= BATCH, "no more go into one transaction");
+        written.extend(pages.batch().map(name));
+        pages.recorded();
+    }
+    let expected = (0..in_all).map(|n| n.to_string());
+    assert!(written.drain(..in_all).eq(expected));
+    assert_eq!(written, vec!["later"; BATCH]);
     journal.everything_recorded().await;
+}
+
+#[tokio::test]
+async fn the_log_goes_to_the_file_now_and_then_whoever_writes() {
+    for is_written_by_the_thread in [false, true] {
+        let dir = dir();
+        let journal = reopen(&file(&dir)).journal;
+        let before = std::fs::metadata(file(&dir)).unwrap().len();
+        for n in 0..1_200 {
+            let seq = journal.append(accepted(&script(&format!("exec_{n}"))));
+            if is_written_by_the_thread {
+                journal.everything_recorded().await;
+            }
+            journal.recorded(seq).await.unwrap();
+        }
+        // That it is the thread's turn is only asked for by the next write.
+        journal.recorded(journal.append(Entry::DropKeys(NOW))).await.unwrap();
+        journal.everything_recorded().await;
+        let after = std::fs::metadata(file(&dir)).unwrap().len();
+        assert!(after > before + 100_000, "{before} bytes, then {after}");
+    }
 }

@@ -60,7 +60,6 @@ struct Desk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Write,
-    Checkpoint,
     Close,
 }
 
@@ -77,55 +76,47 @@ impl Writer {
 
     /// Writes what there is, or sees to it that the thread does.
     pub(super) fn write(&self) {
+        while self.write_here(Pages::fill) {}
+    }
+
+    /// Writes one batch with what nobody waits for in it, or has the thread do that. Whether
+    /// there may be more.
+    pub(super) fn write_some_for_later(&self) -> bool {
+        self.write_here(Pages::fill_with_later)
+    }
+
+    /// Takes a batch and writes it, unless that is better done by the thread. Whether there
+    /// may be more.
+    fn write_here(&self, fill: fn(&mut Pages)) -> bool {
         let mut desk = match self.desk.try_lock() {
             Ok(desk) => desk,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             // The thread is at it, and may have looked for the last time.
-            Err(TryLockError::WouldBlock) => return self.wake(Work::Write),
+            Err(TryLockError::WouldBlock) => return self.leave_to_thread(),
         };
-        let Some(desk) = &mut *desk else { return };
-        if desk.pages.is_in_trouble() || desk.is_the_threads > 0 || !desk.take_small() {
-            return self.wake(Work::Write);
+        let Some(desk) = &mut *desk else { return false };
+        if desk.pages.is_in_trouble() || desk.is_the_threads > 0 || desk.has_long_log() {
+            return self.leave_to_thread();
         }
-        while !desk.pages.is_empty() {
-            if let Err(error) = desk.write_batch() {
+        fill(&mut desk.pages);
+        if desk.pages.is_empty() {
+            return false;
+        }
+        if !desk.is_small() {
+            return self.leave_to_thread();
+        }
+        match desk.write_batch() {
+            Ok(()) => true,
+            Err(error) => {
                 desk.pages.failed(&error.to_string());
-                return self.wake(Work::Write);
+                self.leave_to_thread()
             }
-            if !desk.take_small() {
-                return self.wake(Work::Write);
-            }
-        }
-        if desk.unchecked >= CHECKPOINT {
-            desk.unchecked = 0;
-            self.wake(Work::Checkpoint);
         }
     }
 
-    /// Writes one batch with what nobody waits for in it, or has the thread do that. Whether
-    /// there is more.
-    pub(super) fn write_some_for_later(&self) -> bool {
-        let mut desk = match self.desk.try_lock() {
-            Ok(desk) => desk,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                self.wake(Work::Write);
-                return false;
-            }
-        };
-        let Some(desk) = &mut *desk else { return false };
-        if desk.pages.is_in_trouble() || desk.is_the_threads > 0 {
-            self.wake(Work::Write);
-            return false;
-        }
-        match desk.write_next() {
-            Ok(more) => more,
-            Err(error) => {
-                desk.pages.failed(&error.to_string());
-                self.wake(Work::Write);
-                false
-            }
-        }
+    fn leave_to_thread(&self) -> bool {
+        self.wake(Work::Write);
+        false
     }
 
     /// Has the thread write everything, also what nobody waits for.
@@ -145,9 +136,13 @@ impl Writer {
 }
 
 impl Desk {
-    /// Takes the next batch. False: it is too large to be written here.
-    fn take_small(&mut self) -> bool {
-        self.pages.fill();
+    /// Whether it is time to move what is in the log to the file itself.
+    const fn has_long_log(&self) -> bool {
+        self.unchecked >= CHECKPOINT
+    }
+
+    /// Whether what was taken is not too large to be written here.
+    fn is_small(&self) -> bool {
         let bytes = self.pages.batch().map(|entry| match entry {
             Entry::Changed(command) => command.result_size(),
             Entry::Life(_)
@@ -233,8 +228,7 @@ fn attend(desk: &Mutex<Option<Desk>>, work: &mpsc::Receiver<Work>) {
     let mut in_trouble = false;
     let mut tries_left = None;
     loop {
-        let due = Due::next(work, in_trouble);
-        if due.close && tries_left.is_none() {
+        if is_to_close(work, in_trouble) && tries_left.is_none() {
             tries_left = Some(LAST_TRIES);
         }
         in_trouble = !try_to_write(desk, in_trouble);
@@ -244,35 +238,22 @@ fn attend(desk: &Mutex<Option<Desk>>, work: &mpsc::Receiver<Work>) {
             Some(tries) => *tries -= 1,
             None => {}
         }
-        if due.checkpoint {
-            move_log(desk);
-        }
+        shorten_log(desk);
     }
 }
 
-/// What the thread has been woken for.
-struct Due {
-    checkpoint: bool,
-    close: bool,
-}
-
-impl Due {
-    /// Waits for work; in trouble, for a while.
-    fn next(work: &mpsc::Receiver<Work>, in_trouble: bool) -> Self {
-        let first = if in_trouble {
-            thread::sleep(RETRY);
-            None
-        } else {
-            // A journal that nobody holds any more is closed, too.
-            Some(work.recv().unwrap_or(Work::Close))
-        };
-        let (mut checkpoint, mut close) = (false, false);
-        for work in first.into_iter().chain(work.try_iter()) {
-            checkpoint |= work == Work::Checkpoint;
-            close |= work == Work::Close;
-        }
-        Self { checkpoint, close }
-    }
+/// Waits for work; in trouble, for a while. Whether it is the last.
+fn is_to_close(work: &mpsc::Receiver<Work>, in_trouble: bool) -> bool {
+    let first = if in_trouble {
+        thread::sleep(RETRY);
+        None
+    } else {
+        // A journal that nobody holds any more is closed, too.
+        Some(work.recv().unwrap_or(Work::Close))
+    };
+    // All of it is done at once, so all of it is taken.
+    let all: Vec<_> = first.into_iter().chain(work.try_iter()).collect();
+    all.contains(&Work::Close)
 }
 
 /// Writes everything. False: it cannot be written for now.
@@ -305,10 +286,13 @@ fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
     }
 }
 
-/// Moves what is in the log to the file itself. Meanwhile whoever waits for an entry waits.
-fn move_log(desk: &Mutex<Option<Desk>>) {
-    let desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(Err(error)) = desk.as_ref().map(|desk| checkpoint(&desk.connection, "PASSIVE")) {
+/// Moves what is in the log to the file itself, if it is time. Meanwhile whoever waits for an
+/// entry waits.
+fn shorten_log(desk: &Mutex<Option<Desk>>) {
+    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(desk) = desk.as_mut().filter(|desk| desk.has_long_log()) else { return };
+    desk.unchecked = 0;
+    if let Err(error) = checkpoint(&desk.connection, "PASSIVE") {
         tracing::warn!(%error, "the journal's log could not be moved to its file");
     }
 }

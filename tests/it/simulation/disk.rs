@@ -88,14 +88,7 @@ impl Disk {
                 && !key.as_ref().is_some_and(|key| is(&facts.owner, key))
         });
         if let Some(key) = key {
-            self.keys.push(KeptKey {
-                owner: facts.owner.clone(),
-                key: key.clone(),
-                client: facts.client.clone(),
-                id: facts.id.clone(),
-                query_id: facts.query_id.clone(),
-                accepted: facts.created,
-            });
+            self.keys.push(KeptKey::of(facts, key.clone()));
         }
         let (acceptance, command) = (acceptance.clone(), command.clone());
         self.commands.push(Row { acceptance, command, stage: Stage::Accepted });
