@@ -54,6 +54,7 @@ pub(super) async fn commands(
     let follow = query.is_some_and(|query| query.split('&').any(|pair| pair == "follow=1"));
     if !follow {
         let commands = hub.commands(&caller.owner);
+        hub.settle().await;
         let body = json!({"count": commands.len(), "commands": commands});
         return json_response(StatusCode::OK, body.to_string());
     }
@@ -93,7 +94,10 @@ pub(super) async fn command(
     Path(id): Path<String>,
 ) -> Response {
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
-    let (status, body) = match edge.tools.hub().story(&caller, &id.as_str().into()) {
+    let hub = edge.tools.hub();
+    let told = hub.story(&caller, &id.as_str().into());
+    hub.settle().await;
+    let (status, body) = match told {
         Told::Story(story) => (StatusCode::OK, json!(story)),
         Told::Gone(gone) => (
             StatusCode::GONE,

@@ -109,6 +109,13 @@ impl Hub {
         }
     }
 
+    /// Returns once everything that happened until now is recorded, or cannot be for now: for
+    /// whoever tells of many commands at once. What they tell still is so after a crash.
+    pub async fn settle(&self) {
+        // In trouble a list is worth more than none; the outcomes themselves are not told.
+        let _ = self.0.journal.recorded(self.0.journal.last()).await;
+    }
+
     /// Notes that a command's outcome was handed to its owner.
     pub fn note_read(&self, caller: &Caller, id: &CorrelationId) {
         let Some(watched) = self.watched(caller, id) else { return };

@@ -146,11 +146,15 @@ impl Tools {
             Ok(checked) => checked,
             Err(wrong) => return Some(Call::done(ToolResult::failed(&wrong))),
         };
-        Some(match name {
-            interact::NAME => interact::call(self, caller, &given, key).await,
+        let call = match name {
+            interact::NAME => return Some(interact::call(self, caller, &given, key).await),
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
-        })
+        };
+        if matches!(call.outcome, Outcome::Now(_)) {
+            self.hub.settle().await;
+        }
+        Some(call)
     }
 }
 

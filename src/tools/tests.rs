@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::*;
+use crate::hub::Reading;
+use crate::journal::{History, Journal};
 use crate::lifecycle::Limits;
 use crate::protocol::garbled;
 
@@ -231,4 +233,37 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
             prop_assert!(answer_is["hint"] != "See the tool's inputSchema.", "{}", answer_is);
         }
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
+    let (journal, mut pages) = Journal::channel();
+    let hub = Hub::open(Limits::default(), journal, History::default(), &Reading::now());
+    let tools = Tools::new(hub.clone(), Duration::ZERO);
+    let caller = Caller { owner: "user".into(), client: "ann".into() };
+    let given = json!({"action": "page_info"}).as_object().unwrap().clone();
+    let asked = interact::Asked::read(&given, None).unwrap();
+    let list = || {
+        let (tools, caller) = (tools.clone(), caller.clone());
+        let given = json!({"what": "pending_commands"}).as_object().unwrap().clone();
+        tokio::spawn(async move {
+            let call = tools.call(&caller, "observe", given, None).await.unwrap();
+            let Outcome::Now(result) = call.outcome else { panic!("it does not wait") };
+            result.body.get().to_owned()
+        })
+    };
+    for is_written in [true, false] {
+        let submitted = hub.submit_unrecorded(&caller, asked.submission.clone()).unwrap();
+        let id = submitted.accepted.id;
+        let listing = list();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(!listing.is_finished());
+        pages.fill();
+        if is_written {
+            pages.recorded();
+        } else {
+            pages.failed("the disk is full");
+        }
+        assert!(listing.await.unwrap().contains(id.as_str()));
+    }
 }
