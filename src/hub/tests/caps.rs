@@ -1,0 +1,84 @@
+//! What is too much, and what is then refused, dropped or forgotten.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_touched() {
+    let hub = Hub::start(Limits::default());
+    let mut accepted = Vec::new();
+    for _ in 0..5 {
+        accepted.push(hub.submit(&agent("a"), script()).await.unwrap().id);
+    }
+    let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::QueueFull { queued: 5, .. }));
+    assert_eq!(failures(&hub, "a"), HashMap::from([(refused.id, "queue_full".to_owned())]));
+    let listed: Vec<_> =
+        hub.lists(&agent("a")).pending.into_iter().map(|p| p.correlation_id).collect();
+    assert_eq!(listed, accepted);
+    assert!(hub.submit(&agent("b"), script()).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_calls_too_often_is_told_when_to_come_back() {
+    let hub = Hub::start(Limits { calls_per_minute: 60, ..Limits::default() });
+    for _ in 0..60 {
+        hub.admit(&agent("a")).unwrap();
+    }
+    let refused = hub.admit(&agent("a")).unwrap_err();
+    let wait = refused.why.retry_after().unwrap();
+    assert!(hub.admit(&agent("b")).is_ok());
+    advance(wait).await;
+    assert!(hub.admit(&agent("a")).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_too_many_results_the_oldest_read_one_goes_first_and_an_unread_one_is_listed() {
+    let hub = Hub::start(Limits { retained: 2, ..Limits::default() });
+    let mut browser = Extension::connect(&hub, "b", "i1");
+    let mut ids = Vec::new();
+    for n in 0..4 {
+        hub.submit(&agent("a"), script()).await.unwrap();
+        let (id, attempt) = browser.begin().await;
+        browser.complete(&id, attempt, "x").await;
+        if n == 1 {
+            hub.note_read(&agent("a"), &id);
+        }
+        ids.push(id);
+    }
+    let mut are_gone = Vec::new();
+    for id in &ids {
+        let seen = hub.look(&agent("a"), id, false).await.unwrap();
+        are_gone.push(matches!(seen, Seen::Gone(_)));
+    }
+    assert_eq!(are_gone, [true, true, false, false]);
+    assert_eq!(failures(&hub, "a"), HashMap::from([(ids[0].clone(), "expired".to_owned())]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_whose_last_command_is_dropped_for_newer_ones_is_free_for_the_next() {
+    let hub = Hub::start(Limits { retained: 1, ..Limits::default() });
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let held = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
+    browser.begin().await;
+    let next = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
+    let other = hub.submit(&agent("a"), script_in(2)).await.unwrap().id;
+    browser.command().await;
+    // The page may still be at it, so its tab stays taken for a while.
+    let _ = hub.cancel(&agent("a"), &held).await.unwrap();
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    let _ = hub.cancel(&agent("a"), &other).await.unwrap();
+    assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
+    assert_eq!(browser.command().await.0, next);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_forgotten_when_there_are_too_many_and_it_was_idle_the_longest() {
+    let hub = Hub::start(Limits { clients: 2, ..Limits::default() });
+    for client in ["first", "second", "third"] {
+        hub.admit(&agent(client)).unwrap();
+        advance(seconds(1)).await;
+    }
+    let known: Vec<_> =
+        hub.clients(&"user".into()).into_iter().map(|c| c.client.to_string()).collect();
+    assert_eq!(known, ["third", "second"]);
+}
