@@ -58,6 +58,10 @@ const READ_BUFFER: usize = 16 * 1024;
 /// What may wait in the socket's own buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;
 
+/// How many turns of the runtime an acknowledgement waits for the answer to whoever waits for
+/// the result: it has to be written by its call's task and by its connection's.
+const ACK_TURNS: u32 = 4;
+
 /// This many malformed frames end a connection.
 const MALFORMED: u32 = 3;
 
@@ -218,7 +222,9 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> Re
         };
         if matches!(frame, ToExtension::ResultAck { .. }) {
             // Nobody waits for it, but somebody may for the result: that goes first.
-            tokio::task::yield_now().await;
+            for _ in 0..ACK_TURNS {
+                tokio::task::yield_now().await;
+            }
         }
         tokio::select! {
             biased;
