@@ -11,7 +11,8 @@ use tabwire::lifecycle::{Limits, Peer, limits};
 use tabwire::mcp::{self, Calls, Era, Headers, Incoming};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{
-    Action, Attempt, CorrelationId, ExtensionReport, FromExtension, Ready, Tab, TabId, ToExtension,
+    Action, Attempt, Carrier, CorrelationId, ExtensionReport, FromExtension, Ready, Tab, TabId,
+    ToExtension,
 };
 use tabwire::tools::{Outcome, Tools};
 
@@ -47,7 +48,7 @@ impl Inside {
         let hub = Hub::start(Limits { calls_per_minute: 0, ..Limits::default() });
         let caller = Caller { owner: DEFAULT_OWNER.into(), client: "bench".into() };
         let peer = Peer { browser: "bench".into(), instance: "bench".into() };
-        let (link, outbox) = hub.attach(peer, "0.1.0".to_owned());
+        let (link, outbox) = hub.attach(peer, Carrier::WebSocket, "0.1.0".to_owned());
         let tab = Tab {
             tab_id: TabId(7),
             window_id: 1,

@@ -4,6 +4,7 @@ mod ask;
 mod commands;
 mod doctor;
 mod extension;
+mod legacy;
 mod logs;
 mod serve;
 mod status;
@@ -140,6 +141,17 @@ enum Command {
     /// The browser extension
     #[command(subcommand)]
     Extension(extension::Command),
+    /// Which extensions that only poll are let in
+    #[command(
+        after_help = "Examples:\n  tabwire legacy          what is let in now\n  tabwire legacy deny     none from now on; a running daemon follows at once"
+    )]
+    Legacy {
+        /// What to set
+        mode: Option<legacy::Mode>,
+        /// Say what is let in as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Start a throw-away daemon and browser and drive them as an MCP client would
     #[command(after_help = "Examples:\n  tabwire demo\n  tabwire demo --headed     in a window")]
     Demo {
@@ -239,6 +251,7 @@ impl Cli {
             Command::Token { owner, json } => token(&place, &owner, json),
             Command::McpConfig => mcp_config(),
             Command::Extension(command) => extension::run(&place, command),
+            Command::Legacy { mode, json } => legacy::run(&place, mode, json),
             Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }

@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
 use super::problem::Problem;
-use crate::home::Home;
+use crate::home::{Home, LegacyAnswer};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::Rate;
 use crate::proof::DEFAULT_OWNER;
@@ -19,6 +19,9 @@ use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, WS_PATH, is_
 
 /// The largest body that `/mcp` takes, in bytes.
 pub(super) const MCP_BODY: usize = 1024 * 1024;
+
+/// The largest body that an extension may post, in bytes.
+pub(super) const EXTENSION_BODY: usize = 8 * 1024 * 1024;
 
 /// How many wrong tokens are looked at in a minute.
 const WRONG_TOKENS: usize = 20;
@@ -33,6 +36,8 @@ enum Who {
     Program,
     /// An extension that was allowed. Its proof follows on the socket.
     Extension,
+    /// An extension that polls, has no secret, and was let in by its id.
+    Poller,
     /// The holder of a token.
     Owner,
 }
@@ -59,14 +64,30 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 6] = [
+static TABLE: [Rule; 17] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
     Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
+    Rule { method: Method::GET, path: "/settings", who: Who::Program, body: 0 },
+    Rule { method: Method::GET, path: "/pending-queries", who: Who::Program, body: 0 },
+    polled("/settings"),
+    polled("/query-result"),
+    polled("/execute-result"),
+    polled("/dom-result"),
+    polled("/a11y-result"),
+    polled("/highlight-result"),
+    polled("/state-result"),
+    polled("/screenshots"),
+    polled("/api/extension-status"),
     Rule { method: Method::GET, path: "/api/status", who: Who::Owner, body: 0 },
     Rule { method: Method::GET, path: "/api/commands", who: Who::Owner, body: 0 },
     Rule { method: Method::GET, path: "/api/commands/{id}", who: Who::Owner, body: 0 },
 ];
+
+/// A route to which extensions post that poll.
+const fn polled(path: &'static str) -> Rule {
+    Rule { method: Method::POST, path, who: Who::Poller, body: EXTENSION_BODY }
+}
 
 /// Who was let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +96,8 @@ pub(super) enum Admitted {
     Anyone,
     /// The extension of this id; not proven yet.
     Extension(String),
+    /// An extension of this id that polls.
+    Poller(String),
     /// The holder of a token.
     Caller(Caller),
 }
@@ -88,13 +111,16 @@ pub(super) struct Guard {
     /// The default owner's token, derived once: it is the one that nearly all send.
     token: String,
     wrong_tokens: Mutex<Rate>,
+    /// Held while the state directory says which extensions may poll. Whether it knows that
+    /// our own has proved itself.
+    legacy: Mutex<bool>,
 }
 
 impl Guard {
     pub(super) fn new(home: Home, port: u16, hub: Hub) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let wrong_tokens = Mutex::new(Rate::new(WRONG_TOKENS, hub.now()));
-        Self { home, port, hub, token, wrong_tokens }
+        Self { home, port, hub, token, wrong_tokens, legacy: Mutex::default() }
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -117,7 +143,8 @@ impl Guard {
         match (rule.map(|rule| rule.who), extension) {
             (Some(Who::Program), _) => Ok(Admitted::Anyone),
             (Some(Who::Extension), Some(id)) => Ok(Admitted::Extension(id)),
-            (Some(Who::Extension), None) => Err(Problem::ForeignOrigin),
+            (Some(Who::Poller), Some(id)) => Ok(Admitted::Poller(id)),
+            (Some(Who::Extension | Who::Poller), None) => Err(Problem::ForeignOrigin),
             (Some(Who::Owner), _) => {
                 let owner = self.check_token(&request.headers)?;
                 Ok(Admitted::Caller(caller(owner, &request.headers)?))
@@ -167,14 +194,15 @@ impl Guard {
                 if own { Ok(None) } else { Err(Problem::ForeignOrigin) }
             }
             Some(Who::Program) => Err(Problem::ForeignOrigin),
-            Some(Who::Extension) => {
+            Some(who @ (Who::Extension | Who::Poller)) => {
                 let id = origin.strip_prefix("chrome-extension://");
                 let id = id.filter(|id| is_extension_id(id)).ok_or(Problem::ForeignOrigin)?;
-                if self.may_connect(id) {
-                    Ok(Some(id.to_owned()))
-                } else {
-                    Err(Problem::UnknownExtension)
+                if who == Who::Poller {
+                    self.check_poller(id)?;
+                } else if !self.may_connect(id) {
+                    return Err(Problem::UnknownExtension);
                 }
+                Ok(Some(id.to_owned()))
             }
         }
     }
@@ -192,6 +220,30 @@ impl Guard {
                 })
                 .iter()
                 .any(|allowed| allowed == id)
+    }
+
+    /// Asked anew each time, so that what the person changes counts at once.
+    pub(super) fn check_poller(&self, id: &str) -> Result<(), Problem> {
+        let _one_at_a_time = self.legacy.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match self.home.admit_legacy(id) {
+            Ok(LegacyAnswer::Welcome) => Ok(()),
+            Ok(LegacyAnswer::Unknown) => Err(Problem::UnknownPoller),
+            Ok(LegacyAnswer::SwitchedOff) => Err(Problem::PollingSwitchedOff),
+            Err(error) => {
+                tracing::warn!(%error, "no polling extension is let in");
+                Err(Problem::UnknownPoller)
+            }
+        }
+    }
+
+    /// Notes that our own extension has proved itself.
+    pub(super) fn note_paired(&self) {
+        let mut is_noted = self.legacy.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !std::mem::replace(&mut *is_noted, true)
+            && let Err(error) = self.home.note_paired()
+        {
+            tracing::warn!(%error, "that an extension is paired could not be noted");
+        }
     }
 
     /// A right token always passes; of wrong ones, only so many are looked at.

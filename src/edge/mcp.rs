@@ -10,34 +10,26 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http_body::{Frame, SizeHint};
-use http_body_util::BodyExt as _;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use super::Edge;
+use super::body::read_body;
 use super::guard::{Admitted, MCP_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::Caller;
 use crate::mcp::{self, Answer, Done, Era, Fault, Headers, Incoming, Notification, RpcError};
 use crate::protocol::{CorrelationId, EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
 use crate::tools::Outcome;
-
-/// How long a body may take.
-const BODY: Duration = Duration::from_secs(15);
-
-/// How much of a body that is too large is read and dropped, so that the client gets to
-/// read why it was refused rather than a broken connection.
-const DRAIN: usize = 32 * 1024 * 1024;
 
 pub(super) async fn post(
     State(edge): State<Arc<Edge>>,
@@ -47,7 +39,7 @@ pub(super) async fn post(
 ) -> Response {
     // The table lets only callers in here.
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
-    let (key, body) = match (idempotency_key(&headers), read_body(body).await) {
+    let (key, body) = match (idempotency_key(&headers), read_body(body, MCP_BODY).await) {
         (Ok(key), Ok(body)) => (key, body),
         (Err(problem), _) | (_, Err(problem)) => return problem.into_response(),
     };
@@ -119,47 +111,6 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Arc<str>>, Problem> {
         Ok(Some(key)) if is_idempotency_key(key) => Ok(Some(key.into())),
         Ok(Some(_)) | Err(()) => Err(Problem::BadIdempotencyKey),
     }
-}
-
-/// Reads a whole body, within its limits.
-async fn read_body(mut body: Body) -> Result<Bytes, Problem> {
-    let mut whole = BytesMut::new();
-    let reading = async {
-        while let Some(frame) = body.frame().await {
-            // A client that went away in the middle is not there to be told more.
-            let frame = frame.map_err(|_broken| Problem::SlowBody)?;
-            whole.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
-            if whole.len() > MCP_BODY {
-                return Err(Problem::TooLarge { limit: MCP_BODY });
-            }
-        }
-        Ok(())
-    };
-    let read = tokio::time::timeout(BODY, reading).await.unwrap_or(Err(Problem::SlowBody));
-    match read {
-        Ok(()) => Ok(whole.freeze()),
-        Err(problem) => {
-            if matches!(problem, Problem::TooLarge { .. }) {
-                drain(body).await;
-            }
-            Err(problem)
-        }
-    }
-}
-
-/// Reads and drops what is left of a body that is too large.
-pub(super) async fn drain(mut body: Body) {
-    let mut left = DRAIN;
-    let drained = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-            if left == 0 {
-                return;
-            }
-        }
-    };
-    // Whether it was read to its end makes no difference to the answer.
-    let _ = tokio::time::timeout(BODY, drained).await;
 }
 
 fn mcp_headers(headers: &HeaderMap) -> Headers {

@@ -5,7 +5,9 @@
 //! what has not by then is dropped.
 
 mod admin;
+mod body;
 mod guard;
+mod legacy;
 mod mcp;
 mod problem;
 mod ws;
@@ -16,8 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::extract::{Extension, MatchedPath, Request, State};
+use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
@@ -36,7 +39,7 @@ use crate::lifecycle::limits;
 use crate::mcp::Calls;
 use crate::protocol::{SERVER_VERSION, WS_PATH};
 use crate::tools::Tools;
-use guard::Guard;
+use guard::{Admitted, Guard};
 use problem::{Problem, json_response};
 
 /// How long a new connection may take to send its first head.
@@ -137,6 +140,16 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/health", any(health))
         .route(WS_PATH, any(ws::upgrade))
         .route("/mcp", any(mcp::post))
+        .route("/settings", any(settings))
+        .route("/pending-queries", any(legacy::pending_queries))
+        .route("/query-result", any(legacy::result))
+        .route("/execute-result", any(legacy::result))
+        .route("/dom-result", any(legacy::result))
+        .route("/a11y-result", any(legacy::result))
+        .route("/highlight-result", any(legacy::result))
+        .route("/state-result", any(legacy::result))
+        .route("/screenshots", any(legacy::noted))
+        .route("/api/extension-status", any(legacy::noted))
         .route("/api/status", any(admin::status))
         .route("/api/commands", any(admin::commands))
         .route("/api/commands/{id}", any(admin::command))
@@ -155,10 +168,24 @@ async fn admit(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
             next.run(Request::from_parts(parts, body)).await
         }
         Err(problem @ Problem::TooLarge { .. }) => {
-            mcp::drain(body).await;
+            body::drain(body).await;
             problem.into_response()
         }
         Err(problem) => problem.into_response(),
+    }
+}
+
+/// `GET` is for anybody, `POST` for extensions that poll.
+async fn settings(
+    state: State<Arc<Edge>>,
+    admitted: Extension<Admitted>,
+    method: Method,
+    body: Body,
+) -> Response {
+    if method == Method::GET {
+        legacy::settings().await
+    } else {
+        legacy::name_session(state, admitted, body).await
     }
 }
 

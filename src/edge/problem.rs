@@ -21,8 +21,16 @@ pub(super) enum Problem {
     ForeignOrigin,
     /// An extension that nobody has allowed.
     UnknownExtension,
-    /// The body is not JSON.
+    /// A polling extension that nobody has allowed.
+    UnknownPoller,
+    /// No extension may poll.
+    PollingSwitchedOff,
+    /// The body is not said to be JSON.
     NotJson,
+    /// The body is not the JSON that it should be.
+    MalformedJson,
+    /// What it leads to cannot be recorded for now.
+    StorageUnavailable,
     /// The body is too large.
     TooLarge {
         /// How many bytes are taken.
@@ -57,14 +65,19 @@ pub(super) enum Problem {
 impl Problem {
     const fn status(self) -> StatusCode {
         match self {
-            Self::BadHost | Self::BadClient | Self::BadIdempotencyKey | Self::BadHandshake => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::BadHost
+            | Self::BadClient
+            | Self::BadIdempotencyKey
+            | Self::BadHandshake
+            | Self::MalformedJson => StatusCode::BAD_REQUEST,
             Self::ForeignHost
             | Self::Forwarded
             | Self::ForeignOrigin
             | Self::UnknownExtension
+            | Self::UnknownPoller
+            | Self::PollingSwitchedOff
             | Self::Undeclared => StatusCode::FORBIDDEN,
+            Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -82,7 +95,11 @@ impl Problem {
             Self::Forwarded => "forwarded",
             Self::ForeignOrigin => "foreign_origin",
             Self::UnknownExtension => "unknown_extension",
+            Self::UnknownPoller => "unknown_extension",
+            Self::PollingSwitchedOff => "polling_switched_off",
             Self::NotJson => "not_json",
+            Self::MalformedJson => "malformed_json",
+            Self::StorageUnavailable => "storage_unavailable",
             Self::TooLarge { .. } => "too_large",
             Self::SlowBody => "slow_body",
             Self::NoToken => "unauthorized",
@@ -110,6 +127,16 @@ impl Problem {
             Self::UnknownExtension => {
                 "This extension may not connect. Allow it with `tabwire extension allow ID`"
                     .to_owned()
+            }
+            Self::UnknownPoller => {
+                "This extension may not poll. Allow it with `tabwire extension allow ID`".to_owned()
+            }
+            Self::PollingSwitchedOff => {
+                "No extension may poll. `tabwire legacy auto` lets one".to_owned()
+            }
+            Self::MalformedJson => "The body is not the JSON that belongs here".to_owned(),
+            Self::StorageUnavailable => {
+                "What happens cannot be recorded now; try again in a moment".to_owned()
             }
             Self::NotJson => "The body must be application/json".to_owned(),
             Self::TooLarge { limit } => {
@@ -145,7 +172,11 @@ impl Problem {
             | Self::Forwarded
             | Self::ForeignOrigin
             | Self::UnknownExtension
+            | Self::UnknownPoller
+            | Self::PollingSwitchedOff
             | Self::NotJson
+            | Self::MalformedJson
+            | Self::StorageUnavailable
             | Self::TooLarge { .. }
             | Self::SlowBody
             | Self::BadClient

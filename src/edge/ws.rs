@@ -33,7 +33,7 @@ use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof;
 use crate::protocol::{
-    CaptureSettings, FrameError, FromExtension, Hello, NackReason, PROTOCOL_VERSION,
+    CaptureSettings, Carrier, FrameError, FromExtension, Hello, NackReason, PROTOCOL_VERSION,
     SERVER_VERSION, ToExtension, WS_SUBPROTOCOL,
 };
 
@@ -174,8 +174,9 @@ async fn converse(
                       `tabwire extension unpack`";
         return Err(Ok(Close::new(4401, reason)));
     }
+    edge.guard.note_paired();
     let peer = Peer { browser: hello.browser_id, instance: hello.instance_id };
-    let (link, mut outbox) = hub.attach(peer, hello.extension_version);
+    let (link, mut outbox) = hub.attach(peer, Carrier::WebSocket, hello.extension_version);
     let welcome = ToExtension::Welcome {
         protocol: PROTOCOL_VERSION,
         epoch: hub.epoch(),

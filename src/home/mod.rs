@@ -3,6 +3,7 @@
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
+mod legacy;
 mod lock;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::proof::{self, AuthKey, KEY_LENGTH};
+pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
 
 const AUTH_KEY: &str = "auth.key";

@@ -15,6 +15,7 @@ use super::keys::Keys;
 use super::links::Browser;
 use super::outbox::{Farewell, Outgoing, command_frame};
 use super::reaper::Deadlines;
+use super::sessions::Sessions;
 use super::tracked::Tracked;
 use super::{Hub, Inner};
 use crate::journal::{Burial, Entry, Seq};
@@ -23,7 +24,7 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, Tab, ToExtension,
+    Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, NackReason, Tab, ToExtension,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -41,6 +42,7 @@ pub(super) struct Books {
     pub(super) deadlines: Deadlines,
     pub(super) browsers: HashMap<BrowserId, Browser>,
     pub(super) clients: HashMap<ClientId, Client>,
+    pub(super) sessions: Sessions,
     /// What the commands that are not over asked for.
     pub(super) wishes: HashMap<CorrelationId, Wish>,
     /// Where each command went that was given a lane: the queue forgets it with the
@@ -90,6 +92,7 @@ impl Books {
             deadlines: Deadlines::default(),
             browsers: HashMap::new(),
             clients: HashMap::new(),
+            sessions: Sessions::default(),
             wishes: HashMap::new(),
             targets: HashMap::new(),
             runs: HashMap::new(),
@@ -183,9 +186,8 @@ impl<'a> Desk<'a> {
         };
         // Read in place: nothing below changes this command, and only the desk does.
         let command = watched.borrow();
-        let has_begun = to == Phase::Started && from != Phase::Started;
         let has_ended = to.is_terminal() && !from.is_terminal();
-        if has_begun || has_ended {
+        if command.is_to_be_recorded_since(from) {
             self.record_change(&watched, &command);
         } else if is_read {
             self.inner.journal.append_for_later(Entry::Read(id.clone(), now));
@@ -368,16 +370,20 @@ impl<'a> Desk<'a> {
         if self.is_ending() {
             return false;
         }
-        let Some(peer) = self.browsers.get(browser).and_then(Browser::with_room) else {
+        let Some((peer, carrier)) = self.browsers.get(browser).and_then(Browser::with_room) else {
             return false;
         };
         let Some((id, lane)) = self.books.queue.next(browser, &self.inner.limits) else {
             return false;
         };
-        self.apply(&id, Event::Deliver(peer));
+        self.apply(&id, Event::Deliver(peer.clone(), carrier));
         let Some(watched) = self.inner.commands.get(&id).map(|entry| entry.clone()) else {
             return true;
         };
+        if carrier == Carrier::Poll {
+            self.hand_to_poller(&peer, &watched.borrow().clone(), &lane);
+            return true;
+        }
         let frame = command_frame(&watched.borrow(), &lane);
         if let Some(frame) = frame {
             tracing::debug!(id = %id, browser = %browser, "command delivered");

@@ -13,12 +13,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::desk::Desk;
 use super::outbox::{Farewell, Outbox, Outgoing};
+use super::sessions::Poller;
 use super::{Hub, targets};
 use crate::journal::Entry;
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
-    Action, BrowserId, BrowserSession, CorrelationId, FromExtension, Moment, NackReason, Ready,
-    SERVER_VERSION, Tab, TabId, ToExtension,
+    Action, BrowserId, BrowserSession, Carrier, CorrelationId, FromExtension, Moment, NackReason,
+    Ready, SERVER_VERSION, Tab, TabId, ToExtension,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -45,6 +46,8 @@ pub(super) struct Browser {
     pub(super) held: HashSet<CorrelationId>,
     pub(super) last_seen: Moment,
     link: Option<LinkEnd>,
+    /// Instead of a link, if its extension only polls.
+    pub(super) poller: Option<Poller>,
 }
 
 /// The hub's end of a link.
@@ -52,6 +55,7 @@ pub(super) struct Browser {
 struct LinkEnd {
     id: LinkId,
     peer: Peer,
+    carrier: Carrier,
     /// Whether `ready` has come: commands are delivered from there on.
     ready: bool,
     outbound: mpsc::Sender<Outgoing>,
@@ -73,17 +77,19 @@ impl Browser {
             held: HashSet::new(),
             last_seen: now,
             link: None,
+            poller: None,
         }
     }
 
     /// Whether commands reach it now.
     pub(super) fn is_connected(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.ready)
+        let polls = self.poller.as_ref().is_some_and(|poller| poller.is_here);
+        polls || self.link.as_ref().is_some_and(|link| link.ready)
     }
 
     /// Whether it has a connection at all, proven but perhaps not ready.
-    pub(super) const fn has_link(&self) -> bool {
-        self.link.is_some()
+    pub(super) fn has_link(&self) -> bool {
+        self.link.is_some() || self.is_connected()
     }
 
     pub(super) fn knows(&self, action: &Action) -> bool {
@@ -101,14 +107,18 @@ impl Browser {
     }
 
     /// Whose commands it takes now, if it has room for one more.
-    pub(super) fn with_room(&self) -> Option<Peer> {
+    pub(super) fn with_room(&self) -> Option<(Peer, Carrier)> {
+        if let Some(poller) = &self.poller {
+            return Some((poller.with_room()?, Carrier::Poll));
+        }
         let link = self.link.as_ref().filter(|link| link.ready)?;
+        let recipient = || (link.peer.clone(), link.carrier);
         if link.outbound.capacity() > KEPT_FREE {
-            return Some(link.peer.clone());
+            return Some(recipient());
         }
         link.starved.store(true, Ordering::Release);
         // The outbox may have emptied in between and not have seen the mark.
-        (link.outbound.capacity() > KEPT_FREE).then(|| link.peer.clone())
+        (link.outbound.capacity() > KEPT_FREE).then(recipient)
     }
 
     /// Sends a frame. False: the extension does not read, and the link has to go.
@@ -150,7 +160,12 @@ impl Hub {
     /// Attaches an extension whose proof was valid. A link that its browser has
     /// already is replaced.
     #[must_use]
-    pub fn attach(&self, peer: Peer, extension_version: String) -> (Link, Outbox) {
+    pub fn attach(
+        &self,
+        peer: Peer,
+        carrier: Carrier,
+        extension_version: String,
+    ) -> (Link, Outbox) {
         let (outbound, frames) = mpsc::channel(self.0.limits.outbound);
         let (farewell, ended) = oneshot::channel();
         let starved = Arc::new(AtomicBool::new(false));
@@ -168,6 +183,7 @@ impl Hub {
             browser.link = Some(LinkEnd {
                 id,
                 peer: peer.clone(),
+                carrier,
                 ready: false,
                 outbound,
                 starved: starved.clone(),

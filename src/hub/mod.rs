@@ -14,10 +14,12 @@ mod events;
 mod keys;
 mod links;
 mod outbox;
+mod pollers;
 mod reading;
 mod reaper;
 mod recovery;
 mod refusal;
+mod sessions;
 mod submit;
 mod summaries;
 mod targets;
@@ -47,6 +49,7 @@ use events::Change;
 pub use events::{Events, News, Told};
 pub use links::Link;
 pub use outbox::{Farewell, Outbox};
+pub use pollers::{Glimpse, Poll, Taken};
 pub use reading::{Lists, Seen};
 pub use refusal::{BrowserChoice, Refusal, Refused};
 pub use submit::{Accepted, Submission, Submitted};
@@ -367,6 +370,7 @@ impl Hub {
                     desk.deadlines.remove(&id);
                 }
             }
+            desk.lapse_pollers();
             desk.sweep();
         });
     }

@@ -64,7 +64,10 @@ impl Deadlines {
 /// Sleeps and reaps until `closed`.
 pub(super) async fn run(hub: Hub, closed: CancellationToken) {
     loop {
-        let next = hub.with_desk(|desk| desk.deadlines.sleep());
+        let next = hub.with_desk(|desk| {
+            let deadline = desk.deadlines.sleep();
+            deadline.into_iter().chain(desk.next_lapse()).min()
+        });
         let sleep = async {
             match next {
                 Some(at) => tokio::time::sleep_until(hub.0.clock.instant_of(at)).await,

@@ -60,6 +60,18 @@ pub enum Refusal {
         /// The extension's version.
         extension_version: String,
     },
+    /// The person does not let the browser's extension, one that polls, be controlled.
+    ControlSwitchedOff {
+        /// What the browser is shown as.
+        browser: String,
+    },
+    /// The browser's extension, one that polls, cannot be told in which tab to act.
+    NoChoiceOfTab {
+        /// The tab that was asked for.
+        wanted: TabId,
+        /// What the browser is shown as.
+        browser: String,
+    },
     /// The idempotency key stands for another command.
     KeyReused {
         /// That command.
@@ -95,6 +107,8 @@ impl Refusal {
             Self::BrowserGone { .. } => "browser_gone",
             Self::TabGone { .. } => "tab_gone",
             Self::UnsupportedAction { .. } => "unsupported_action",
+            Self::ControlSwitchedOff { .. } => "control_switched_off",
+            Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
             Self::ShuttingDown => "shutting_down",
@@ -123,6 +137,13 @@ impl Refusal {
             Self::TabGone { wanted, .. } => format!("There is no tab {wanted} in this browser"),
             Self::UnsupportedAction { action, extension_version } => format!(
                 "The extension in this browser (version {extension_version}) does not know `{action}`"
+            ),
+            Self::ControlSwitchedOff { browser } => {
+                format!("Control is switched off in the extension of `{browser}`")
+            }
+            Self::NoChoiceOfTab { wanted, browser } => format!(
+                "The extension of `{browser}` is an old one that acts in the tab it follows, not in \
+                 tab {wanted}"
             ),
             Self::KeyReused { id } => {
                 format!("This idempotency_key stands for another call already, command {id}")
@@ -157,6 +178,13 @@ impl Refusal {
             Self::UnsupportedAction { .. } => {
                 "Unpack this version's extension with `tabwire extension unpack` and reload it."
             }
+            Self::ControlSwitchedOff { .. } => {
+                "Ask the person to switch AI control on in the extension's popup."
+            }
+            Self::NoChoiceOfTab { .. } => {
+                "Leave `tab_id` out to act in the tab it follows, or install the Tabwire extension \
+                 (`tabwire extension unpack` says how)."
+            }
             Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
             Self::StorageUnavailable { .. } => {
                 "Free space on the disk of the state directory, or make it writable; then call \
@@ -178,6 +206,8 @@ impl Refusal {
             | Self::BrowserGone { .. }
             | Self::TabGone { .. }
             | Self::UnsupportedAction { .. }
+            | Self::ControlSwitchedOff { .. }
+            | Self::NoChoiceOfTab { .. }
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }
             | Self::ShuttingDown => None,

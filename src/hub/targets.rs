@@ -26,6 +26,16 @@ pub(super) fn resolve(
         let extension_version = browser.extension_version.clone();
         return Err(Refusal::UnsupportedAction { action: action.name(), extension_version });
     }
+    if let Some(poller) = &browser.poller {
+        if !poller.is_pilot_on {
+            return Err(Refusal::ControlSwitchedOff { browser: browser.label.clone() });
+        }
+        if let Some(wanted) = wish.tab {
+            return Err(Refusal::NoChoiceOfTab { wanted, browser: browser.label.clone() });
+        }
+        // It runs one command after another, and in whichever tab it follows.
+        return Ok(Some(Lane { browser: id.clone(), tab: None }));
+    }
     if action.is_browser_wide() {
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
     }
@@ -185,6 +195,9 @@ impl Desk<'_> {
     /// tells those that wait for this one that it is here.
     pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
         for id in self.queue.unplaced() {
+            if !self.suits(browser, &id) {
+                continue;
+            }
             let Some(lane) = self.lane_in(browser, &id) else { continue };
             self.remember_current(&id, &lane);
             self.targets.insert(id.clone(), lane.clone());

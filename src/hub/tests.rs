@@ -11,7 +11,7 @@ use super::*;
 use crate::journal::Anchor;
 use crate::lifecycle::{Gone, Lane, Peer, limits};
 use crate::protocol::{
-    Action, Attempt, BrowserId, BrowserSession, ExtensionReport, FromExtension, InFlight,
+    Action, Attempt, BrowserId, BrowserSession, Carrier, ExtensionReport, FromExtension, InFlight,
     InFlightState, InstanceId, NackReason, Ready, ReportedError, Status, Tab, TabId, ToExtension,
     TracePhase,
 };
@@ -19,6 +19,7 @@ use crate::protocol::{
 mod caps;
 mod ending;
 mod links;
+mod pollers;
 mod recorded;
 mod scenarios;
 mod targets;
@@ -64,7 +65,7 @@ struct Extension {
 impl Extension {
     fn attach(hub: &Hub, browser: &str, instance: &str) -> Self {
         let peer = Peer { browser: BrowserId::from(browser), instance: InstanceId::from(instance) };
-        let (link, outbox) = hub.attach(peer, "0.1.0".to_owned());
+        let (link, outbox) = hub.attach(peer, Carrier::WebSocket, "0.1.0".to_owned());
         Self { link, outbox }
     }
 

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use super::{Anchor, Current};
 use crate::lifecycle::{Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish};
 use crate::protocol::{
-    Action, Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, QueryId,
-    TabId, TracePhase,
+    Action, Attempt, BrowserId, BrowserSession, Carrier, ClientId, CorrelationId, Moment, Owner,
+    QueryId, TabId, TracePhase,
 };
 
 /// What was recorded.
@@ -176,7 +176,9 @@ fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Hold>> {
         return Ok(None);
     };
     let by = Peer { browser: browser.into(), instance: instance.into() };
-    Ok(Some(Hold { attempt: Attempt(attempt), by }))
+    let carrier: Option<String> = row.get("carrier")?;
+    let carrier = carrier.as_deref().and_then(Carrier::of_word).unwrap_or(Carrier::WebSocket);
+    Ok(Some(Hold { attempt: Attempt(attempt), by, carrier }))
 }
 
 fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {

@@ -119,9 +119,13 @@ fn write_accepted(to: &Connection, acceptance: &Acceptance) -> rusqlite::Result<
 
 fn write_changed(to: &Connection, command: &Command) -> rusqlite::Result<()> {
     let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
-                     holder = :holder, instance = :instance, trace = :trace, outcome = :outcome, \
+                     holder = :holder, instance = :instance, carrier = :carrier, trace = :trace, outcome = :outcome, \
                      body = :body, origin = :origin, may_have_run = :may_have_run WHERE id = :id";
     let (stage, at, end) = match command.state() {
+        // It may be running: nobody will say when it begins.
+        State::Sent { hold, .. } if hold.carrier.runs_at_once() => {
+            ("started", command.delivered_at(), End::default())
+        }
         // Neither is recorded: the command is as it was when it was accepted.
         State::Queued { .. } | State::Sent { .. } => return Ok(()),
         State::Started { .. } => ("started", command.started_at(), End::default()),
@@ -134,6 +138,7 @@ fn write_changed(to: &Connection, command: &Command) -> rusqlite::Result<()> {
         ":at": stamp(at),
         ":attempt": hold.map(|hold| hold.attempt.0),
         ":holder": hold.map(|Hold { by, .. }| by.browser.as_str()),
+        ":carrier": hold.map(|hold| hold.carrier.word()),
         ":instance": hold.map(|Hold { by, .. }| by.instance.as_str()),
         ":trace": trace(command),
         ":outcome": end.outcome,

@@ -1,4 +1,4 @@
--- The schema of the journal, version 1. Moments are whole microseconds since the Unix epoch.
+-- The schema of the journal, version 2. Moments are whole microseconds since the Unix epoch.
 
 -- What there is one of: the schema's version is SQLite's own `user_version`.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -22,6 +22,7 @@ CREATE TABLE command (
   attempt      INTEGER,           -- who has it, or had it last
   holder       TEXT,
   instance     TEXT,
+  carrier      TEXT,              -- how it was delivered: web_socket, http, poll
   outcome      TEXT,              -- complete, error, timeout, expired, cancelled
   body         TEXT,              -- the result; the error as JSON; the reason of an expiry
   origin       TEXT,

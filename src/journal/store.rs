@@ -12,7 +12,7 @@ use super::history::History;
 use super::writer::Writer;
 
 /// The schema's version. A file of another one is moved aside.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -142,6 +142,10 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
         0 => create(&mut connection)?,
+        1 => {
+            check(&connection)?;
+            upgrade(&mut connection)?;
+        }
         VERSION => check(&connection)?,
         other => {
             let why = format!("its schema has version {other}, this is of version {VERSION}");
@@ -156,6 +160,14 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(include_str!("schema.sql"))?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// Makes a file of version 1 one of this version: what it holds stays.
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch("ALTER TABLE command ADD COLUMN carrier TEXT")?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }

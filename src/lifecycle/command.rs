@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::limits;
 use crate::protocol::{
-    Action, Attempt, BrowserId, CancelReason, ClientId, CorrelationId, ExtensionReport,
+    Action, Attempt, BrowserId, CancelReason, Carrier, ClientId, CorrelationId, ExtensionReport,
     InFlightState, InstanceId, Moment, NackReason, Owner, Progress, QueryId, TracePhase,
 };
 pub use outcome::{Expiry, Outcome};
@@ -59,6 +59,8 @@ pub enum State {
     Queued {
         /// How often it was delivered and came back.
         attempts: u32,
+        /// Whether it may have begun all the same: whoever had it runs commands at once.
+        may_have_run: bool,
         /// The `respond` deadline of the delivery that was lost, which goes on running.
         respond_by: Option<Moment>,
         /// Whether the browser that it is for was connected at some time.
@@ -114,6 +116,8 @@ pub struct Hold {
     pub attempt: Attempt,
     /// To whom.
     pub by: Peer,
+    /// How.
+    pub carrier: Carrier,
 }
 
 /// One life of one browser's extension.
@@ -130,8 +134,8 @@ pub struct Peer {
 pub enum Event {
     /// The browser that it is for is connected.
     Reachable,
-    /// It leaves for this extension, whose link has room; its tab is free (row 3).
-    Deliver(Peer),
+    /// It leaves for this extension, which has room for it; its tab is free (row 3).
+    Deliver(Peer, Carrier),
     /// An extension wants to run it (row 5).
     Claim(Peer, Attempt),
     /// An extension says what became of it (rows 6, 6a, 9, 10, 18).
@@ -232,7 +236,7 @@ impl Command {
     #[must_use]
     pub fn new(facts: Facts) -> Self {
         let queued = Mark { phase: TracePhase::Queued, at: facts.created, attempt: None };
-        let state = State::Queued { attempts: 0, respond_by: None, reachable: false };
+        let state = State::waiting(false);
         Self { facts: facts.into(), state, trace: vec![queued], is_restored: false }
     }
 
@@ -252,6 +256,12 @@ impl Command {
     #[must_use]
     pub fn started_at(&self) -> Moment {
         self.reached(TracePhase::Started).unwrap_or(self.facts.created)
+    }
+
+    /// When it was sent to an extension last; when it was accepted, if it never was.
+    #[must_use]
+    pub fn delivered_at(&self) -> Moment {
+        self.reached(TracePhase::Delivered).unwrap_or(self.facts.created)
     }
 
     /// Where it stands.
@@ -293,10 +303,11 @@ impl Command {
     #[must_use]
     pub fn may_have_run(&self) -> bool {
         match &self.state {
-            State::Queued { attempts, .. } => {
-                self.facts.action.is_safe() && (*attempts > 0 || self.is_restored)
+            State::Queued { attempts, may_have_run, .. } => {
+                let was_sent = *attempts > 0 || self.is_restored;
+                *may_have_run || self.facts.action.is_safe() && was_sent
             }
-            State::Sent { .. } => self.facts.action.is_safe(),
+            State::Sent { hold, .. } => self.facts.action.is_safe() || hold.carrier.runs_at_once(),
             State::Started { .. } => true,
             State::Ended { outcome, .. } => match outcome {
                 Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => true,
@@ -354,6 +365,13 @@ impl Command {
             },
             State::Ended { at, lane_until, .. } => lane_until.unwrap_or(*at + limits::RETAIN),
         }
+    }
+}
+
+impl State {
+    /// Of a command that waits and was never delivered.
+    const fn waiting(may_have_run: bool) -> Self {
+        Self::Queued { attempts: 0, may_have_run, respond_by: None, reachable: false }
     }
 }
 

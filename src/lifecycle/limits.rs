@@ -6,6 +6,17 @@ use std::time::Duration;
 /// command: to report). From each delivery.
 pub const RESPOND: Duration = Duration::from_secs(3);
 
+/// The same for an extension that polls and says `pending` after 3 s of work. From the answer
+/// to its poll.
+pub const RESPOND_POLL: Duration = Duration::from_secs(5);
+
+/// How long an extension that polls counts as connected after its last request, on top of
+/// the time between its polls.
+pub const POLLER_GRACE: Duration = Duration::from_millis(2_500);
+
+/// The longest time between two polls that is waited for.
+pub const POLL_INTERVAL_MAX: Duration = Duration::from_secs(10);
+
 /// How long a command may run in the page unless the call asks for more. From `go`.
 pub const EXECUTE: Duration = Duration::from_secs(10);
 

@@ -2,14 +2,17 @@
 //! sockets, no clock.
 
 mod action;
+mod carrier;
 mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
 mod ids;
+mod legacy;
 mod moment;
 mod report;
 
 pub use action::{Action, ImageFormat};
+pub use carrier::Carrier;
 pub use frame::{
     CancelReason, CaptureSettings, CommandBody, ExtensionReport, FrameError, FromExtension, Hello,
     InFlight, InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
@@ -17,6 +20,7 @@ pub use frame::{
 pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId,
 };
+pub use legacy::{LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport};
 pub use moment::Moment;
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,

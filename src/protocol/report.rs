@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Attempt, BrowserId, ClientId, CorrelationId, Moment, TabId};
+use super::{Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, TabId};
 
 /// One command as its owner sees it.
 #[derive(Clone, Debug, Serialize)]
@@ -134,6 +134,9 @@ pub struct TraceEntry {
     /// The delivery it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
+    /// What carried the last delivery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<Carrier>,
 }
 
 /// The phases that a trace shows.

@@ -111,6 +111,8 @@ impl ToolResult {
             Refusal::RateLimited { .. }
             | Refusal::TooManyWaiters { .. }
             | Refusal::UnsupportedAction { .. }
+            | Refusal::ControlSwitchedOff { .. }
+            | Refusal::NoChoiceOfTab { .. }
             | Refusal::KeyReused { .. }
             | Refusal::StorageUnavailable { .. }
             | Refusal::ShuttingDown => {}

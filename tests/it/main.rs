@@ -15,6 +15,7 @@ mod docs;
 mod doctor;
 mod guard;
 mod layers;
+mod legacy;
 mod links;
 mod mcp;
 mod program;

@@ -21,7 +21,7 @@ use tabwire::lifecycle::{
     Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, Saved, Stage, State, Step,
     limits,
 };
-use tabwire::protocol::{Action, Attempt, ExtensionReport, InFlightState, Moment};
+use tabwire::protocol::{Action, Attempt, Carrier, ExtensionReport, InFlightState, Moment};
 
 const NOW: Moment = Moment::from_unix_micros(1_795_298_985_000_000);
 const CRASHES: u8 = 2;
@@ -521,7 +521,7 @@ impl Model for Rules {
             }
             Move::Deliver => {
                 let worker = world.link.as_ref()?.worker;
-                world.apply(Event::Deliver(peer(worker)), NOW);
+                world.apply(Event::Deliver(peer(worker), Carrier::WebSocket), NOW);
                 let attempt = world.command.of.hold()?.attempt;
                 world.tell(Told::Command(attempt));
             }

@@ -168,11 +168,16 @@ impl Command {
     }
 
     fn trace(&self) -> Vec<TraceEntry> {
+        let carrier = |mark: &super::Mark| {
+            let last = self.hold().filter(|hold| Some(hold.attempt) == mark.attempt)?;
+            (mark.phase == TracePhase::Delivered).then_some(last.carrier)
+        };
         let entry = |mark: &super::Mark| TraceEntry {
             phase: mark.phase,
             at: mark.at,
             after_ms: mark.at.since(self.facts.created),
             attempt: mark.attempt,
+            carrier: carrier(mark),
         };
         self.trace.iter().map(entry).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Away, Command, Expiry, Facts, Hold, Mark, Outcome, State};
+use super::{Away, Command, Expiry, Facts, Hold, Mark, Outcome, Phase, State};
 use crate::lifecycle::limits;
 use crate::protocol::{Moment, TracePhase};
 
@@ -59,7 +59,7 @@ impl Command {
             mark.at = mark.at.min(now);
         }
         let mut command =
-            Self { facts: Arc::new(facts), state: queued_again(), trace, is_restored: true };
+            Self { facts: Arc::new(facts), state: State::waiting(false), trace, is_restored: true };
         match stage {
             Stage::Accepted => command.restore_accepted(is_same_boot, now),
             Stage::Started { hold, at } => {
@@ -76,6 +76,20 @@ impl Command {
         command
     }
 
+    /// Whether what has become of it since it was in the phase `from` must outlive the
+    /// process: that it may have begun, or that it is over. What was polled for may begin
+    /// without a further word.
+    #[must_use]
+    pub fn is_to_be_recorded_since(&self, from: Phase) -> bool {
+        let runs_at_once = self.hold().is_some_and(|hold| hold.carrier.runs_at_once());
+        match self.phase() {
+            Phase::Queued => false,
+            Phase::Sent => runs_at_once && from == Phase::Queued,
+            Phase::Started => from != Phase::Started && !runs_at_once,
+            Phase::Leaving | Phase::Ended => !from.is_terminal(),
+        }
+    }
+
     /// Rows 17, 17a and 17c.
     fn restore_accepted(&mut self, is_same_boot: bool, now: Moment) {
         let may_have_run = self.may_have_run();
@@ -88,15 +102,12 @@ impl Command {
         }
     }
 
-    /// Row 17b.
+    /// Row 17b. Attempts count from 1 again: at a new epoch the extension has forgotten the
+    /// old ones. One that only polls says no more of it than that it is done.
     fn restore_started(&mut self, hold: Hold, at: Moment, now: Moment) {
         let execute_by = at + self.facts.timeout + limits::REPORT_GRACE;
-        let away = Away { until: now + limits::AWAY, lost: Expiry::DaemonRestarted };
-        self.state = State::Started { hold, execute_by, away: Some(away), progress: None };
+        let asked = Away { until: now + limits::AWAY, lost: Expiry::DaemonRestarted };
+        let away = (!hold.carrier.runs_at_once()).then_some(asked);
+        self.state = State::Started { hold, execute_by, away, progress: None };
     }
-}
-
-/// Attempts count from 1 again: at a new epoch the extension has forgotten the old ones.
-const fn queued_again() -> State {
-    State::Queued { attempts: 0, respond_by: None, reachable: false }
 }

@@ -4,7 +4,8 @@
 use super::{Away, Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Reply, State, Step};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    Attempt, CancelReason, ExtensionReport, InFlightState, Moment, NackReason, Progress, TracePhase,
+    Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, LegacyAction, Moment,
+    NackReason, Progress, TracePhase,
 };
 
 /// The most entries that late reports may add to one trace.
@@ -57,6 +58,10 @@ impl Command {
                 self.expire(Expiry::NoExtension, may_have_run, at);
             }
             State::Queued { .. } => self.expire(Expiry::NotDelivered, may_have_run, at),
+            State::Sent { hold, .. } if hold.carrier.runs_at_once() => {
+                let reason = Expiry::ExtensionNoResponse;
+                self.end_leaving(Outcome::Expired { reason, may_have_run }, at);
+            }
             State::Sent { .. } => self.expire(Expiry::ExtensionNoResponse, may_have_run, at),
             State::Started { away: Some(Away { until, lost }), .. } if *until <= due => {
                 let lost = *lost;
@@ -80,7 +85,7 @@ impl Command {
     fn react(&mut self, event: Event, now: Moment) -> Step {
         match event {
             Event::Reachable => self.reachable(),
-            Event::Deliver(peer) => self.deliver(peer, now),
+            Event::Deliver(peer, carrier) => self.deliver(peer, carrier, now),
             Event::Claim(peer, attempt) => self.claim(peer, attempt, now),
             Event::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
             Event::LinkClosed => self.link_closed(now),
@@ -105,14 +110,30 @@ impl Command {
     }
 
     /// Row 3.
-    fn deliver(&mut self, by: Peer, now: Moment) -> Step {
+    fn deliver(&mut self, by: Peer, carrier: Carrier, now: Moment) -> Step {
         let State::Queued { attempts, .. } = self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
         let attempt = Attempt(attempts + 1);
-        self.state = State::Sent { hold: Hold { attempt, by }, respond_by: now + limits::RESPOND };
+        let respond_by = self.respond_by(carrier, now);
+        self.state = State::Sent { hold: Hold { attempt, by, carrier }, respond_by };
         self.mark(TracePhase::Delivered, now, Some(attempt));
         self.changed(Phase::Queued, Reply::Nothing)
+    }
+
+    /// When it must be claimed, or heard of, if it is delivered now.
+    fn respond_by(&self, carrier: Carrier, now: Moment) -> Moment {
+        match carrier {
+            Carrier::WebSocket | Carrier::Http => now + limits::RESPOND,
+            Carrier::Poll if self.is_said_pending() => now + limits::RESPOND_POLL,
+            // Nothing is heard of it before it is done.
+            Carrier::Poll => self.total_by(),
+        }
+    }
+
+    /// Whether an extension that polls says `pending` while it runs this.
+    fn is_said_pending(&self) -> bool {
+        LegacyAction::of(&self.facts.action, 0).is_some_and(|known| known.says_pending)
     }
 
     /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
@@ -135,10 +156,10 @@ impl Command {
 
     /// From here on it is this life of the worker's.
     fn start(&mut self, by: Peer, now: Moment) -> Step {
-        let State::Sent { hold: Hold { attempt, .. }, .. } = self.state else {
+        let State::Sent { hold: Hold { attempt, carrier, .. }, .. } = self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
-        let hold = Hold { attempt, by };
+        let hold = Hold { attempt, by, carrier };
         let execute_by = now + self.facts.timeout + limits::REPORT_GRACE;
         self.state = State::Started { hold, execute_by, away: None, progress: None };
         self.mark(TracePhase::Started, now, Some(attempt));
@@ -159,9 +180,9 @@ impl Command {
             State::Sent { hold, .. } | State::Started { hold, .. } if !hold.is(peer, attempt) => {
                 stale
             }
-            // Only a safe command reports without a claim. Any other that does has
-            // run without `go`: its word does not count.
-            State::Sent { .. } if !self.facts.action.is_safe() => match report {
+            // Only a safe command, or one that was polled for, is reported without a claim.
+            // Any other that is has run without `go`: its word does not count.
+            State::Sent { .. } if !self.may_have_run() => match report {
                 ExtensionReport::Cancelled { may_have_run } => {
                     self.finish(Outcome::Cancelled { may_have_run }, now)
                 }
@@ -240,11 +261,16 @@ impl Command {
                 self.changed(Phase::Sent, Reply::Nothing)
             }
             State::Sent { hold, respond_by } => {
-                let Hold { attempt, .. } = *hold;
+                let Hold { attempt, carrier, .. } = *hold;
+                let (attempts, may_have_run) = (attempt.0, carrier.runs_at_once());
                 let respond_by = Some(*respond_by);
-                self.state = State::Queued { attempts: attempt.0, respond_by, reachable: true };
+                self.state = State::Queued { attempts, may_have_run, respond_by, reachable: true };
                 self.mark(TracePhase::Requeued, now, Some(attempt));
                 self.changed(Phase::Sent, Reply::Nothing)
+            }
+            // It says when it is done, whichever life of it polls now.
+            State::Started { hold, .. } if hold.carrier.runs_at_once() => {
+                Step::Unchanged(Reply::Nothing)
             }
             State::Started { away: away @ None, .. } => {
                 let lost = Expiry::ExtensionDisconnected;
@@ -303,12 +329,12 @@ impl Command {
                 self.end(Outcome::Cancelled { may_have_run }, now);
                 self.changed(from, Reply::Nothing)
             }
-            State::Sent { .. } => {
+            State::Sent { hold, .. } if !hold.carrier.runs_at_once() => {
                 let may_have_run = self.may_have_run();
                 self.end(Outcome::Cancelled { may_have_run }, now);
                 self.stopped(from)
             }
-            State::Started { .. } => {
+            State::Sent { .. } | State::Started { .. } => {
                 self.end_leaving(Outcome::Cancelled { may_have_run: true }, now);
                 self.stopped(from)
             }

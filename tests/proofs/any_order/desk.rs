@@ -9,7 +9,7 @@ use tabwire::lifecycle::{
     Retention, State, Step,
 };
 use tabwire::protocol::{
-    Action, Attempt, BrowserId, CancelReason, ClientId, CorrelationId, ExtensionReport,
+    Action, Attempt, BrowserId, CancelReason, Carrier, ClientId, CorrelationId, ExtensionReport,
     InFlightState, Moment, TabId,
 };
 
@@ -460,7 +460,7 @@ impl Desk {
         let Some((id, lane)) = self.queue.next(browser, &self.limits) else { return false };
         assert_eq!(self.lanes.get(&id), Some(&lane));
         self.oracle.turn(&self.commands, &self.lanes, &id, &self.limits);
-        self.apply(&id, Event::Deliver(peer));
+        self.apply(&id, Event::Deliver(peer, Carrier::WebSocket));
         if let Some(command) = self.commands.get(&id)
             && let State::Sent { hold, .. } = command.state()
         {

@@ -38,7 +38,7 @@ impl Dice {
         let (peer, attempt) = self.sender(command);
         match self.roll(13) {
             0 => Event::Reachable,
-            1 | 2 => Event::Deliver(peer),
+            1 | 2 => Event::Deliver(peer, Carrier::WebSocket),
             3 | 4 => Event::Claim(peer, attempt),
             5 => Event::Report(peer, attempt, pending()),
             6 => Event::Report(peer, attempt, self.pick(every_report())),

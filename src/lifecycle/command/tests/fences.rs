@@ -29,7 +29,7 @@ fn an_outbox_replayed_by_a_restarted_worker_counts() {
 fn a_report_of_a_lost_delivery_is_stale_in_the_queue_and_at_the_next_one() {
     let mut command = requeued();
     assert_eq!(command.apply(hears(complete("1")), ms(1_600)), STALE);
-    command = after(command, [(Event::Deliver(holder()), ms(1_700))]);
+    command = after(command, [(Event::Deliver(holder(), Carrier::WebSocket), ms(1_700))]);
     assert_eq!(command.apply(hears(complete("1")), ms(1_800)), STALE);
     assert_eq!(command.phase(), Phase::Sent);
 }
@@ -96,8 +96,10 @@ fn go_does_not_leave_when_a_cancel_came_in_between() {
 
 #[test]
 fn go_does_not_leave_for_an_earlier_attempt() {
-    let begun =
-        [(Event::Deliver(holder()), ms(1_600)), (Event::Claim(holder(), SECOND), ms(1_700))];
+    let begun = [
+        (Event::Deliver(holder(), Carrier::WebSocket), ms(1_600)),
+        (Event::Claim(holder(), SECOND), ms(1_700)),
+    ];
     let command = after(requeued(), begun);
     assert!(command.may_go(SECOND));
     assert!(!command.may_go(FIRST));

@@ -9,6 +9,7 @@ mod fences;
 mod late;
 mod links;
 mod page;
+mod polled;
 mod restart;
 mod rows;
 mod shown;
@@ -92,11 +93,11 @@ fn after(mut command: Command, history: impl IntoIterator<Item = (Event, Moment)
 }
 
 fn sent() -> Command {
-    after(command(), [(Event::Deliver(holder()), SENT_AT)])
+    after(command(), [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT)])
 }
 
 fn safe_sent() -> Command {
-    after(safe_command(), [(Event::Deliver(holder()), SENT_AT)])
+    after(safe_command(), [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT)])
 }
 
 /// Sent once, and back in the queue because the link was lost.

@@ -81,9 +81,12 @@ impl Drop for Row {
 fn row_3_a_delivery_sends_it_under_the_next_attempt() {
     let mut row = Row::of("3");
     let mut command = command();
-    let step = row.take(&mut command, Event::Deliver(holder()), SENT_AT);
+    let step = row.take(&mut command, Event::Deliver(holder(), Carrier::WebSocket), SENT_AT);
     assert_eq!(step, moved(Phase::Queued, Phase::Sent, Reply::Nothing));
-    assert_eq!(command.hold(), Some(&Hold { attempt: FIRST, by: holder() }));
+    assert_eq!(
+        command.hold(),
+        Some(&Hold { attempt: FIRST, by: holder(), carrier: Carrier::WebSocket })
+    );
     assert_eq!(command.next_deadline(), SENT_AT + limits::RESPOND);
     assert_eq!(RESPOND_BY, SENT_AT + limits::RESPOND);
 }
@@ -156,11 +159,12 @@ fn row_7a_the_third_lost_link_is_the_last() {
     assert_eq!(row.guard, format!("attempt = {}", limits::ATTEMPTS));
     let mut command = command();
     for attempt in 1..limits::ATTEMPTS {
-        let lost = [(Event::Deliver(holder()), SENT_AT), (Event::LinkClosed, SENT_AT)];
+        let lost =
+            [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT), (Event::LinkClosed, SENT_AT)];
         command = after(command, lost);
         assert_eq!(count_marks(&command, TracePhase::Requeued), attempt as usize);
     }
-    command = after(command, [(Event::Deliver(holder()), SENT_AT)]);
+    command = after(command, [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT)]);
     let step = row.take(&mut command, Event::LinkClosed, ms(1_500));
     assert_eq!(step, moved(Phase::Sent, Phase::Ended, Reply::Nothing));
     assert_ended(&command, &expired(Expiry::DeliveryFailed, false), ms(1_500));
@@ -212,7 +216,11 @@ fn row_11_a_started_command_waits_for_its_browser() {
     let step = row.take(&mut command, Event::LinkClosed, ms(2_000));
     assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Nothing));
     assert_eq!(command.next_deadline(), ms(2_000) + limits::AWAY);
-    assert_eq!(command.apply(Event::Deliver(holder()), ms(2_100)), IGNORED, "sent again");
+    assert_eq!(
+        command.apply(Event::Deliver(holder(), Carrier::WebSocket), ms(2_100)),
+        IGNORED,
+        "sent again"
+    );
     assert_eq!(command.apply(Event::LinkClosed, ms(2_200)), IGNORED);
     assert_eq!(command.next_deadline(), ms(2_000) + limits::AWAY, "a second loss starts nothing");
 }
@@ -274,8 +282,10 @@ fn row_13_a_command_that_runs_too_long_is_timed_out_and_stopped() {
 #[test]
 fn row_14_a_command_that_started_late_is_given_up_at_total() {
     let mut row = Row::of("14");
-    let late =
-        [(Event::Deliver(holder()), ms(24_000)), (Event::Claim(holder(), FIRST), ms(25_000))];
+    let late = [
+        (Event::Deliver(holder(), Carrier::WebSocket), ms(24_000)),
+        (Event::Claim(holder(), FIRST), ms(25_000)),
+    ];
     let mut command = after(command(), late);
     assert_eq!(command.apply(Event::Tick, just_before(TOTAL_BY)), IGNORED);
     let step = row.take(&mut command, Event::Tick, TOTAL_BY);
@@ -342,7 +352,7 @@ fn row_17_what_had_not_started_waits_again_with_the_rest_of_its_time() {
         assert_eq!(command.next_deadline(), TOTAL_BY);
         assert_eq!(command.hold(), None);
         assert_eq!(command.facts().id, before.facts().id);
-        let step = command.apply(Event::Deliver(holder()), ms(6_000));
+        let step = command.apply(Event::Deliver(holder(), Carrier::WebSocket), ms(6_000));
         assert_eq!(step, moved(Phase::Queued, Phase::Sent, Reply::Nothing));
         assert_eq!(command.hold().map(|hold| hold.attempt), Some(FIRST));
     }
@@ -370,7 +380,11 @@ fn row_17b_what_had_started_waits_for_its_browser_and_is_never_sent_again() {
         let mut command = row.restart(&before, true, now);
         assert_eq!(command.next_deadline(), now + limits::AWAY);
         assert_eq!(command.hold(), before.hold());
-        assert_eq!(command.apply(Event::Deliver(holder()), now), IGNORED, "sent again");
+        assert_eq!(
+            command.apply(Event::Deliver(holder(), Carrier::WebSocket), now),
+            IGNORED,
+            "sent again"
+        );
         assert_eq!(command.apply(Event::Tick, just_before(now + limits::AWAY)), IGNORED);
         let step = command.apply(Event::Tick, now + limits::AWAY);
         assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Nothing));

@@ -1,0 +1,149 @@
+//! HTTP for extensions that only poll.
+//!
+//! They look at whether an answer is a success and at little else, and try again when it is
+//! none. So whatever can be understood is answered with 200, also when it does not count.
+//! What has to do with a command goes through one handler, whichever route it came on.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Edge;
+use super::body::read_body;
+use super::guard::{Admitted, EXTENSION_BODY, single};
+use super::problem::{Problem, json_response};
+use crate::hub::{Poll, Taken};
+use crate::protocol::{InstanceId, LegacyReport};
+
+/// Which life of the extension's worker polls.
+const SESSION: HeaderName = HeaderName::from_static("x-gasoline-session");
+
+/// The extension's version.
+const VERSION: HeaderName = HeaderName::from_static("x-gasoline-extension-version");
+
+/// `0`: the person does not let the extension be controlled.
+const PILOT: HeaderName = HeaderName::from_static("x-gasoline-pilot");
+
+/// The longest name that a session may have, in bytes.
+const SESSION_NAME: usize = 128;
+
+/// What the extension says of itself with `POST /settings`.
+#[derive(Deserialize)]
+struct Settings {
+    #[serde(default)]
+    session_id: String,
+}
+
+/// `GET /settings`: a public constant; there is nothing to set.
+pub(super) async fn settings() -> Response {
+    json_response(StatusCode::OK, "{}")
+}
+
+/// `POST /settings`: the extension names its session. It does so before its first poll and
+/// every 2 s.
+pub(super) async fn name_session(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Response {
+    let Settings { session_id } = match parse(&admitted, body).await {
+        Ok((_, settings)) => settings,
+        Err(problem) => return problem.into_response(),
+    };
+    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
+    if (1..=SESSION_NAME).contains(&session_id.len()) {
+        edge.tools.hub().name_session(&extension_id, &InstanceId::from(session_id));
+    }
+    answer(&json!({"status": "ok"}))
+}
+
+/// `GET /pending-queries`: with a session that an allowed extension has named, the next
+/// command; with any other, nothing; without one, a look from outside that takes nothing.
+pub(super) async fn pending_queries(State(edge): State<Arc<Edge>>, headers: HeaderMap) -> Response {
+    let hub = edge.tools.hub();
+    let text = |name| single(&headers, &name).ok().flatten();
+    let Some(session) = text(SESSION) else {
+        let queries = hub.glimpse();
+        return answer(&json!({"count": queries.len(), "queries": queries}));
+    };
+    let poll = Poll {
+        session: session.into(),
+        extension_version: text(VERSION).unwrap_or_default().to_owned(),
+        user_agent: text(axum::http::header::USER_AGENT).unwrap_or_default().to_owned(),
+        is_pilot_on: text(PILOT) != Some("0"),
+    };
+    // What the person has changed since the session was named counts.
+    let extension_id = hub.extension_of(&poll.session);
+    let query = if extension_id.is_some_and(|id| edge.guard.check_poller(&id).is_ok()) {
+        hub.poll(poll).await
+    } else {
+        None
+    };
+    let queries: Vec<_> = query.into_iter().collect();
+    answer(&json!({"queries": queries, "count": queries.len()}))
+}
+
+/// The routes on which results are posted: whichever it is, the command is found by its
+/// name.
+pub(super) async fn result(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Response {
+    let report: LegacyReport = match parse(&admitted, body).await {
+        Ok((_, report)) => report,
+        Err(problem) => return problem.into_response(),
+    };
+    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
+    match edge.tools.hub().take_report(&extension_id, report).await {
+        Ok(Taken::Accepted) => answer(&json!({"status": "ok", "accepted": true})),
+        Ok(Taken::Refused(reason)) => {
+            tracing::info!(extension_id, ?reason, "a posted result does not count");
+            answer(&json!({"status": "ok", "accepted": false, "reason": reason}))
+        }
+        Err(trouble) => {
+            tracing::warn!(%trouble, "a posted result cannot be recorded");
+            Problem::StorageUnavailable.into_response()
+        }
+    }
+}
+
+/// What the extension says of itself, and pictures that it takes of errors: read, answered
+/// and not kept.
+pub(super) async fn noted(Extension(admitted): Extension<Admitted>, body: Body) -> Response {
+    match parse::<Value>(&admitted, body).await {
+        Ok(_) => answer(&json!({"status": "ok"})),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Reads a body that should be JSON of this kind.
+async fn parse<T: serde::de::DeserializeOwned>(
+    admitted: &Admitted,
+    body: Body,
+) -> Result<(Bytes, T), Problem> {
+    // The table lets only pollers in here.
+    if !matches!(admitted, Admitted::Poller(_)) {
+        return Err(Problem::Undeclared);
+    }
+    let body = read_body(body, EXTENSION_BODY).await?;
+    let parsed = serde_json::from_slice(&body).map_err(|error| {
+        tracing::debug!(%error, "a body that is not what it should be");
+        Problem::MalformedJson
+    })?;
+    Ok((body, parsed))
+}
+
+fn undeclared() -> Response {
+    Problem::Undeclared.into_response()
+}
+
+fn answer(body: &Value) -> Response {
+    json_response(StatusCode::OK, body.to_string())
+}

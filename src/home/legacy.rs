@@ -1,0 +1,159 @@
+//! Which extensions may poll: those that hold no secret, and are let in by their id alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Home, HomeError, read_json, write_json};
+
+const LEGACY: &str = "legacy.json";
+
+/// Which polling extensions are let in besides those that were allowed by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LegacyMode {
+    /// The first one that asks, unless our own extension was ever connected.
+    #[default]
+    Auto,
+    /// Every one that asks.
+    Allow,
+    /// None, not even those that were let in before.
+    Deny,
+}
+
+/// What is known of polling extensions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Legacy {
+    /// Which are let in.
+    pub mode: LegacyMode,
+    /// Those that were let in for having asked.
+    pub approved: Vec<String>,
+    /// Whether our own extension has ever proved itself here.
+    pub was_paired: bool,
+}
+
+/// Whether a polling extension may come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyAnswer {
+    /// It may.
+    Welcome,
+    /// It has to be allowed by name.
+    Unknown,
+    /// Polling is switched off.
+    SwitchedOff,
+}
+
+impl Legacy {
+    /// Whether this extension may come in. `allowed`: the person has named it.
+    fn answer(&self, id: &str, allowed: bool) -> LegacyAnswer {
+        let is_first = self.approved.is_empty() && !self.was_paired;
+        match self.mode {
+            LegacyMode::Deny => LegacyAnswer::SwitchedOff,
+            LegacyMode::Allow => LegacyAnswer::Welcome,
+            LegacyMode::Auto if allowed || is_first => LegacyAnswer::Welcome,
+            LegacyMode::Auto if self.approved.iter().any(|known| known == id) => {
+                LegacyAnswer::Welcome
+            }
+            LegacyMode::Auto => LegacyAnswer::Unknown,
+        }
+    }
+}
+
+impl Home {
+    /// What is known of polling extensions.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn legacy(&self) -> Result<Legacy, HomeError> {
+        Ok(read_json(&self.dir.join(LEGACY))?.unwrap_or_default())
+    }
+
+    /// Sets which polling extensions are let in; a running daemon follows at once.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn set_legacy_mode(&self, mode: LegacyMode) -> Result<(), HomeError> {
+        write_json(&self.dir.join(LEGACY), &Legacy { mode, ..self.legacy()? })
+    }
+
+    /// Whether a polling extension may come in, and remembers one that may for the first
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn admit_legacy(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
+        let mut legacy = self.legacy()?;
+        let allowed = self.allowed_extensions()?.iter().any(|known| known == id);
+        let answer = legacy.answer(id, allowed);
+        let is_known = allowed || legacy.approved.iter().any(|known| known == id);
+        if answer == LegacyAnswer::Welcome && !is_known {
+            legacy.approved.push(id.to_owned());
+            write_json(&self.dir.join(LEGACY), &legacy)?;
+            tracing::info!(id, "a polling extension was let in");
+        }
+        Ok(answer)
+    }
+
+    /// Notes that our own extension has proved itself: from here on no polling extension is
+    /// let in that is not known.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn note_paired(&self) -> Result<(), HomeError> {
+        let legacy = self.legacy()?;
+        if legacy.was_paired {
+            return Ok(());
+        }
+        write_json(&self.dir.join(LEGACY), &Legacy { was_paired: true, ..legacy })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let dir =
+            tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
+        let home = Home::open(&dir.path().join("state")).unwrap();
+        (dir, home)
+    }
+
+    #[test]
+    fn the_first_that_asks_is_let_in_and_no_other() {
+        let (_dir, home) = home();
+        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
+        assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Unknown);
+        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
+        home.allow_extension("b").unwrap();
+        assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Welcome);
+    }
+
+    #[test]
+    fn where_our_own_was_ever_connected_none_is_let_in_for_asking_first() {
+        let (_dir, home) = home();
+        home.note_paired().unwrap();
+        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Unknown);
+        home.set_legacy_mode(LegacyMode::Allow).unwrap();
+        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
+        home.set_legacy_mode(LegacyMode::Auto).unwrap();
+        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome, "an approval stays");
+        assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Unknown);
+    }
+
+    #[test]
+    fn switched_off_is_off_for_those_that_were_let_in_too() {
+        let (_dir, home) = home();
+        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
+        home.allow_extension("b").unwrap();
+        home.set_legacy_mode(LegacyMode::Deny).unwrap();
+        for id in ["a", "b"] {
+            assert_eq!(home.admit_legacy(id).unwrap(), LegacyAnswer::SwitchedOff);
+        }
+    }
+}

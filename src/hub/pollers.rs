@@ -1,0 +1,286 @@
+//! Extensions that only poll.
+//!
+//! Such an extension names a session, one for each life of its worker, and asks for work
+//! about once a second. The answer to a poll is the delivery: one command at most, since it
+//! runs those of one answer one after another. It keeps no secret; whether it may poll is
+//! for the edge to find out.
+
+use super::desk::Desk;
+use super::sessions::{Answer, Poller, is_browser_of};
+use super::{Hub, targets};
+use crate::journal::{Seq, Trouble};
+use crate::lifecycle::{Command, Event, Lane, Peer, Phase};
+use crate::protocol::{
+    BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS, LegacyAction,
+    LegacyQuery, LegacyReport, Moment, NackReason, ReportedError,
+};
+
+/// One poll.
+#[derive(Clone, Debug)]
+pub struct Poll {
+    /// Which life of the extension's worker asks.
+    pub session: InstanceId,
+    /// The extension's version.
+    pub extension_version: String,
+    /// The browser's user agent.
+    pub user_agent: String,
+    /// Whether the person lets it be controlled.
+    pub is_pilot_on: bool,
+}
+
+/// What became of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It counts, or it is the one that counts already.
+    Accepted,
+    /// It does not.
+    Refused(NackReason),
+}
+
+/// A command that is not over, as anybody on this computer may see it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Glimpse {
+    /// The beginning of its second name.
+    pub id: String,
+    /// Its action.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Milliseconds since it was accepted.
+    pub age_ms: u64,
+}
+
+impl Hub {
+    /// Notes that an extension named this session as its own.
+    pub fn name_session(&self, extension_id: &str, session: &InstanceId) {
+        self.with_desk(|desk| {
+            desk.sessions.name(session, extension_id);
+            let now = desk.now();
+            let of_this = |poller: &&mut Poller| poller.peer.instance == *session;
+            let mut pollers = desk.browsers.values_mut().filter_map(|b| b.poller.as_mut());
+            if let Some(poller) = pollers.find(of_this) {
+                poller.last_request = now;
+            }
+        });
+    }
+
+    /// The extension that has named this session as its own.
+    #[must_use]
+    pub fn extension_of(&self, session: &InstanceId) -> Option<String> {
+        self.with_desk(|desk| desk.sessions.extension_of(session))
+    }
+
+    /// Answers a poll: with the next command for this extension, if there is one. When this
+    /// returns, its delivery is recorded.
+    pub async fn poll(&self, poll: Poll) -> Option<LegacyQuery> {
+        let browser = self.with_desk(|desk| desk.begin_poll(poll))?;
+        // Delivered is when the lock above is let go.
+        let (id, query, seq) = self.with_desk(|desk| desk.end_poll(&browser))?;
+        match self.0.journal.recorded(seq).await {
+            Ok(()) => Some(query),
+            Err(trouble) => {
+                tracing::warn!(%trouble, %id, "a command is not delivered: that cannot be recorded");
+                self.with_desk(|desk| desk.apply(&id, Event::LinkClosed));
+                None
+            }
+        }
+    }
+
+    /// Takes what an extension that polls posts of a command. When this returns, what it
+    /// leads to is recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`Trouble`]: it counts, but that cannot be recorded for now. Posted again, it is
+    /// accepted once it can.
+    pub async fn take_report(
+        &self,
+        extension_id: &str,
+        report: LegacyReport,
+    ) -> Result<Taken, Trouble> {
+        let (taken, seq) = self.with_desk(|desk| desk.take_report(extension_id, report));
+        self.0.journal.recorded(seq).await?;
+        Ok(taken)
+    }
+
+    /// The commands that are not over, for a look from outside.
+    #[must_use]
+    pub fn glimpse(&self) -> Vec<Glimpse> {
+        let now = self.now();
+        let all = self.0.commands.iter().filter_map(|entry| {
+            let command = entry.value().borrow();
+            let facts = command.facts();
+            (!command.phase().is_terminal()).then(|| Glimpse {
+                id: facts.query_id.as_str().chars().take(6).chain(['…']).collect(),
+                kind: facts.action.name(),
+                age_ms: u64::try_from(now.since(facts.created).as_millis()).unwrap_or(u64::MAX),
+            })
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|glimpse| std::cmp::Reverse(glimpse.age_ms));
+        all
+    }
+}
+
+/// What pollers do at the desk.
+impl Desk<'_> {
+    /// Finds the browser that polls and lets it have a command. `None`: nobody knows whose
+    /// session this is.
+    fn begin_poll(&mut self, poll: Poll) -> Option<BrowserId> {
+        let extension_id = self.sessions.extension_of(&poll.session)?;
+        let browser = self.browser_of(&extension_id, &poll.session);
+        self.take_over(&browser, extension_id, &poll);
+        let now = self.now();
+        let known = self.browsers.get_mut(&browser)?;
+        known.extension_version = poll.extension_version;
+        known.user_agent = poll.user_agent;
+        known.last_seen = now;
+        let poller = known.poller.as_mut()?;
+        let was_here = std::mem::replace(&mut poller.is_here, true);
+        poller.is_pilot_on = poll.is_pilot_on;
+        poller.polled(now);
+        if !was_here {
+            self.welcome_poller(&browser);
+        }
+        self.may_deliver_to(&browser);
+        Some(browser)
+    }
+
+    /// What the poll was answered with, and up to where the journal has to be for it.
+    fn end_poll(&mut self, browser: &BrowserId) -> Option<(CorrelationId, LegacyQuery, Seq)> {
+        let poller = self.browsers.get_mut(browser)?.poller.as_mut()?;
+        match std::mem::take(&mut poller.answer) {
+            Answer::Query(id, query) => {
+                let seq = self.inner.commands.get(&id)?.recorded();
+                Some((id, *query, seq))
+            }
+            Answer::None | Answer::Open => None,
+        }
+    }
+
+    /// It polls again, or for the first time: what waited for it, or for any, may go to it.
+    fn welcome_poller(&mut self, browser: &BrowserId) {
+        let Some(known) = self.browsers.get(browser) else { return };
+        let own = format!("Polling extension {}", known.extension_version);
+        tracing::info!(%browser, version = known.extension_version, "an extension polls");
+        let label = targets::label_for(&self.browsers, browser, &own);
+        if let Some(known) = self.browsers.get_mut(browser) {
+            (known.label, known.own_label) = (label, own);
+            known.actions = LEGACY_ACTIONS.map(str::to_owned).to_vec();
+        }
+        self.place_waiting(browser);
+        // It has to be seen when it polls no more.
+        self.inner.sooner.notify_one();
+    }
+
+    /// Hands a command that was just delivered to the poll that is being answered. One that
+    /// the extension would never answer, or would run in another tab, is answered for it.
+    pub(super) fn hand_to_poller(&mut self, peer: &Peer, command: &Command, lane: &Lane) {
+        let facts = command.facts();
+        let timeout_ms = u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX);
+        let known = LegacyAction::of(&facts.action, timeout_ms).filter(|_| lane.tab.is_none());
+        let Some(LegacyAction { kind, params, says_pending }) = known else {
+            return self.answer_for_poller(peer, command, lane);
+        };
+        let query = LegacyQuery {
+            id: facts.query_id.clone(),
+            correlation_id: says_pending.then(|| facts.id.clone()),
+            kind,
+            params,
+        };
+        let poller = self.browsers.get_mut(&peer.browser).and_then(|b| b.poller.as_mut());
+        if let Some(poller) = poller {
+            poller.answer = Answer::Query(facts.id.clone(), Box::new(query));
+        }
+    }
+
+    fn answer_for_poller(&mut self, peer: &Peer, command: &Command, lane: &Lane) {
+        let facts = command.facts();
+        let (code, message) = match lane.tab {
+            Some(tab) => ("no_such_tab", format!("this extension cannot be told which tab: {tab}")),
+            None => ("unknown_action", format!("this extension knows no {}", facts.action.name())),
+        };
+        let error = ReportedError { code: code.to_owned(), message, stack: None };
+        let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return };
+        let report = ExtensionReport::Error { error };
+        self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));
+    }
+
+    fn take_report(&mut self, extension_id: &str, report: LegacyReport) -> (Taken, Seq) {
+        let unknown = (Taken::Refused(NackReason::UnknownCommand), Seq::default());
+        let Some(id) = report.names().find_map(|name| self.named(name)) else {
+            tracing::debug!(extension_id, "a report on a command that nobody knows");
+            return unknown;
+        };
+        let Some(tracked) = self.inner.commands.get(&id).map(|entry| entry.clone()) else {
+            return unknown;
+        };
+        let (hold, action) = {
+            let command = tracked.borrow();
+            (command.hold().cloned(), command.facts().action.clone())
+        };
+        let is_its = |hold: &&crate::lifecycle::Hold| {
+            hold.carrier == Carrier::Poll && is_browser_of(&hold.by.browser, extension_id)
+        };
+        let Some(hold) = hold.as_ref().filter(is_its) else {
+            return (Taken::Refused(NackReason::StaleAttempt), Seq::default());
+        };
+        let now = self.now();
+        if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
+            browser.last_seen = now;
+            if let Some(poller) = &mut browser.poller {
+                poller.last_request = now;
+            }
+        }
+        let event = Event::Report(hold.by.clone(), hold.attempt, report.into_report(&action));
+        let taken = match self.apply(&id, event) {
+            Some(crate::lifecycle::Reply::Nack(reason)) => Taken::Refused(reason),
+            Some(_) => Taken::Accepted,
+            None => return unknown,
+        };
+        (taken, tracked.recorded())
+    }
+
+    /// The command of this name, its first or its second.
+    fn named(&self, name: &str) -> Option<CorrelationId> {
+        let id = CorrelationId::from(name);
+        if self.inner.commands.contains_key(&id) {
+            return Some(id);
+        }
+        let is_it = |command: &Command| command.facts().query_id.as_str() == name;
+        let mut all = self.inner.commands.iter();
+        all.find(|entry| is_it(&entry.value().borrow())).map(|entry| entry.key().clone())
+    }
+
+    /// When the next extension that polls will be away, unless it polls again.
+    pub(super) fn next_lapse(&self) -> Option<Moment> {
+        let pollers = self.browsers.values().filter_map(|browser| browser.poller.as_ref());
+        pollers.filter(|poller| poller.is_here).map(Poller::here_until).min()
+    }
+
+    /// Those that have not polled in time are away.
+    pub(super) fn lapse_pollers(&mut self) {
+        let now = self.now();
+        for (id, browser) in &mut self.books.browsers {
+            let Some(poller) = &mut browser.poller else { continue };
+            if poller.is_here && poller.here_until() <= now {
+                poller.is_here = false;
+                poller.answer = Answer::None;
+                tracing::info!(browser = %id, "an extension polls no more");
+            }
+        }
+    }
+
+    /// Whether a command that waits for any browser can go to this one: one that polls is
+    /// told neither of tabs nor of what it does not know.
+    pub(super) fn suits(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
+        let Some(known) = self.browsers.get(browser) else { return false };
+        if known.poller.is_none() {
+            return true;
+        }
+        let names_tab = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
+        let Some(tracked) = self.inner.commands.get(id) else { return false };
+        let command = tracked.borrow();
+        let is_waiting = command.phase() == Phase::Queued;
+        is_waiting && !names_tab && known.knows(&command.facts().action)
+    }
+}

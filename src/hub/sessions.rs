@@ -1,0 +1,155 @@
+//! Which browser a poll is for: extensions that poll name sessions, and have no other name
+//! than the extension's id.
+
+use std::time::Duration;
+
+use super::desk::Desk;
+use super::links::Browser;
+use super::pollers::Poll;
+use crate::lifecycle::{Event, Peer, limits};
+use crate::protocol::{BrowserId, CorrelationId, InstanceId, LegacyQuery, Moment};
+
+/// How many sessions are remembered that extensions have named.
+const SESSIONS: usize = 64;
+
+/// The sessions that extensions have named, by which they are known when they poll.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    /// Oldest first: the session, and whose it is.
+    named: Vec<(InstanceId, String)>,
+    /// Those whose place another one took. If one polls again it is a browser of its own:
+    /// the same extension in another profile.
+    displaced: Vec<InstanceId>,
+}
+
+/// The hub's end of an extension that polls.
+#[derive(Debug)]
+pub(super) struct Poller {
+    extension_id: String,
+    pub(super) peer: Peer,
+    /// Whether it has polled lately.
+    pub(super) is_here: bool,
+    /// Whether the person lets it be controlled.
+    pub(super) is_pilot_on: bool,
+    pub(super) last_request: Moment,
+    last_poll: Moment,
+    /// The time between its last polls.
+    interval: Duration,
+    pub(super) answer: Answer,
+}
+
+/// What the poll that is being answered gets.
+#[derive(Debug, Default)]
+pub(super) enum Answer {
+    /// Nothing is being answered.
+    #[default]
+    None,
+    /// A command may be delivered.
+    Open,
+    /// This one was.
+    Query(CorrelationId, Box<LegacyQuery>),
+}
+
+impl Sessions {
+    pub(super) fn name(&mut self, session: &InstanceId, extension_id: &str) {
+        self.named.retain(|(known, _)| known != session);
+        self.named.push((session.clone(), extension_id.to_owned()));
+        drop_oldest(&mut self.named);
+    }
+
+    pub(super) fn extension_of(&self, session: &InstanceId) -> Option<String> {
+        let named = self.named.iter().find(|(known, _)| known == session);
+        named.map(|(_, extension_id)| extension_id.clone())
+    }
+
+    fn displace(&mut self, session: InstanceId) {
+        self.displaced.push(session);
+        drop_oldest(&mut self.displaced);
+    }
+}
+
+fn drop_oldest<T>(sessions: &mut Vec<T>) {
+    if sessions.len() > SESSIONS {
+        sessions.remove(0);
+    }
+}
+
+impl Poller {
+    /// To whom a command may be delivered now: only while a poll is being answered.
+    pub(super) fn with_room(&self) -> Option<Peer> {
+        matches!(self.answer, Answer::Open).then(|| self.peer.clone())
+    }
+
+    /// Until when it counts as connected.
+    pub(super) fn here_until(&self) -> Moment {
+        self.last_request + limits::POLLER_GRACE + self.interval
+    }
+
+    pub(super) fn polled(&mut self, now: Moment) {
+        let since_last = now.since(self.last_poll);
+        if self.is_here {
+            self.interval = since_last.min(limits::POLL_INTERVAL_MAX);
+        }
+        (self.last_poll, self.last_request) = (now, now);
+        self.answer = Answer::Open;
+    }
+}
+
+impl Desk<'_> {
+    /// The browser whose extension names this session: the one that it has, or the one of
+    /// this extension that was heard of longest ago, which then has a new worker. A session
+    /// whose place was taken is a browser of its own.
+    pub(super) fn browser_of(&self, extension_id: &str, session: &InstanceId) -> BrowserId {
+        let of_extension = self.browsers.iter().filter_map(|(id, browser)| {
+            let poller = browser.poller.as_ref()?;
+            (poller.extension_id == extension_id).then_some((id, poller))
+        });
+        let pollers: Vec<_> = of_extension.collect();
+        if let Some((id, _)) = pollers.iter().find(|(_, p)| p.peer.instance == *session) {
+            return (*id).clone();
+        }
+        let was_displaced = self.sessions.displaced.contains(session);
+        let longest_ago = pollers.iter().min_by_key(|(_, poller)| poller.last_request);
+        match longest_ago {
+            Some((id, _)) if !was_displaced => (*id).clone(),
+            Some(_) => BrowserId::from(format!("legacy-{extension_id}-{}", pollers.len() + 1)),
+            None => BrowserId::from(format!("legacy-{extension_id}")),
+        }
+    }
+
+    /// Makes this session the browser's. What a former one has taken and not yet reported
+    /// goes back to the queue: its worker is gone (row 7).
+    pub(super) fn take_over(&mut self, browser: &BrowserId, extension_id: String, poll: &Poll) {
+        let now = self.now();
+        let version = poll.extension_version.clone();
+        let new = || Browser::new(version, now);
+        let known = self.books.browsers.entry(browser.clone()).or_insert_with(new);
+        if known.poller.as_ref().is_some_and(|poller| poller.peer.instance == poll.session) {
+            return;
+        }
+        let peer = Peer { browser: browser.clone(), instance: poll.session.clone() };
+        let poller = Poller {
+            extension_id,
+            peer,
+            is_here: false,
+            is_pilot_on: poll.is_pilot_on,
+            last_request: now,
+            last_poll: now,
+            interval: Duration::from_secs(1),
+            answer: Answer::None,
+        };
+        let held: Vec<_> = known.held.iter().cloned().collect();
+        if let Some(former) = known.poller.replace(poller) {
+            self.books.sessions.displace(former.peer.instance);
+        }
+        for id in held {
+            self.apply(&id, Event::LinkClosed);
+        }
+    }
+}
+
+/// Whether this is a browser with this polling extension.
+pub(super) fn is_browser_of(browser: &BrowserId, extension_id: &str) -> bool {
+    let own = browser.as_str().strip_prefix("legacy-").and_then(|id| id.strip_prefix(extension_id));
+    own.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}

@@ -1,0 +1,307 @@
+//! Extensions that only poll, over real sockets: the traffic of a real one is replayed, and
+//! bad requests get what they should.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::{Daemon, McpClient, RawAnswer, Shim, phases, raw};
+
+/// The recorded traffic of an extension that polls.
+const RECORDED: &str = include_str!("../fixtures/legacy-5.6.0.json");
+
+const EXTENSION: &str = "pknkjmecjogdphnahbagadepchhknbfe";
+
+/// A request as an extension that polls makes it.
+struct Old<'a> {
+    daemon: &'a Daemon,
+    extension: &'a str,
+    session: &'a str,
+}
+
+impl<'a> Old<'a> {
+    fn new(daemon: &'a Daemon) -> Self {
+        Self { daemon, extension: EXTENSION, session: "ext_1_a" }
+    }
+
+    async fn post(&self, path: &str, body: impl AsRef<[u8]>) -> RawAnswer {
+        let body = body.as_ref();
+        let lines = [
+            format!("POST {path} HTTP/1.1"),
+            "Host: HOST".to_owned(),
+            "Content-Type: application/json".to_owned(),
+            "X-Gasoline-Extension-Version: 5.6.0".to_owned(),
+            format!("Origin: chrome-extension://{}", self.extension),
+            "Sec-Fetch-Site: none".to_owned(),
+            format!("Content-Length: {}", body.len()),
+        ];
+        raw(self.daemon, &lines.each_ref().map(String::as_str), body).await
+    }
+
+    async fn name_session(&self) -> RawAnswer {
+        let body = json!({"session_id": self.session, "settings": {"aiWebPilotEnabled": true}});
+        self.post("/settings", body.to_string()).await
+    }
+
+    /// The queries of one poll.
+    async fn poll(&self) -> Vec<Value> {
+        let lines = [
+            "GET /pending-queries HTTP/1.1".to_owned(),
+            "Host: HOST".to_owned(),
+            "Content-Type: application/json".to_owned(),
+            "X-Gasoline-Pilot: 1".to_owned(),
+            "X-Gasoline-Extension-Version: 5.6.0".to_owned(),
+            format!("X-Gasoline-Session: {}", self.session),
+            "Sec-Fetch-Site: none".to_owned(),
+        ];
+        let answer = raw(self.daemon, &lines.each_ref().map(String::as_str), &[]).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let answer = answer.json();
+        let queries = answer["queries"].as_array().unwrap().clone();
+        assert_eq!(answer["count"], queries.len());
+        queries
+    }
+
+    /// One that is known and polls.
+    async fn connect(daemon: &'a Daemon) -> Self {
+        let old = Self::new(daemon);
+        assert_eq!(old.name_session().await.status, 200);
+        assert!(old.poll().await.is_empty());
+        old
+    }
+}
+
+/// The call that makes an agent's command out of a recorded query. There is none for a type
+/// that is never asked: its result comes for another command, on its own route all the same.
+fn call_for(query: &Value) -> (&'static str, Value) {
+    let params = &query["params"];
+    match query["type"].as_str().unwrap() {
+        "tabs" => ("interact", json!({"action": "tab_list"})),
+        "page_info" | "state_list" | "highlight" | "dom" | "a11y" => {
+            ("interact", json!({"action": "page_info"}))
+        }
+        "execute" => {
+            let (script, timeout) = (&params["script"], &params["timeout_ms"]);
+            ("interact", json!({"action": "execute_js", "script": script, "timeout_ms": timeout}))
+        }
+        "browser_action" => {
+            let mut call = json!({"action": params["action"]});
+            if let Some(url) = params.get("url") {
+                call["url"] = url.clone();
+            }
+            ("interact", call)
+        }
+        other => panic!("recorded and not known: {other}"),
+    }
+}
+
+/// Replays the recorded requests, in their order.
+struct Replay<'a> {
+    daemon: &'a Daemon,
+    agent: McpClient,
+    /// The recorded queries that are still to be submitted.
+    queries: std::vec::IntoIter<Value>,
+    /// The recorded names of the one that was, and its command.
+    submitted: Option<(Value, String)>,
+    /// The live names for the recorded ones.
+    names: BTreeMap<String, String>,
+    finished: Vec<(Value, String)>,
+}
+
+impl Replay<'_> {
+    async fn submit_next(&mut self) {
+        let Some(query) = self.queries.next() else { return };
+        let (tool, call) = call_for(&query);
+        let answer = self.agent.call(tool, call).await;
+        let id = answer["correlation_id"].as_str().unwrap().to_owned();
+        self.submitted = Some((query, id));
+    }
+
+    async fn send(&mut self, recorded: &Value) {
+        let (method, path) = (recorded["m"].as_str().unwrap(), recorded["path"].as_str().unwrap());
+        let mut body = recorded["body"].as_str().unwrap().to_owned();
+        for (before, now) in &self.names {
+            body = body.replace(&format!("\"{before}\""), &format!("\"{now}\""));
+        }
+        let mut lines = vec![format!("{method} {path} HTTP/1.1")];
+        for (name, value) in recorded["h"].as_object().unwrap() {
+            let value = if name == "Host" { "HOST" } else { value.as_str().unwrap() };
+            lines.push(format!("{name}: {value}"));
+        }
+        if method == "POST" {
+            lines.push(format!("Content-Length: {}", body.len()));
+        }
+        let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+        let answer = raw(self.daemon, &lines, body.as_bytes()).await;
+        assert_eq!(answer.status, 200, "{method} {path}: {answer:?}");
+        let answer = answer.json();
+        if path == "/pending-queries" {
+            self.delivered(&answer["queries"]);
+        }
+        if path.ends_with("-result") {
+            assert_eq!(answer["accepted"], true, "{path} {body}: {answer}");
+            self.reported(&serde_json::from_str(&body).unwrap()).await;
+        }
+    }
+
+    /// Takes the live names of a query that was delivered.
+    fn delivered(&mut self, queries: &Value) {
+        let Some(live) = queries.get(0) else { return };
+        assert!(queries.get(1).is_none(), "one query a poll: {queries}");
+        let (recorded, id) = self.submitted.as_ref().expect("something was submitted");
+        let name = |of: &Value, field: &str| of[field].as_str().map(str::to_owned);
+        self.names.insert(name(recorded, "id").unwrap(), name(live, "id").unwrap());
+        if let Some(correlation_id) = name(recorded, "correlation_id") {
+            assert_eq!(live["correlation_id"], **id);
+            self.names.insert(correlation_id, id.clone());
+        }
+    }
+
+    async fn reported(&mut self, report: &Value) {
+        let (recorded, id) = self.submitted.take().expect("a result is for something submitted");
+        if report["status"] == "pending" {
+            assert_eq!(self.agent.status(&id).await["status"], "pending");
+            self.submitted = Some((recorded, id));
+            return;
+        }
+        self.finished.push((recorded, id));
+        self.submit_next().await;
+    }
+}
+
+#[tokio::test]
+async fn every_request_of_a_recorded_session_is_accepted_and_every_result_lands_on_its_command() {
+    let daemon = Daemon::start().await;
+    let recorded: Value = serde_json::from_str(RECORDED).unwrap();
+    let tests = recorded["tests"].as_array().unwrap();
+    let answered = tests.iter().filter(|test| test["answered"] == true);
+    let queries: Vec<_> = answered.map(|test| test["query"].clone()).collect();
+    let how_many = queries.len();
+    let mut replay = Replay {
+        daemon: &daemon,
+        agent: McpClient::modern(&daemon).named("agent"),
+        queries: queries.into_iter(),
+        submitted: None,
+        names: BTreeMap::new(),
+        finished: Vec::new(),
+    };
+    replay.submit_next().await;
+    for request in recorded["log"].as_array().unwrap() {
+        if ["/logs", "/extension-logs", "/network-waterfall"]
+            .contains(&request["path"].as_str().unwrap())
+        {
+            continue;
+        } // XXX
+        replay.send(request).await;
+    }
+    assert_eq!(replay.finished.len(), how_many, "every query was answered");
+    for (query, id) in &replay.finished {
+        let outcome = replay.agent.outcome(id).await;
+        let threw = query["correlation_id"] == "corr-exec-2";
+        assert_eq!(outcome["status"], if threw { "error" } else { "complete" }, "{outcome}");
+        let carriers: Vec<_> = outcome["trace"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|e| e["carrier"].as_str())
+            .collect();
+        assert_eq!(carriers, ["poll"], "{outcome}");
+    }
+    let titled = replay.finished.iter().find(|(query, _)| query["correlation_id"] == "corr-exec-1");
+    let outcome = replay.agent.outcome(&titled.unwrap().1).await;
+    assert_eq!(outcome["result"], json!({"success": true, "value": "Home Page", "type": "string"}));
+}
+
+#[tokio::test]
+async fn a_poll_is_answered_once_its_delivery_is_recorded_and_a_restart_offers_it_no_more() {
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    let agent = McpClient::modern(&daemon).named("agent");
+    let id = agent.submit(json!({"action": "execute_js", "script": "1"})).await;
+    let query = old.poll().await.remove(0);
+    assert_eq!(query["correlation_id"], id);
+    assert_eq!(query["type"], "execute");
+    assert_eq!(query["params"], json!({"script": "1", "timeout_ms": 10_000}));
+    let daemon = daemon.restart().await;
+    let agent = McpClient::modern(&daemon).named("agent");
+    let old = Old { session: "ext_2_b", ..Old::new(&daemon) };
+    assert!(old.poll().await.is_empty(), "its session is not known yet");
+    assert_eq!(old.name_session().await.status, 200);
+    assert!(old.poll().await.is_empty(), "it may be running");
+    assert_eq!(agent.status(&id).await["status"], "pending");
+    let body = json!({"correlation_id": id, "status": "complete", "result": {"success": true, "result": 5}});
+    let answer = old.post("/execute-result", body.to_string()).await.json();
+    assert_eq!(answer, json!({"status": "ok", "accepted": true}));
+    let outcome = agent.outcome(&id).await;
+    assert_eq!(outcome["result"]["value"], 5);
+    assert_eq!(phases(&outcome)[..2], ["queued", "delivered"]);
+}
+
+#[tokio::test]
+async fn bad_bodies_and_unknown_ids_are_answered_and_lose_nothing() {
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    let agent = McpClient::modern(&daemon).named("agent");
+    let id = agent.submit(json!({"action": "page_info"})).await;
+    let query = old.poll().await.remove(0);
+    for path in ["/query-result", "/execute-result", "/dom-result", "/settings"] {
+        let answer = old.post(path, "{\"id\":").await;
+        assert_eq!((answer.status, answer.json()["error"].as_str()), (400, Some("malformed_json")));
+    }
+    let answer = old.post("/dom-result", vec![b' '; 8 * 1024 * 1024 + 1]).await;
+    assert_eq!((answer.status, answer.json()["error"].as_str()), (413, Some("too_large")));
+    let unknown = old.post("/dom-result", r#"{"id":"q_0","result":1}"#).await;
+    assert_eq!(unknown.status, 200, "old pollers try again after an error");
+    assert_eq!(unknown.json()["accepted"], false);
+    assert_eq!(unknown.json()["reason"], "unknown_command");
+    let body = json!({"id": query["id"], "result": {"url": "http://a/"}}).to_string();
+    assert_eq!(old.post("/query-result", &body).await.json()["accepted"], true);
+    assert_eq!(agent.outcome(&id).await["result"]["value"], json!({"url": "http://a/"}));
+}
+
+#[tokio::test]
+async fn only_one_extension_is_let_in_for_asking_and_what_the_person_says_counts_at_once() {
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    let other =
+        Old { extension: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", session: "ext_2_b", daemon: &daemon };
+    let refused = other.name_session().await;
+    assert_eq!(refused.status, 403);
+    assert!(refused.json()["message"].as_str().unwrap().contains("tabwire extension allow"));
+    daemon.home().allow_extension(other.extension).unwrap();
+    assert_eq!(other.name_session().await.status, 200);
+    daemon.home().set_legacy_mode(tabwire::home::LegacyMode::Deny).unwrap();
+    let agent = McpClient::modern(&daemon).named("agent");
+    let _ = agent.call_raw("interact", json!({"action": "page_info"})).await;
+    assert!(old.poll().await.is_empty(), "also with a session that is known");
+    let refused = old.name_session().await;
+    assert_eq!(
+        (refused.status, refused.json()["error"].as_str()),
+        (403, Some("polling_switched_off"))
+    );
+}
+
+#[tokio::test]
+async fn where_our_own_extension_was_connected_none_is_let_in_for_asking() {
+    let daemon = Daemon::start().await;
+    drop(Shim::of(&daemon).connect().await);
+    assert_eq!(Old::new(&daemon).name_session().await.status, 403);
+}
+
+#[tokio::test]
+async fn a_page_and_a_look_from_outside_get_no_command() {
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    let agent = McpClient::modern(&daemon).named("agent");
+    let id = agent.submit(json!({"action": "execute_js", "script": "secret()"})).await;
+    let peek = raw(&daemon, &["GET /pending-queries HTTP/1.1", "Host: HOST"], &[]).await;
+    assert_eq!(peek.status, 200);
+    assert_eq!(peek.json()["queries"][0]["type"], "execute_js");
+    assert!(!peek.body.contains("secret") && !peek.body.contains(&id), "{}", peek.body);
+    let session = format!("X-Gasoline-Session: {}", old.session);
+    for header in ["Sec-Fetch-Site: cross-site", "Origin: http://evil.example", "Origin: null"] {
+        let lines = ["GET /pending-queries HTTP/1.1", "Host: HOST", &session, header];
+        assert_eq!(raw(&daemon, &lines, &[]).await.status, 403, "{header}");
+    }
+    assert_eq!(old.poll().await.len(), 1, "nobody has taken it");
+}
