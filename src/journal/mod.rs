@@ -15,6 +15,7 @@
 mod boot;
 mod entry;
 mod history;
+mod numbers;
 mod pages;
 mod rows;
 mod store;

@@ -7,11 +7,16 @@ use std::time::Duration;
 use rusqlite::{Connection, named_params, params};
 
 use super::history::TraceMark;
+use super::numbers::Numbers;
 use super::{Acceptance, Anchor, Burial, Current, Entry};
 use crate::lifecycle::{Command, Hold, Lane, Outcome, State};
-use crate::protocol::Moment;
+use crate::protocol::{CorrelationId, Moment};
 
-pub(super) fn write_entry(to: &Connection, entry: &Entry) -> rusqlite::Result<()> {
+pub(super) fn write_entry(
+    to: &Connection,
+    numbers: &mut Numbers,
+    entry: &Entry,
+) -> rusqlite::Result<()> {
     match entry {
         Entry::Life(Anchor { boot, monotonic, at }) => {
             let mut meta = to.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?, ?)")?;
@@ -19,24 +24,22 @@ pub(super) fn write_entry(to: &Connection, entry: &Entry) -> rusqlite::Result<()
             meta.execute(params!["monotonic_us", micros(*monotonic)])?;
             meta.execute(params!["at", stamp(*at)])?;
         }
-        Entry::Accepted(acceptance) => write_accepted(to, acceptance)?,
+        Entry::Accepted(acceptance) => write_accepted(to, numbers, acceptance)?,
         Entry::Placed(id, Lane { browser, tab }) => {
-            let place = "UPDATE command SET browser = ?, tab = ? WHERE id = ?";
+            let place = "UPDATE command SET browser = ?, tab = ? WHERE number = ?";
             let tab = tab.map(|tab| tab.0);
-            to.prepare_cached(place)?.execute(params![browser.as_str(), tab, id.as_str()])?;
+            let number = numbers.find(id);
+            to.prepare_cached(place)?.execute(params![browser.as_str(), tab, number])?;
         }
-        Entry::Changed(command) => write_changed(to, command)?,
+        Entry::Changed(command) => write_changed(to, numbers, command)?,
         Entry::Read(id, at) => {
-            let read = "UPDATE command SET read_at = ? WHERE id = ?";
-            to.prepare_cached(read)?.execute(params![stamp(*at), id.as_str()])?;
+            let read = "UPDATE command SET read_at = ? WHERE number = ?";
+            to.prepare_cached(read)?.execute(params![stamp(*at), numbers.find(id)])?;
         }
-        Entry::Gone(burial) => write_gone(to, burial)?,
+        Entry::Gone(burial) => write_gone(to, numbers, burial)?,
         Entry::Withdrawn(id) => {
-            for all in [
-                "DELETE FROM command WHERE id = ?",
-                "DELETE FROM gone WHERE id = ?",
-                "DELETE FROM idempotency WHERE id = ?",
-            ] {
+            delete_command(to, numbers, id)?;
+            for all in ["DELETE FROM gone WHERE id = ?", "DELETE FROM idempotency WHERE id = ?"] {
                 to.prepare_cached(all)?.execute([id.as_str()])?;
             }
         }
@@ -67,9 +70,20 @@ pub(super) fn write_entry(to: &Connection, entry: &Entry) -> rusqlite::Result<()
     Ok(())
 }
 
-fn write_gone(to: &Connection, burial: &Burial) -> rusqlite::Result<()> {
+/// Deletes the row of a command.
+pub(super) fn delete_command(
+    from: &Connection,
+    numbers: &mut Numbers,
+    id: &CorrelationId,
+) -> rusqlite::Result<()> {
+    let Some(number) = numbers.take(id) else { return Ok(()) };
+    from.prepare_cached("DELETE FROM command WHERE number = ?")?.execute([number])?;
+    Ok(())
+}
+
+fn write_gone(to: &Connection, numbers: &mut Numbers, burial: &Burial) -> rusqlite::Result<()> {
     let Burial { id, client, gone, forgotten } = burial;
-    to.prepare_cached("DELETE FROM command WHERE id = ?")?.execute([id.as_str()])?;
+    delete_command(to, numbers, id)?;
     let (owner, client) = (gone.owner.as_str(), client.as_str());
     let row = params![id.as_str(), owner, client, stamp(gone.at), gone.may_have_run];
     to.prepare_cached("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)")?.execute(row)?;
@@ -79,14 +93,19 @@ fn write_gone(to: &Connection, burial: &Burial) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn write_accepted(to: &Connection, acceptance: &Acceptance) -> rusqlite::Result<()> {
+fn write_accepted(
+    to: &Connection,
+    numbers: &mut Numbers,
+    acceptance: &Acceptance,
+) -> rusqlite::Result<()> {
     let Acceptance { command, lane, wish, key, dropped_keys } = acceptance;
     let facts = command.facts();
-    let put = "INSERT INTO command (id, query_id, owner, client, action, timeout_us, created, \
-               wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:id, \
+    let put = "INSERT INTO command (number, id, query_id, owner, client, action, timeout_us, created, \
+               wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:number, :id, \
                :query_id, :owner, :client, :action, :timeout, :created, :wish_browser, :wish_tab, \
                :browser, :tab, 'accepted', :created, :trace)";
     to.prepare_cached(put)?.execute(named_params! {
+        ":number": numbers.give(&facts.id),
         ":id": facts.id.as_str(),
         ":query_id": facts.query_id.as_str(),
         ":owner": facts.owner.as_str(),
@@ -117,10 +136,10 @@ fn write_accepted(to: &Connection, acceptance: &Acceptance) -> rusqlite::Result<
     Ok(())
 }
 
-fn write_changed(to: &Connection, command: &Command) -> rusqlite::Result<()> {
+fn write_changed(to: &Connection, numbers: &Numbers, command: &Command) -> rusqlite::Result<()> {
     let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
                      holder = :holder, instance = :instance, carrier = :carrier, trace = :trace, outcome = :outcome, \
-                     body = :body, origin = :origin, may_have_run = :may_have_run WHERE id = :id";
+                     body = :body, origin = :origin, may_have_run = :may_have_run WHERE number = :number";
     let (stage, at, end) = match command.state() {
         // It may be running: nobody will say when it begins.
         State::Sent { hold, .. } if hold.carrier.runs_at_once() => {
@@ -133,7 +152,7 @@ fn write_changed(to: &Connection, command: &Command) -> rusqlite::Result<()> {
     };
     let hold = command.hold();
     to.prepare_cached(set_stage)?.execute(named_params! {
-        ":id": command.facts().id.as_str(),
+        ":number": numbers.find(&command.facts().id),
         ":stage": stage,
         ":at": stamp(at),
         ":attempt": hold.map(|hold| hold.attempt.0),

@@ -6,7 +6,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- Commands whose record is kept, in the order of their acceptance.
 CREATE TABLE command (
   number       INTEGER PRIMARY KEY,
-  id           TEXT NOT NULL UNIQUE,
+  id           TEXT NOT NULL,     -- unique; which row it is, the writer knows
   query_id     TEXT NOT NULL,
   owner        TEXT NOT NULL,
   client       TEXT NOT NULL,

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::Journal;
 use super::history::History;
+use super::numbers::Numbers;
 use super::writer::Writer;
 
 /// The schema's version. A file of another one is moved aside.
@@ -119,7 +120,8 @@ fn open_within(
         .pragma_query_value(None, "page_count", |row| row.get(0))
         .and_then(|has| connection.pragma_update(None, "max_page_count", pages_max(has)));
     limited.map_err(|error| unusable(error.to_string()))?;
-    let journal = Journal::written_by(|pages| Writer::start(connection, pages));
+    let numbers = Numbers::read(&connection).map_err(|error| unusable(error.to_string()))?;
+    let journal = Journal::written_by(|pages| Writer::start(connection, numbers, pages));
     let journal = journal.map_err(|error| unusable(error.to_string()))?;
     Ok(Opened { journal, history, unusable: unusable_before })
 }

@@ -11,7 +11,8 @@ use std::{io, thread};
 
 use rusqlite::Connection;
 
-use super::rows::write_entry;
+use super::numbers::Numbers;
+use super::rows::{delete_command, write_entry};
 use super::{Burial, Entry, Pages};
 
 /// A write that takes longer than this is slow.
@@ -47,6 +48,7 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Desk {
     connection: Connection,
+    numbers: Numbers,
     pages: Pages,
     /// How many of the last writes were slow.
     slow_writes: u32,
@@ -65,8 +67,13 @@ enum Work {
 
 impl Writer {
     /// A writer and its thread.
-    pub(super) fn start(connection: Connection, pages: Pages) -> io::Result<Self> {
-        let desk = Desk { connection, pages, slow_writes: 0, is_the_threads: 0, unchecked: 0 };
+    pub(super) fn start(
+        connection: Connection,
+        numbers: Numbers,
+        pages: Pages,
+    ) -> io::Result<Self> {
+        let desk =
+            Desk { connection, numbers, pages, slow_writes: 0, is_the_threads: 0, unchecked: 0 };
         let desk = Arc::new(Mutex::new(Some(desk)));
         let (thread, work) = mpsc::channel();
         let its = desk.clone();
@@ -162,7 +169,9 @@ impl Desk {
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
     fn write_batch(&mut self) -> rusqlite::Result<()> {
         let began = Instant::now();
-        self.write_taken()?;
+        let written = self.write_taken();
+        self.numbers.settle(written.is_ok());
+        written?;
         self.pages.recorded();
         self.unchecked += 1;
         self.note_time(began.elapsed());
@@ -173,11 +182,11 @@ impl Desk {
         let mut entries = self.pages.batch();
         if let (Some(only @ Entry::Changed(_)), None) = (entries.next(), entries.next()) {
             // One statement is a transaction by itself.
-            return write_entry(&self.connection, only);
+            return write_entry(&self.connection, &mut self.numbers, only);
         }
         let transaction = self.connection.transaction()?;
         for entry in self.pages.batch() {
-            write_entry(&transaction, entry)?;
+            write_entry(&transaction, &mut self.numbers, entry)?;
         }
         transaction.commit()
     }
@@ -196,8 +205,8 @@ impl Desk {
         self.pages.take_all();
         for entry in self.pages.batch() {
             if let Entry::Gone(Burial { id, .. }) = entry {
-                // If it fails, the next try of the whole will say so.
-                let _ = self.connection.execute("DELETE FROM command WHERE id = ?", [id.as_str()]);
+                // If it fails, the next try of the whole will say so; its row is known until then.
+                let _ = delete_command(&self.connection, &mut self.numbers, id);
             }
         }
     }

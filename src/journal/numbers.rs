@@ -1,0 +1,65 @@
+//! The row of each command, by its id. Kept in memory, so that the file needs no index of
+//! ids: they are random, and each would be one more page to write.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use crate::protocol::CorrelationId;
+
+/// Which row each command has.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    of: HashMap<CorrelationId, i64>,
+    /// The highest that was ever given.
+    last: i64,
+    /// Commands whose row goes with the transaction that is being made.
+    going: Vec<CorrelationId>,
+}
+
+impl Numbers {
+    /// The rows that the file has.
+    pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {
+        let mut numbers = Self::default();
+        let mut all = from.prepare("SELECT number, id FROM command")?;
+        let mut rows = all.query([])?;
+        while let Some(row) = rows.next()? {
+            let (number, id): (i64, String) = (row.get(0)?, row.get(1)?);
+            numbers.last = numbers.last.max(number);
+            numbers.of.insert(id.into(), number);
+        }
+        Ok(numbers)
+    }
+
+    /// The row of a command, a new one if it has none. In a transaction that is made again it
+    /// is the same one.
+    pub(super) fn give(&mut self, id: &CorrelationId) -> i64 {
+        if let Some(number) = self.find(id) {
+            return number;
+        }
+        self.last += 1;
+        self.of.insert(id.clone(), self.last);
+        self.last
+    }
+
+    /// The row of a command, if it has one.
+    pub(super) fn find(&self, id: &CorrelationId) -> Option<i64> {
+        self.of.get(id).copied()
+    }
+
+    /// The row of a command that is deleted, if it has one.
+    pub(super) fn take(&mut self, id: &CorrelationId) -> Option<i64> {
+        let number = self.find(id)?;
+        self.going.push(id.clone());
+        Some(number)
+    }
+
+    /// Follows the transaction: what it has deleted is gone, if it was made.
+    pub(super) fn settle(&mut self, is_made: bool) {
+        for id in self.going.drain(..) {
+            if is_made {
+                self.of.remove(&id);
+            }
+        }
+    }
+}
