@@ -15,13 +15,18 @@ use crate::home::{Home, LegacyAnswer};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::Rate;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, WS_PATH, is_extension_id};
+use crate::protocol::{
+    CLIENT_HEADER, ClientId, EXTENSION_ID, FRAMES_PATH, Owner, SESSION_PATH, WS_PATH,
+    is_extension_id,
+};
 
 /// The largest body that `/mcp` takes, in bytes.
 pub(super) const MCP_BODY: usize = 1024 * 1024;
 
 /// The largest body that an extension may post, in bytes.
 pub(super) const EXTENSION_BODY: usize = 8 * 1024 * 1024;
+/// The largest body that begins a session, in bytes.
+pub(super) const SESSION_BODY: usize = 64 * 1024;
 
 /// How many wrong tokens are looked at in a minute.
 const WRONG_TOKENS: usize = 20;
@@ -38,6 +43,9 @@ enum Who {
     Extension,
     /// An extension that polls, has no secret, and was let in by its id.
     Poller,
+    /// An extension with a session, which its bearer token names. A browser sends no
+    /// `Origin` with a worker's GET.
+    Session,
     /// The holder of a token.
     Owner,
 }
@@ -64,9 +72,12 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 17] = [
+static TABLE: [Rule; 20] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
+    Rule { method: Method::POST, path: SESSION_PATH, who: Who::Extension, body: SESSION_BODY },
+    Rule { method: Method::GET, path: FRAMES_PATH, who: Who::Session, body: 0 },
+    Rule { method: Method::POST, path: FRAMES_PATH, who: Who::Session, body: EXTENSION_BODY },
     Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
     Rule { method: Method::GET, path: "/settings", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: "/pending-queries", who: Who::Program, body: 0 },
@@ -98,6 +109,13 @@ pub(super) enum Admitted {
     Extension(String),
     /// An extension of this id that polls.
     Poller(String),
+    /// Whoever holds the token of a session; it is not looked up yet.
+    Session {
+        /// What it gives as the session's token.
+        token: String,
+        /// The extension that asks, if the browser says so.
+        extension: Option<String>,
+    },
     /// The holder of a token.
     Caller(Caller),
 }
@@ -145,6 +163,14 @@ impl Guard {
             (Some(Who::Extension), Some(id)) => Ok(Admitted::Extension(id)),
             (Some(Who::Poller), Some(id)) => Ok(Admitted::Poller(id)),
             (Some(Who::Extension | Who::Poller), None) => Err(Problem::ForeignOrigin),
+            // A browser names the origin of a POST.
+            (Some(Who::Session), None) if request.method == Method::POST => {
+                Err(Problem::ForeignOrigin)
+            }
+            (Some(Who::Session), extension) => {
+                let token = bearer(&request.headers).ok_or(Problem::NoToken)?.to_owned();
+                Ok(Admitted::Session { token, extension })
+            }
             (Some(Who::Owner), _) => {
                 let owner = self.check_token(&request.headers)?;
                 Ok(Admitted::Caller(caller(owner, &request.headers)?))
@@ -194,7 +220,7 @@ impl Guard {
                 if own { Ok(None) } else { Err(Problem::ForeignOrigin) }
             }
             Some(Who::Program) => Err(Problem::ForeignOrigin),
-            Some(who @ (Who::Extension | Who::Poller)) => {
+            Some(who @ (Who::Extension | Who::Session | Who::Poller)) => {
                 let id = origin.strip_prefix("chrome-extension://");
                 let id = id.filter(|id| is_extension_id(id)).ok_or(Problem::ForeignOrigin)?;
                 if who == Who::Poller {
@@ -248,12 +274,7 @@ impl Guard {
 
     /// A right token always passes; of wrong ones, only so many are looked at.
     fn check_token(&self, headers: &HeaderMap) -> Result<Owner, Problem> {
-        let given = single(headers, &AUTHORIZATION).ok().flatten();
-        let bearer = given.and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        let Some(token) = bearer else { return Err(Problem::NoToken) };
+        let token = bearer(headers).ok_or(Problem::NoToken)?;
         if subtle::ConstantTimeEq::ct_eq(token.as_bytes(), self.token.as_bytes()).into() {
             return Ok(DEFAULT_OWNER.into());
         }
@@ -269,6 +290,12 @@ impl Guard {
             }
         }
     }
+}
+
+/// The bearer token that a request gives, if there is one.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = single(headers, &AUTHORIZATION).ok().flatten()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// What is said, to the holder of a token, of a request that the table does not have.

@@ -6,6 +6,8 @@
 
 mod admin;
 mod body;
+mod conversation;
+mod frames;
 mod guard;
 mod legacy;
 mod mcp;
@@ -37,9 +39,11 @@ use crate::home::Home;
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::limits;
 use crate::mcp::Calls;
-use crate::protocol::{SERVER_VERSION, WS_PATH};
+use crate::protocol::{FRAMES_PATH, SERVER_VERSION, SESSION_PATH, WS_PATH};
 use crate::tools::Tools;
+use frames::Sessions;
 use guard::{Admitted, Guard};
+
 use problem::{Problem, json_response};
 
 /// How long a new connection may take to send its first head.
@@ -58,6 +62,8 @@ struct Edge {
     tools: Tools,
     /// The calls of MCP clients that are in progress.
     calls: Calls<Caller>,
+    /// The links of extensions over HTTP.
+    sessions: Sessions,
     tasks: TaskTracker,
 }
 
@@ -78,7 +84,9 @@ impl Server {
         let tasks = TaskTracker::new();
         let guard = Guard::new(home, port, hub.clone());
         let calls = Calls::default();
-        let router = router(Arc::new(Edge { guard, tools, calls, tasks: tasks.clone() }));
+        let sessions = Sessions::default();
+        let edge = Edge { guard, tools, calls, sessions, tasks: tasks.clone() };
+        let router = router(Arc::new(edge));
         Self { hub, router, tasks, ending: CancellationToken::new() }
     }
 
@@ -139,6 +147,8 @@ fn router(edge: Arc<Edge>) -> Router {
         // not know which there are.
         .route("/health", any(health))
         .route(WS_PATH, any(ws::upgrade))
+        .route(FRAMES_PATH, any(frames::exchange))
+        .route(SESSION_PATH, any(frames::begin))
         .route("/mcp", any(mcp::post))
         .route("/settings", any(settings))
         .route("/pending-queries", any(legacy::pending_queries))

@@ -60,6 +60,12 @@ pub(super) enum Problem {
     Undeclared,
     /// Not the WebSocket handshake that it should be.
     BadHandshake,
+    /// Not the frames, or the question for them, that it should be.
+    BadFrames,
+    /// No session has this token.
+    NoSession,
+    /// There are more sessions than any person has browsers.
+    TooManySessions,
 }
 
 impl Problem {
@@ -69,7 +75,8 @@ impl Problem {
             | Self::BadClient
             | Self::BadIdempotencyKey
             | Self::BadHandshake
-            | Self::MalformedJson => StatusCode::BAD_REQUEST,
+            | Self::MalformedJson
+            | Self::BadFrames => StatusCode::BAD_REQUEST,
             Self::ForeignHost
             | Self::Forwarded
             | Self::ForeignOrigin
@@ -81,7 +88,8 @@ impl Problem {
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::NoToken | Self::NoSession => StatusCode::UNAUTHORIZED,
+            Self::TooManySessions => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooManyWrongTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::NoRoute => StatusCode::NOT_FOUND,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -110,6 +118,9 @@ impl Problem {
             Self::NoMethod { .. } => "method_not_allowed",
             Self::Undeclared => "forbidden",
             Self::BadHandshake => "bad_handshake",
+            Self::BadFrames => "bad_frames",
+            Self::NoSession => "no_session",
+            Self::TooManySessions => "too_many_sessions",
         }
     }
 
@@ -157,12 +168,17 @@ impl Problem {
             Self::BadHandshake => {
                 format!("This is a WebSocket of version 13 with the subprotocol {WS_SUBPROTOCOL}")
             }
+            Self::BadFrames => "This is not what docs/protocol.md has there".to_owned(),
+            Self::NoSession => "There is no such session; begin one with POST /session".to_owned(),
+            Self::TooManySessions => "There are too many sessions".to_owned(),
         }
     }
 
     fn header(self) -> Option<(HeaderName, HeaderValue)> {
         match self {
-            Self::NoToken => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            Self::NoToken | Self::NoSession => {
+                Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
+            }
             Self::TooManyWrongTokens { retry_after_secs } => {
                 Some((RETRY_AFTER, retry_after_secs.into()))
             }
@@ -183,7 +199,9 @@ impl Problem {
             | Self::BadIdempotencyKey
             | Self::NoRoute
             | Self::Undeclared
-            | Self::BadHandshake => None,
+            | Self::BadHandshake
+            | Self::BadFrames
+            | Self::TooManySessions => None,
         }
     }
 }

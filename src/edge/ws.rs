@@ -4,7 +4,7 @@
 //! Reading and writing go on side by side in one task, so that an extension that does
 //! not read cannot keep us from hearing it, nor from ending its link.
 
-use std::collections::HashSet;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{SinkExt as _, Stream, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::WebSocketStream;
@@ -27,30 +27,15 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Edge;
+use super::conversation::{self, Close, End, Greeted, HELLO, Heard, LARGEST_FRAME, Lost, listen};
 use super::guard::Admitted;
 use super::problem::Problem;
-use crate::hub::{Farewell, Link, Outbox};
-use crate::lifecycle::Peer;
+use crate::hub::Outbox;
 use crate::proof;
-use crate::protocol::{
-    CaptureSettings, Carrier, FrameError, FromExtension, Hello, NackReason, PROTOCOL_VERSION,
-    SERVER_VERSION, ToExtension, WS_SUBPROTOCOL,
-};
-
-/// How long an extension may take to answer `challenge`.
-const HELLO: Duration = Duration::from_secs(5);
-
-/// How often `ping` goes out: a worker without data frames is stopped after 30 s.
-const HEARTBEAT: Duration = Duration::from_secs(20);
-
-/// A link on which nothing came for this long is dead.
-const DEAD: Duration = Duration::from_secs(45);
+use crate::protocol::{Carrier, FromExtension, ToExtension, WS_SUBPROTOCOL};
 
 /// How long the closing handshake may take.
 const GOODBYE: Duration = Duration::from_millis(500);
-
-/// The largest message and frame, in bytes.
-const LARGEST_FRAME: usize = 8 * 1024 * 1024;
 
 /// How much is read at a time, in bytes: room for this much is zeroed before each read.
 const READ_BUFFER: usize = 16 * 1024;
@@ -58,32 +43,7 @@ const READ_BUFFER: usize = 16 * 1024;
 /// What may wait in the socket's own buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;
 
-/// How many turns of the runtime an acknowledgement waits for the answer to whoever waits for
-/// the result: it has to be written by its call's task and by its connection's.
-const ACK_TURNS: u32 = 4;
-
-/// This many malformed frames end a connection.
-const MALFORMED: u32 = 3;
-
-/// How many unknown frame types are remembered as answered.
-const UNKNOWN_TYPES: usize = 32;
-
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
-
-/// Why a connection ends, as its close frame says.
-struct Close {
-    code: u16,
-    reason: String,
-}
-
-impl Close {
-    fn new(code: u16, reason: impl Into<String>) -> Self {
-        Self { code, reason: reason.into() }
-    }
-}
-
-/// A connection that ended by itself: there is nobody to say goodbye to.
-struct Lost;
 
 pub(super) async fn upgrade(
     State(edge): State<Arc<Edge>>,
@@ -158,168 +118,64 @@ async fn converse(
     extension_id: &str,
     sink: &mut SplitSink<Socket, Message>,
     stream: &mut SplitStream<Socket>,
-) -> Result<std::convert::Infallible, Result<Close, Lost>> {
-    let hub = edge.tools.hub();
+) -> Result<std::convert::Infallible, End> {
     let challenge = proof::nonce();
     send(sink, &ToExtension::Challenge { nonce: challenge.clone() }).await.map_err(Err)?;
+    let mut said = frames(stream);
     let hello = tokio::select! {
-        hello = hello(stream) => hello?,
-        () = tokio::time::sleep(HELLO) => {
-            return Err(Ok(Close::new(4408, "no hello within 5 s")));
-        }
+        hello = said.next() => hello.unwrap_or(Err(Err(Lost)))?,
+        () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
     };
-    let key = edge.guard.home().auth().extension_key(extension_id);
-    if !key.proves_hello(&challenge, &hello.nonce, &hello.instance_id, &hello.mac) {
-        let reason = "hello does not prove the key; unpack the extension again with this daemon's \
-                      `tabwire extension unpack`";
-        return Err(Ok(Close::new(4401, reason)));
-    }
-    edge.guard.note_paired();
-    let peer = Peer { browser: hello.browser_id, instance: hello.instance_id };
-    let (link, mut outbox) = hub.attach(peer, Carrier::WebSocket, hello.extension_version);
-    let welcome = ToExtension::Welcome {
-        protocol: PROTOCOL_VERSION,
-        epoch: hub.epoch(),
-        server_version: SERVER_VERSION,
-        heartbeat_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
-        capture: CaptureSettings::default(),
-        mac: key.welcome_mac(&hello.nonce, &challenge, &hub.epoch()),
-    };
+    let greeted = conversation::greet(edge, Carrier::WebSocket, extension_id, &challenge, hello)
+        .map_err(Ok)?;
+    let Greeted { link, mut outbox, welcome } = greeted;
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
         // Reading first: what it leads to, above all `go`, is then written in the same
         // turn.
         biased;
-        end = read(stream, &link) => Err(end),
+        end = listen(&link, &mut said) => Err(end),
         end = write(sink, &mut outbox) => Err(end),
     }
 }
 
-/// The first message, which must be a `hello` that we can go on with.
-async fn hello(stream: &mut SplitStream<Socket>) -> Result<Hello, Result<Close, Lost>> {
-    let text = next_text(stream).await?;
-    let hello = match FromExtension::parse(&text) {
-        Ok(FromExtension::Hello(hello)) => hello,
-        Ok(_) | Err(_) => return Err(Ok(Close::new(4401, "the first frame must be hello"))),
-    };
-    if !hello.protocol.contains(&PROTOCOL_VERSION) {
-        let theirs: Vec<_> = hello.protocol.iter().map(u32::to_string).collect();
-        let reason = format!(
-            "this daemon speaks protocol {PROTOCOL_VERSION}, the extension speaks {}",
-            theirs.join(", ")
-        );
-        return Err(Ok(Close::new(4409, reason)));
-    }
-    Ok(hello)
-}
-
 /// Sends what the outbox has. Ends when the hub ends the link, even in the middle of a
 /// frame that the extension does not read.
-async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> Result<Close, Lost> {
+async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> End {
     loop {
-        let frame = match outbox.next().await {
+        let frame = match conversation::next_frame(outbox).await {
             Ok(frame) => frame,
-            Err(farewell) => return Ok(close_of(farewell)),
+            Err(close) => return Ok(close),
         };
-        if matches!(frame, ToExtension::ResultAck { .. }) {
-            // Nobody waits for it, but somebody may for the result: that goes first.
-            for _ in 0..ACK_TURNS {
-                tokio::task::yield_now().await;
-            }
-        }
         tokio::select! {
             biased;
             sent = send(sink, &frame) => sent?,
-            farewell = outbox.ended() => return Ok(close_of(farewell)),
+            farewell = outbox.ended() => return Ok(conversation::close_of(farewell)),
         }
     }
 }
 
-fn close_of(farewell: Farewell) -> Close {
-    match farewell {
-        Farewell::Shutdown => Close::new(1001, "the daemon is shutting down"),
-        Farewell::Replaced => Close::new(4001, "replaced by a new connection of this browser"),
-        Farewell::Overflow => Close::new(4429, "too many frames waited to be read"),
-    }
+/// What the extension says, message by message.
+fn frames(stream: &mut SplitStream<Socket>) -> impl Stream<Item = Heard> + Unpin {
+    stream.filter_map(|message| ready(heard(message)))
 }
 
-/// Takes in what the extension says, and asks it for a sign of life now and then.
-async fn read(stream: &mut SplitStream<Socket>, link: &Link) -> Result<Close, Lost> {
-    let mut malformed = 0;
-    let mut answered = HashSet::new();
-    let mut heartbeat = tokio::time::interval(HEARTBEAT);
-    heartbeat.tick().await;
-    let mut heard = link.now();
-    let dead = tokio::time::sleep(DEAD);
-    tokio::pin!(dead);
-    loop {
-        let text = tokio::select! {
-            biased;
-            text = next_text(stream) => match text {
-                Ok(text) => text,
-                Err(end) => return end,
-            },
-            _ = heartbeat.tick() => {
-                link.ping();
-                continue;
-            }
-            () = &mut dead => {
-                // Wound up again only now: that is cheaper than with every frame.
-                let left = DEAD.saturating_sub(link.now().since(heard));
-                if left.is_zero() {
-                    return Ok(Close::new(1002, "nothing came for 45 s"));
-                }
-                dead.set(tokio::time::sleep(left));
-                continue;
-            }
-        };
-        heard = link.now();
-        match FromExtension::parse(&text) {
-            Ok(frame) => link.receive(frame),
-            Err(FrameError::UnknownType(kind)) => {
-                if answered.len() < UNKNOWN_TYPES && answered.insert(kind) {
-                    link.refuse(NackReason::UnknownType);
-                }
-            }
-            Err(FrameError::Malformed(error)) => {
-                tracing::debug!(%error, "malformed frame");
-                malformed += 1;
-                if malformed == MALFORMED {
-                    return Ok(Close::new(1008, "three malformed frames"));
-                }
-                link.refuse(NackReason::Malformed);
-            }
+/// What a message says; `None` if it is the WebSocket protocol's own.
+fn heard(message: Result<Message, Error>) -> Option<Heard> {
+    let end = match message {
+        Ok(Message::Text(text)) => return Some(Ok(FromExtension::parse(&text))),
+        Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => return None,
+        Ok(Message::Binary(_)) => Ok(Close::new(1003, "frames are text")),
+        Ok(Message::Close(_)) => Err(Lost),
+        Err(Error::Capacity(_)) => Ok(Close::new(1009, "a message may have 8 MiB")),
+        Err(Error::Utf8(_)) => Ok(Close::new(1007, "not UTF-8")),
+        Err(Error::Protocol(error)) => Ok(Close::new(1002, error.to_string())),
+        Err(error) => {
+            tracing::debug!(%error, "the extension's socket was lost");
+            Err(Lost)
         }
-    }
-}
-
-/// The next text message; `Err` with what to say if there is none.
-///
-/// Cancel safe.
-async fn next_text(
-    stream: &mut SplitStream<Socket>,
-) -> Result<tokio_tungstenite::tungstenite::Utf8Bytes, Result<Close, Lost>> {
-    loop {
-        match stream.next().await {
-            Some(Ok(Message::Text(text))) => return Ok(text),
-            Some(Ok(Message::Binary(_))) => {
-                return Err(Ok(Close::new(1003, "frames are text")));
-            }
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-            Some(Ok(Message::Close(_))) | None => return Err(Err(Lost)),
-            Some(Err(Error::Capacity(_))) => {
-                return Err(Ok(Close::new(1009, "a message may have 8 MiB")));
-            }
-            Some(Err(Error::Utf8(_))) => return Err(Ok(Close::new(1007, "not UTF-8"))),
-            Some(Err(Error::Protocol(error))) => {
-                return Err(Ok(Close::new(1002, error.to_string())));
-            }
-            Some(Err(error)) => {
-                tracing::debug!(%error, "the extension's socket was lost");
-                return Err(Err(Lost));
-            }
-        }
-    }
+    };
+    Some(Err(end))
 }
 
 async fn send(sink: &mut SplitSink<Socket, Message>, frame: &ToExtension) -> Result<(), Lost> {

@@ -37,6 +37,12 @@ pub const DEFAULT_PORT: u16 = 7890;
 /// Where the extension's WebSocket is served.
 pub const WS_PATH: &str = "/ws";
 
+/// Where an extension begins a session, its link over HTTP.
+pub const SESSION_PATH: &str = "/session";
+
+/// Where a session's frames go in both directions.
+pub const FRAMES_PATH: &str = "/frames";
+
 /// The WebSocket subprotocol that both sides must name.
 pub const WS_SUBPROTOCOL: &str = "tabwire.v1";
 

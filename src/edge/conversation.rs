@@ -1,0 +1,189 @@
+//! What an extension and the daemon say to each other, on whatever carrier: the mutual
+//! proof, the heartbeat, what is no frame, and why it ends. A carrier brings what the
+//! extension says as a stream, and what it is told out of the link's outbox.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt as _};
+
+use super::Edge;
+use crate::hub::{Farewell, Link, Outbox};
+use crate::lifecycle::Peer;
+use crate::protocol::{
+    CaptureSettings, Carrier, FrameError, FromExtension, NackReason, PROTOCOL_VERSION,
+    SERVER_VERSION, ToExtension,
+};
+
+/// How long an extension may take to answer `challenge`.
+pub(super) const HELLO: Duration = Duration::from_secs(5);
+
+/// The largest frame, in bytes.
+pub(super) const LARGEST_FRAME: usize = 8 * 1024 * 1024;
+
+/// How often `ping` goes out: a worker without data frames is stopped after 30 s.
+const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// A link on which nothing came for this long is dead.
+const DEAD: Duration = Duration::from_secs(45);
+
+/// How many turns of the runtime an acknowledgement waits for the answer to whoever waits for
+/// the result: it has to be written by its call's task and by its connection's.
+const ACK_TURNS: u32 = 4;
+
+/// This many malformed frames end a link.
+const MALFORMED: u32 = 3;
+
+/// How many unknown frame types are remembered as answered.
+const UNKNOWN_TYPES: usize = 32;
+
+/// Why a link ends, as the extension is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Close {
+    /// The WebSocket close code, the same on every carrier.
+    pub(super) code: u16,
+    pub(super) reason: String,
+}
+
+impl Close {
+    pub(super) fn new(code: u16, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into() }
+    }
+}
+
+/// A connection that ended by itself: there is nobody to say goodbye to.
+#[derive(Debug)]
+pub(super) struct Lost;
+
+/// How a link ends.
+pub(super) type End = Result<Close, Lost>;
+
+/// The next thing that an extension says, if it is not the end.
+pub(super) type Heard = Result<Result<FromExtension, FrameError>, End>;
+
+/// An extension whose proof was valid, and the proof that it gets.
+pub(super) struct Greeted {
+    pub(super) link: Link,
+    pub(super) outbox: Outbox,
+    pub(super) welcome: ToExtension,
+}
+
+/// Takes the answer to a challenge. The version comes before the proof.
+pub(super) fn greet(
+    edge: &Edge,
+    carrier: Carrier,
+    extension_id: &str,
+    challenge: &str,
+    answer: Result<FromExtension, FrameError>,
+) -> Result<Greeted, Close> {
+    let Ok(FromExtension::Hello(hello)) = answer else {
+        return Err(Close::new(4401, "the first frame must be hello"));
+    };
+    check_version(&hello.protocol)?;
+    let key = edge.guard.home().auth().extension_key(extension_id);
+    if !key.proves_hello(challenge, &hello.nonce, &hello.instance_id, &hello.mac) {
+        let reason = "hello does not prove the key; unpack the extension again with this daemon's \
+                      `tabwire extension unpack`";
+        return Err(Close::new(4401, reason));
+    }
+    edge.guard.note_paired();
+    let hub = edge.tools.hub();
+    let peer = Peer { browser: hello.browser_id, instance: hello.instance_id };
+    let (link, outbox) = hub.attach(peer, carrier, hello.extension_version);
+    let welcome = ToExtension::Welcome {
+        protocol: PROTOCOL_VERSION,
+        epoch: hub.epoch(),
+        server_version: SERVER_VERSION,
+        heartbeat_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
+        capture: CaptureSettings::default(),
+        mac: key.welcome_mac(&hello.nonce, challenge, &hub.epoch()),
+    };
+    Ok(Greeted { link, outbox, welcome })
+}
+
+fn check_version(theirs: &[u32]) -> Result<(), Close> {
+    if theirs.contains(&PROTOCOL_VERSION) {
+        return Ok(());
+    }
+    let theirs: Vec<_> = theirs.iter().map(u32::to_string).collect();
+    let reason = format!(
+        "this daemon speaks protocol {PROTOCOL_VERSION}, the extension speaks {}",
+        theirs.join(", ")
+    );
+    Err(Close::new(4409, reason))
+}
+
+/// What an extension is told whose `hello` did not come in time.
+pub(super) fn no_hello() -> Close {
+    Close::new(4408, "no hello within 5 s")
+}
+
+/// The next frame for the extension; `Err` says why there is none.
+pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, Close> {
+    let frame = outbox.next().await.map_err(close_of)?;
+    if matches!(frame, ToExtension::ResultAck { .. }) {
+        // Nobody waits for it, but somebody may for the result: that goes first.
+        for _ in 0..ACK_TURNS {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(frame)
+}
+
+pub(super) fn close_of(farewell: Farewell) -> Close {
+    match farewell {
+        Farewell::Shutdown => Close::new(1001, "the daemon is shutting down"),
+        Farewell::Replaced => Close::new(4001, "replaced by a new connection of this browser"),
+        Farewell::Overflow => Close::new(4429, "too many frames waited to be read"),
+    }
+}
+
+/// Takes in what the extension says, and asks it for a sign of life now and then.
+pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + Unpin)) -> End {
+    let mut malformed = 0;
+    let mut answered = HashSet::new();
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.tick().await;
+    let mut last_heard = link.now();
+    let dead = tokio::time::sleep(DEAD);
+    tokio::pin!(dead);
+    loop {
+        let frame = tokio::select! {
+            biased;
+            heard = said.next() => match heard.unwrap_or(Err(Err(Lost))) {
+                Ok(frame) => frame,
+                Err(end) => return end,
+            },
+            _ = heartbeat.tick() => {
+                link.ping();
+                continue;
+            }
+            () = &mut dead => {
+                // Wound up again only now: that is cheaper than with every frame.
+                let left = DEAD.saturating_sub(link.now().since(last_heard));
+                if left.is_zero() {
+                    return Ok(Close::new(1002, "nothing came for 45 s"));
+                }
+                dead.set(tokio::time::sleep(left));
+                continue;
+            }
+        };
+        last_heard = link.now();
+        match frame {
+            Ok(frame) => link.receive(frame),
+            Err(FrameError::UnknownType(kind)) => {
+                if answered.len() < UNKNOWN_TYPES && answered.insert(kind) {
+                    link.refuse(NackReason::UnknownType);
+                }
+            }
+            Err(FrameError::Malformed(error)) => {
+                tracing::debug!(%error, "malformed frame");
+                malformed += 1;
+                if malformed == MALFORMED {
+                    return Ok(Close::new(1008, "three malformed frames"));
+                }
+                link.refuse(NackReason::Malformed);
+            }
+        }
+    }
+}

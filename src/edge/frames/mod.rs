@@ -1,0 +1,209 @@
+//! The same frames over HTTP, for an extension that cannot have its socket: a session
+//! takes the socket's place. What is a close code there is an error here that carries
+//! it.
+
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::Edge;
+use super::body::read_body;
+use super::conversation::{self, Close};
+use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
+use super::problem::{Problem, json_response};
+use crate::proof;
+use crate::protocol::{Carrier, FromExtension, ToExtension};
+use session::Session;
+pub(super) use session::Sessions;
+
+/// The longest that a poll is held.
+const LONGEST_POLL: Duration = Duration::from_secs(25);
+
+/// What begins a session: a request for a challenge, or the `hello` that answers one.
+#[derive(Deserialize)]
+struct Opening {
+    #[serde(rename = "type")]
+    kind: String,
+    /// Which challenge the `hello` answers.
+    #[serde(default)]
+    challenge: String,
+}
+
+/// A `welcome` with the session's token.
+#[derive(Serialize)]
+struct Opened<'a> {
+    #[serde(flatten)]
+    welcome: ToExtension,
+    session: &'a str,
+}
+
+/// What an extension posts.
+#[derive(Deserialize)]
+struct Posted<'a> {
+    /// The number of this request: one that comes again is not taken again.
+    n: Option<u64>,
+    /// The number of the last frame that the extension has.
+    after: Option<u64>,
+    #[serde(borrow)]
+    frames: Vec<&'a RawValue>,
+}
+
+/// `POST /session`.
+pub(super) async fn begin(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Response {
+    // The table lets only extensions in here.
+    let Admitted::Extension(id) = admitted else { return Problem::Undeclared.into_response() };
+    let body = match read_body(body, SESSION_BODY).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    let text = str::from_utf8(&body).unwrap_or_default();
+    let Ok(opening) = serde_json::from_str::<Opening>(text) else {
+        return Problem::BadFrames.into_response();
+    };
+    if opening.kind == "start" {
+        let nonce = edge.sessions.challenge(&id, edge.tools.hub().now());
+        return json_of(&ToExtension::Challenge { nonce });
+    }
+    open(&edge, &id, &opening.challenge, text).unwrap_or_else(|refused| refused)
+}
+
+/// Takes a `hello`.
+fn open(edge: &Edge, id: &str, challenge: &str, hello: &str) -> Result<Response, Response> {
+    if !edge.sessions.has_room() {
+        return Err(Problem::TooManySessions.into_response());
+    }
+    let hello = FromExtension::parse(hello);
+    if matches!(hello, Ok(FromExtension::Hello(_)))
+        && !edge.sessions.answers(challenge, id, edge.tools.hub().now())
+    {
+        return Err(over(&conversation::no_hello()));
+    }
+    let greeted = conversation::greet(edge, Carrier::Http, id, challenge, hello)
+        .map_err(|close| over(&close))?;
+    let token = proof::nonce();
+    let answer = json_of(&Opened { welcome: greeted.welcome, session: &token });
+    let (session, run) = Session::open(token, id, greeted.link, greeted.outbox);
+    edge.sessions.add(session);
+    edge.tasks.spawn(run);
+    Ok(answer)
+}
+
+/// `GET /frames` and `POST /frames`.
+pub(super) async fn exchange(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    request: Request,
+) -> Response {
+    // The table lets only these in here.
+    let Admitted::Session { token, extension } = admitted else {
+        return Problem::Undeclared.into_response();
+    };
+    let is_its = |session: &Session| extension.is_none_or(|id| session.is_of(&id));
+    let Some(session) = edge.sessions.find(&token).filter(|session| is_its(session)) else {
+        return Problem::NoSession.into_response();
+    };
+    let answered = if request.method() == Method::POST {
+        post(&session, request.into_body()).await
+    } else {
+        poll(&session, request.uri()).await
+    };
+    answered.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn poll(session: &Session, uri: &Uri) -> Result<Response, Problem> {
+    let Asked { wait, after } = Asked::of(uri).ok_or(Problem::BadFrames)?;
+    Ok(answer(session.poll(after, wait).await))
+}
+
+async fn post(session: &Session, body: Body) -> Result<Response, Problem> {
+    let body = read_body(body, EXTENSION_BODY).await?;
+    let Posted { n, after, frames } = str::from_utf8(&body)
+        .ok()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .ok_or(Problem::BadFrames)?;
+    let frames = frames.into_iter().map(|frame| FromExtension::parse(frame.get())).collect();
+    Ok(answer(session.post(n, after, frames).await))
+}
+
+/// What a poll asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    wait: Duration,
+    after: Option<u64>,
+}
+
+impl Asked {
+    /// `None`: a number is none. What else is asked for is ignored.
+    fn of(uri: &Uri) -> Option<Self> {
+        let mut asked = Self { wait: Duration::ZERO, after: None };
+        for pair in uri.query().unwrap_or_default().split('&') {
+            match pair.split_once('=') {
+                Some(("wait_ms", number)) => {
+                    asked.wait = Duration::from_millis(number.parse().ok()?).min(LONGEST_POLL);
+                }
+                Some(("after", number)) => asked.after = Some(number.parse().ok()?),
+                Some(_) | None => {}
+            }
+        }
+        Some(asked)
+    }
+}
+
+fn answer(frames: Result<String, Close>) -> Response {
+    match frames {
+        Ok(text) => json_response(StatusCode::OK, text),
+        Err(close) => over(&close),
+    }
+}
+
+/// What is a close frame on the socket.
+fn over(Close { code, reason }: &Close) -> Response {
+    let (status, word) = match code {
+        1001 => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+        1002 => (StatusCode::GONE, "silent"),
+        1008 => (StatusCode::GONE, "malformed_frames"),
+        4001 => (StatusCode::GONE, "replaced"),
+        4401 => (StatusCode::FORBIDDEN, "bad_proof"),
+        4408 => (StatusCode::FORBIDDEN, "no_hello"),
+        4409 => (StatusCode::CONFLICT, "protocol_version"),
+        4429 => (StatusCode::GONE, "overflow"),
+        _ => (StatusCode::GONE, "session_over"),
+    };
+    tracing::debug!(code, reason, "an extension over HTTP is turned away");
+    json_response(status, json!({"error": word, "message": reason, "code": code}).to_string())
+}
+
+fn json_of(value: &impl Serialize) -> Response {
+    json_response(StatusCode::OK, serde_json::to_string(value).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poll_says_how_long_and_after_which_frame_or_is_refused() {
+        let asked = |query: &str| Asked::of(&format!("/frames{query}").parse().unwrap());
+        let of = |wait, after| Some(Asked { wait: Duration::from_millis(wait), after });
+        assert_eq!(asked(""), of(0, None));
+        assert_eq!(asked("?wait_ms=25000&after=7"), of(25_000, Some(7)));
+        assert_eq!(asked("?after=7&new=x"), of(0, Some(7)));
+        assert_eq!(asked("?wait_ms=99999999"), of(25_000, None), "no longer than we hold it");
+        for wrong in ["?wait_ms=", "?wait_ms=x", "?after=-1", "?after=18446744073709551616"] {
+            assert_eq!(asked(wrong), None, "{wrong}");
+        }
+    }
+}
