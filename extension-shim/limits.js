@@ -9,6 +9,19 @@ export const BACKOFF_MAX_MS = 5_000;
 export const HANDSHAKE_MS = 10_000;
 /** Two of the daemon's pings (20 s each) may be late before the link counts as dead. */
 export const SILENCE_MS = 45_000;
+/** After so many sockets in a row that could not be had, HTTP is tried: a restart alone rarely takes more. */
+export const SOCKET_FAILURES = 3;
+/** A socket that is refused costs a millisecond; one that can be had again saves more with each command. */
+export const SOCKET_AGAIN_MS = 5_000;
+/** The longest poll that the daemon holds. */
+export const POLL_MS = 25_000;
+/** A post is answered within 100 ms; a connection that takes this long is stuck. */
+export const POST_MS = 10_000;
+/** A request whose connection broke is sent again after 50, 100, 200, 400 ms: the daemon gives a session 2 s. */
+export const RESENDS = 4;
+export const RESEND_FIRST_MS = 50;
+/** The daemon takes bodies of 8 MiB; the rest is for what is around the frames. */
+export const BODY_MAX_BYTES = 7.75 * 1024 * 1024;
 /**
  * How long a killed worker may be missed: nothing else wakes it while nobody touches the browser. An
  * unpacked extension gets the period that it asks for; a packed one would get 30 s.

@@ -1,16 +1,24 @@
 // @ts-check
-// The one WebSocket to the daemon: connect, prove, stay alive, come back. Knows nothing of commands.
+// The one link to the daemon: connect, prove, stay alive, come back. Over a socket; over HTTP while
+// that cannot be had. Knows nothing of commands.
 
-/** @import {Challenge, FromExtension, PingFrame, ToExtension, Welcome} from './protocol.js' */
+/** @import {FromExtension, PingFrame, ToExtension, Welcome} from './protocol.js' */
+/** @import {Carrier, Ears} from './carriers.js' */
 /** @import {Config} from './config.js' */
 /** @import {Identity} from './identity.js' */
 /** @import {Takeover} from './takeover.js' */
 
-import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, HANDSHAKE_MS, SILENCE_MS } from './limits.js';
-import { helloMac, makeNonce, sameMac, welcomeMac } from './proof.js';
+import { openHttp, openSocket } from './carriers.js';
+import { Handshake } from './handshake.js';
+import {
+  BACKOFF_FIRST_MS, BACKOFF_MAX_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
+} from './limits.js';
 
+const LOST = 1006;
 const REPLACED = 4001;
 const BAD_PROOF = 4401;
+/** Codes from here on are the daemon's own words: a socket that brings one can be had. */
+const FIRST_OWN_CODE = 4000;
 
 /**
  * @typedef {'connecting' | 'connected' | 'unconfigured' | 'disconnected' | 'replaced' | 'unproven'} Status
@@ -22,27 +30,28 @@ const BAD_PROOF = 4401;
  * @property {(frame: ToExtension) => boolean} onFrame false: this type is not known
  * @property {(status: Status, detail: string) => void} onStatus
  *
- * @typedef {object} Handshake
- * @property {string} extKey
+ * @typedef {object} Connection
+ * @property {Carrier} carrier
+ * @property {Handshake} handshake
+ * @property {Config} config
  * @property {string} browserId
- * @property {string} helloNonce
- * @property {string} challengeNonce empty until the challenge came
+ * @property {Set<string>} refused unknown frame types that it was told about
+ * @property {ReturnType<typeof setTimeout> | undefined} silenceTimer
  */
 
 export class Link {
-  /** @type {'idle' | 'opening' | 'proving' | 'ready'} */
-  #phase = 'idle';
-  /** @type {WebSocket | null} */
-  #socket = null;
-  /** @type {Handshake | null} */
-  #handshake = null;
-  /** @type {Set<string>} unknown frame types that this connection was told about */
-  #refused = new Set();
+  /** @type {Connection | null} the daemon at its other end is proven */
+  #current = null;
+  /** @type {Connection | null} not proven yet; beside a current one it is to take its place */
+  #candidate = null;
+  #isPreparing = false;
+  /** Sockets in a row that could not be had. */
+  #socketFailures = 0;
   #backoffMs = BACKOFF_FIRST_MS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retryTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #silenceTimer;
+  #socketTimer;
   #identity;
   #takeover;
   #hooks;
@@ -56,12 +65,12 @@ export class Link {
 
   /** Called by every event that may have woken the worker; does nothing if a try is under way. */
   ensureConnected() {
-    if (this.#phase === 'idle' && this.#retryTimer === undefined) this.#open();
+    if (this.#isIdle() && this.#retryTimer === undefined) this.#open();
   }
 
   /** The person asked: do not wait for the back-off. */
   connectNow() {
-    if (this.#phase === 'idle') this.#retryIn(0);
+    if (this.#isIdle()) this.#retryIn(0);
   }
 
   /** @param {FromExtension} frame */
@@ -71,131 +80,148 @@ export class Link {
 
   /** @param {string} text @returns {boolean} false: there is no proven daemon to hear it */
   sendText(text) {
-    if (this.#phase !== 'ready' || !this.#socket) return false;
-    this.#socket.send(text);
-    return true;
+    this.#current?.carrier.send(text);
+    return this.#current !== null;
+  }
+
+  #isIdle() {
+    return !this.#current && !this.#candidate && !this.#isPreparing;
   }
 
   async #open() {
-    this.#phase = 'opening';
+    this.#isPreparing = true;
     try {
       await this.#hooks.prepare();
       const hold = this.#takeover.remainingHoldMs();
       if (hold > 0) return this.#retryAs('replaced', hold, 'another browser connected as this one');
       const config = await this.#hooks.loadConfig();
       if (!config) return this.#retryAs('unconfigured', BACKOFF_MAX_MS, 'config.json is missing');
-      this.#dial(config, await this.#identity.browserId());
+      const browserId = await this.#identity.browserId();
+      this.#hooks.onStatus('connecting', `127.0.0.1:${config.port}`);
+      this.#dial(openSocket, config, browserId);
     } catch (error) {
       this.#retryAs('disconnected', this.#nextBackoff(), String(error));
+    } finally {
+      this.#isPreparing = false;
     }
   }
 
-  /** @param {Config} config @param {string} browserId */
-  #dial({ port, ext_key }, browserId) {
-    this.#hooks.onStatus('connecting', `127.0.0.1:${port}`);
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, 'tabwire.v1');
-    this.#socket = socket;
-    this.#refused.clear();
-    this.#handshake = { extKey: ext_key, browserId, helloNonce: makeNonce(), challengeNonce: '' };
-    socket.onmessage = ({ data }) => this.#handleMessage(socket, data);
-    socket.onclose = ({ code, reason }) => this.#handleClose(socket, code, reason);
-    this.#expectWithin(HANDSHAKE_MS);
+  /** @param {(port: number, ears: Ears) => Carrier} open @param {Config} config @param {string} browserId */
+  #dial(open, config, browserId) {
+    const carrier = open(config.port, {
+      onFrame: (frame) => this.#handleFrame(connection, frame),
+      onEnd: (code, reason) => this.#handleEnd(connection, code, reason || `closed with ${code}`),
+    });
+    const self = { extKey: config.ext_key, browserId, instanceId: this.#identity.instanceId };
+    const handshake = new Handshake(self, (text) => connection === this.#candidate && carrier.send(text));
+    /** @type {Connection} */
+    const connection = { carrier, handshake, config, browserId, refused: new Set(), silenceTimer: undefined };
+    this.#candidate = connection;
+    this.#expectWithin(connection, HANDSHAKE_MS);
   }
 
-  /** @param {WebSocket} socket @param {unknown} data */
-  #handleMessage(socket, data) {
-    if (socket !== this.#socket) return;
-    const frame = parse(data);
-    if (this.#phase !== 'ready') {
-      this.#handleUnproven(socket, frame).catch((error) => this.#dropIfOpen(socket, error));
-      return;
-    }
-    this.#expectWithin(SILENCE_MS);
-    if (frame?.type === 'ping') return this.send({ type: 'pong', t: /** @type {PingFrame} */ (frame).t });
-    if (frame && !this.#hooks.onFrame(frame)) this.#refuseType(frame.type);
-  }
-
-  /**
-   * Until the daemon is proven, whoever listens on the port gets `hello` for a challenge, nothing else.
-   * @param {WebSocket} socket @param {any} frame
-   */
-  async #handleUnproven(socket, frame) {
-    if (this.#phase === 'opening' && frame?.type === 'challenge') {
-      this.#phase = 'proving';
-      await this.#sayHello(socket, frame);
-    } else if (this.#phase === 'proving' && frame?.type === 'welcome') {
-      await this.#checkWelcome(socket, frame);
+  /** @param {Connection} connection @param {ToExtension} frame */
+  #handleFrame(connection, frame) {
+    if (connection === this.#candidate) {
+      connection.handshake.hear(frame).then(
+        (welcome) => welcome && this.#handleWelcome(connection, welcome),
+        (error) => this.#handleUnproven(connection, error),
+      );
+    } else if (connection === this.#current) {
+      this.#expectWithin(connection, SILENCE_MS);
+      if (frame.type === 'ping') this.send({ type: 'pong', t: /** @type {PingFrame} */ (frame).t });
+      else if (!this.#hooks.onFrame(frame)) this.#refuseType(connection, frame.type);
     }
   }
 
-  /** @param {WebSocket} socket @param {Challenge} challenge */
-  async #sayHello(socket, challenge) {
-    const handshake = /** @type {Handshake} */ (this.#handshake);
-    const { extKey, browserId, helloNonce } = handshake;
-    const { instanceId } = this.#identity;
-    handshake.challengeNonce = String(challenge.nonce);
-    const mac = await helloMac(extKey, { ...handshake, instanceId });
-    if (socket !== this.#socket) return;
-    const { version } = chrome.runtime.getManifest();
-    const ids = { browser_id: browserId, instance_id: instanceId, extension_version: version };
-    socket.send(JSON.stringify({ type: 'hello', protocol: [1], ...ids, nonce: helloNonce, mac }));
-  }
-
-  /** @param {WebSocket} socket @param {Welcome} welcome */
-  async #checkWelcome(socket, welcome) {
-    const handshake = /** @type {Handshake} */ (this.#handshake);
-    const expected = await welcomeMac(handshake.extKey, { ...handshake, epoch: String(welcome.epoch) });
-    if (socket !== this.#socket || this.#phase !== 'proving') return;
-    if (!sameMac(expected, welcome.mac)) return this.#drop('unproven', 'whoever listens there does not know our key');
-    this.#phase = 'ready';
+  /** What it takes the place of is dropped only now. @param {Connection} connection @param {Welcome} welcome */
+  #handleWelcome(connection, welcome) {
+    if (connection !== this.#candidate) return;
+    this.#drop(this.#current);
+    [this.#current, this.#candidate] = [connection, null];
     this.#backoffMs = BACKOFF_FIRST_MS;
+    const isSocket = connection.carrier.kind === 'socket';
+    if (isSocket) this.#socketFailures = 0;
+    else this.#trySocketLater();
     this.#takeover.handleReturned();
-    this.#expectWithin(SILENCE_MS);
-    this.#hooks.onStatus('connected', `Tabwire ${welcome.server_version}`);
+    this.#expectWithin(connection, SILENCE_MS);
+    this.#hooks.onStatus('connected', `Tabwire ${welcome.server_version}${isSocket ? '' : ' over HTTP'}`);
     this.#hooks.onWelcome(welcome);
   }
 
-  /** @param {string} type */
-  #refuseType(type) {
-    if (this.#refused.has(type)) return;
-    this.#refused.add(type);
+  #trySocketLater() {
+    clearTimeout(this.#socketTimer);
+    this.#socketTimer = setTimeout(() => {
+      const now = this.#current;
+      if (now?.carrier.kind === 'http' && !this.#candidate) this.#dial(openSocket, now.config, now.browserId);
+    }, SOCKET_AGAIN_MS);
+  }
+
+  /** @param {Connection} connection @param {string} type */
+  #refuseType({ refused }, type) {
+    if (refused.has(type)) return;
+    refused.add(type);
     this.send({ type: 'nack', reason: 'unknown_type' });
   }
 
-  /** @param {WebSocket} socket @param {number} code @param {string} reason */
-  async #handleClose(socket, code, reason) {
-    if (socket !== this.#socket) return;
-    this.#forgetSocket();
-    const detail = reason || `closed with ${code}`;
-    if (code === BAD_PROOF) return this.#retryAs('unproven', BACKOFF_MAX_MS, detail);
-    if (code === REPLACED) return this.#handleReplaced(detail);
-    this.#retryAs('disconnected', this.#nextBackoff(), detail);
+  /** Such as a forged welcome, or a key that is none. @param {Connection} connection @param {unknown} error */
+  #handleUnproven(connection, error) {
+    if (connection !== this.#candidate) return;
+    this.#drop(connection);
+    this.#candidate = null;
+    if (this.#current) return this.#trySocketLater();
+    this.#retryAs('unproven', this.#nextBackoff(), error instanceof Error ? error.message : String(error));
+  }
+
+  /** @param {Connection} connection @param {number} code @param {string} reason */
+  #handleEnd(connection, code, reason) {
+    clearTimeout(connection.silenceTimer);
+    if (connection === this.#candidate) this.#handleCandidateEnd(connection, code, reason);
+    else if (connection === this.#current) this.#handleCurrentEnd(code, reason);
+  }
+
+  /** @param {Connection} connection @param {number} code @param {string} reason */
+  #handleCandidateEnd({ carrier, config, browserId }, code, reason) {
+    this.#candidate = null;
+    if (this.#current) return this.#trySocketLater();
+    if (carrier.kind === 'socket' && code < FIRST_OWN_CODE) {
+      this.#socketFailures += 1;
+      // If the daemon is down, this fails as well.
+      if (this.#socketFailures >= SOCKET_FAILURES) return this.#dial(openHttp, config, browserId);
+    }
+    this.#comeBack(code, reason);
+  }
+
+  /** @param {number} code @param {string} reason */
+  #handleCurrentEnd(code, reason) {
+    this.#current = null;
+    const next = this.#candidate;
+    // Replaced, but by ourselves: the daemon has taken our hello on the other carrier.
+    if (next && (code !== REPLACED || next.handshake.hasSaidHello)) return;
+    this.#drop(next);
+    this.#candidate = null;
+    this.#comeBack(code, reason);
+  }
+
+  /** @param {number} code @param {string} reason */
+  #comeBack(code, reason) {
+    if (code === BAD_PROOF) this.#retryAs('unproven', BACKOFF_MAX_MS, reason);
+    else if (code === REPLACED) this.#handleReplaced(reason);
+    else this.#retryAs('disconnected', this.#nextBackoff(), reason);
   }
 
   /** @param {string} detail */
   async #handleReplaced(detail) {
+    this.#isPreparing = true; // Nobody may dial before the new id is there.
     if (this.#takeover.handleReplaced() === 'cloned') await this.#identity.renew();
+    this.#isPreparing = false;
     this.#retryAs('replaced', this.#takeover.remainingHoldMs() || BACKOFF_FIRST_MS, detail);
   }
 
-  /** @param {WebSocket} socket @param {unknown} error such as a key that is none */
-  #dropIfOpen(socket, error) {
-    if (socket === this.#socket) this.#drop('unproven', String(error));
-  }
-
-  /** We end it; what the peer still says is not heard. @param {Status} status @param {string} detail */
-  #drop(status, detail) {
-    const socket = this.#socket;
-    this.#forgetSocket();
-    socket?.close();
-    this.#retryAs(status, this.#nextBackoff(), detail);
-  }
-
-  #forgetSocket() {
-    clearTimeout(this.#silenceTimer);
-    this.#socket = null;
-    this.#handshake = null;
-    this.#phase = 'opening'; // not idle: nobody may dial before the retry is arranged
+  /** We end it; what the peer still says is not heard. @param {Connection | null} connection */
+  #drop(connection) {
+    clearTimeout(connection?.silenceTimer);
+    connection?.carrier.close();
   }
 
   /** @param {Status} status @param {number} delayMs @param {string} detail */
@@ -207,7 +233,6 @@ export class Link {
   /** @param {number} delayMs */
   #retryIn(delayMs) {
     clearTimeout(this.#retryTimer);
-    this.#phase = 'idle';
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = undefined;
       this.#open();
@@ -220,20 +245,12 @@ export class Link {
     return delayMs;
   }
 
-  /** @param {number} ms */
-  #expectWithin(ms) {
-    clearTimeout(this.#silenceTimer);
-    this.#silenceTimer = setTimeout(() => this.#drop('disconnected', `nothing heard for ${ms / 1000} s`), ms);
-  }
-}
-
-/** @param {unknown} data @returns {ToExtension | null} null: not a frame, ignored */
-function parse(data) {
-  try {
-    const frame = JSON.parse(/** @type {string} */ (data));
-    return typeof frame?.type === 'string' ? frame : null;
-  } catch {
-    console.warn('tabwire: the daemon sent something that is not JSON');
-    return null;
+  /** @param {Connection} connection @param {number} ms */
+  #expectWithin(connection, ms) {
+    clearTimeout(connection.silenceTimer);
+    connection.silenceTimer = setTimeout(() => {
+      this.#drop(connection);
+      this.#handleEnd(connection, LOST, `nothing heard for ${ms / 1000} s`);
+    }, ms);
   }
 }

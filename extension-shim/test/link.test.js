@@ -5,7 +5,7 @@ import { Link } from '../link.js';
 import { HANDSHAKE_MS, REPLACED_HOLD_MS, SILENCE_MS } from '../limits.js';
 import { helloMac, welcomeMac } from '../proof.js';
 import { Takeover } from '../takeover.js';
-import { cryptoSettled, FakeSocket, installChrome, proofVectors, settled } from './support/fakes.js';
+import { cryptoSettled, FakeRequest, FakeSocket, installChrome, proofVectors, settled } from './support/fakes.js';
 
 const [vector] = proofVectors();
 const KEY = vector.ext_key;
@@ -65,6 +65,7 @@ async function connected() {
 /** How long it takes until the next socket is opened. */
 async function delayToNextSocket(limitMs = 120_000) {
   const before = FakeSocket.opened.length;
+  await settled();
   for (let ms = 0; ms <= limitMs; ms += 50) {
     if (FakeSocket.opened.length > before) return ms;
     mock.timers.tick(50);
@@ -80,6 +81,7 @@ beforeEach(() => {
   ({ local } = installChrome());
   globalThis.WebSocket = FakeSocket;
   FakeSocket.opened = [];
+  FakeRequest.noDaemon();
   [heard, welcomes, statuses] = [[], [], []];
   config = { port: 4711, ext_key: KEY };
   makeLink();

@@ -114,6 +114,55 @@ export class FakeSocket {
   }
 }
 
+/** A request that the shim has sent; the test plays the daemon. */
+export class FakeRequest {
+  /** @type {FakeRequest[]} every request, oldest first */
+  static sent = [];
+  isOpen = true;
+
+  constructor(url, { method, headers, body, signal }, settle) {
+    const { pathname, searchParams, host } = new URL(url);
+    Object.assign(this, { method, headers, host, path: pathname, query: Object.fromEntries(searchParams), settle });
+    this.body = body === undefined ? undefined : JSON.parse(body);
+    this.bytes = body?.length;
+    signal?.addEventListener('abort', () => this.breaks('aborted'));
+    FakeRequest.sent.push(this);
+  }
+
+  /** From now on requests wait for the test to answer them. */
+  static listen() {
+    FakeRequest.sent = [];
+    globalThis.fetch = (url, options) => new Promise((resolve, reject) => {
+      new FakeRequest(url, options, { resolve, reject });
+    });
+  }
+
+  /** From now on nobody listens on the port. */
+  static noDaemon() {
+    FakeRequest.sent = [];
+    globalThis.fetch = async () => {
+      throw new TypeError('Failed to fetch');
+    };
+  }
+
+  /** The newest request of this kind that is not answered. */
+  static open(method, path) {
+    return FakeRequest.sent.findLast((request) => request.isOpen && request.method === method && request.path === path);
+  }
+
+  async answer(body, status = 200) {
+    this.isOpen = false;
+    this.settle.resolve({ ok: status === 200, status, json: async () => body });
+    await settled();
+  }
+
+  async breaks(why = 'Failed to fetch') {
+    this.isOpen = false;
+    this.settle.reject(new TypeError(why));
+    await settled();
+  }
+}
+
 /** Keys and types of a JSON value: what two frames of one kind have in common. */
 export function shape(value) {
   if (Array.isArray(value)) return value.map(shape);

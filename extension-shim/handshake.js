@@ -1,0 +1,69 @@
+// @ts-check
+// The mutual proof on one connection: challenge, hello, welcome. Until the daemon is proven,
+// whoever listens on the port gets `hello` for a challenge, nothing else.
+
+/** @import {Challenge, ToExtension, Welcome} from './protocol.js' */
+
+import { helloMac, makeNonce, sameMac, welcomeMac } from './proof.js';
+
+/**
+ * @typedef {object} Self
+ * @property {string} extKey
+ * @property {string} browserId
+ * @property {string} instanceId
+ */
+
+export class Handshake {
+  #self;
+  #say;
+  #helloNonce = makeNonce();
+  #challengeNonce = '';
+  /** @type {'opening' | 'proving' | 'over'} */
+  #phase = 'opening';
+
+  /** @param {Self} self @param {(text: string) => void} say */
+  constructor(self, say) {
+    this.#self = self;
+    this.#say = say;
+  }
+
+  /** From here on the daemon may have put this connection in the place of another one. */
+  hasSaidHello = false;
+
+  /**
+   * @param {ToExtension} frame @returns {Promise<Welcome | null>} the welcome that proves the daemon
+   * @throws {Error} it does not
+   */
+  async hear(frame) {
+    if (this.#phase === 'opening' && frame.type === 'challenge') {
+      this.#phase = 'proving';
+      await this.#sayHello(/** @type {Challenge} */ (frame));
+    } else if (this.#phase === 'proving' && frame.type === 'welcome') {
+      const welcome = /** @type {Welcome} */ (frame);
+      if (await this.#isProven(welcome)) return welcome;
+    }
+    return null;
+  }
+
+  /** @param {Challenge} challenge */
+  async #sayHello({ nonce: challengeNonce }) {
+    this.#challengeNonce = String(challengeNonce);
+    const { extKey, browserId, instanceId } = this.#self;
+    const nonces = { challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce };
+    const mac = await helloMac(extKey, { ...nonces, instanceId });
+    const { version } = chrome.runtime.getManifest();
+    const ids = { browser_id: browserId, instance_id: instanceId, extension_version: version };
+    this.hasSaidHello = true;
+    this.#say(JSON.stringify({ type: 'hello', protocol: [1], ...ids, nonce: this.#helloNonce, mac }));
+  }
+
+  /** @param {Welcome} welcome @returns {Promise<boolean>} false: it was decided by another one */
+  async #isProven(welcome) {
+    const nonces = { challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce };
+    const expected = await welcomeMac(this.#self.extKey, { ...nonces, epoch: String(welcome.epoch) });
+    if (this.#phase === 'over') return false;
+    this.#phase = 'over';
+    if (!sameMac(expected, welcome.mac)) throw new Error('whoever listens there does not know our key');
+    return true;
+  }
+}
