@@ -2,7 +2,7 @@
 // What carries frames: a socket or, where that cannot be had, HTTP. Both do as they are told and
 // say what they hear; who is proven, and what follows from an end, the link decides.
 
-import { BODY_MAX_BYTES, KEEPALIVE_MS, POLL_MS, POST_MS, RESEND_FIRST_MS, RESENDS } from './limits.js';
+import { BODY_MAX_BYTES, FRAMES_A_POST, KEEPALIVE_MS, POLL_MS, POST_MS, RESEND_FIRST_MS, RESENDS } from './limits.js';
 import { utf8Length } from './report.js';
 
 /** @import {ToExtension} from './protocol.js' */
@@ -150,8 +150,9 @@ class Session {
 
   #nextBatch() {
     let bytes = 0;
-    const fits = (/** @type {string} */ text) => (bytes += utf8Length(text) + 1) <= BODY_MAX_BYTES;
-    const tooMany = this.#unsent.findIndex((text) => !fits(text));
+    const fits = (/** @type {string} */ text, /** @type {number} */ n) =>
+      n < FRAMES_A_POST && (bytes += utf8Length(text) + 1) <= BODY_MAX_BYTES;
+    const tooMany = this.#unsent.findIndex((text, n) => !fits(text, n));
     // One that is too large alone is the daemon's to refuse.
     return this.#unsent.splice(0, tooMany < 0 ? this.#unsent.length : Math.max(tooMany, 1));
   }

@@ -20,6 +20,8 @@ export const POST_MS = 10_000;
 /** A request whose connection broke is sent again after 50, 100, 200, 400 ms: the daemon gives a session 2 s. */
 export const RESENDS = 4;
 export const RESEND_FIRST_MS = 50;
+/** As many as the daemon takes. */
+export const FRAMES_A_POST = 64;
 /** The daemon takes bodies of 8 MiB; the rest is for what is around the frames. */
 export const BODY_MAX_BYTES = 7.75 * 1024 * 1024;
 /**

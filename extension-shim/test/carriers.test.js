@@ -175,3 +175,14 @@ test('a post is never larger than the daemon takes, but for one frame that is', 
   await post().answer({ frames: [], last: 0 });
   assert.equal(post().body.frames.length, 1);
 });
+
+test('a post has 64 frames at most, and the rest comes with the next', async () => {
+  await opened();
+  await say(...Array.from({ length: 101 }, (_, n) => claim(`x${n}`)));
+  const counts = [];
+  for (let n = 0; n < 3; n += 1) {
+    counts.push(post().body.frames.length);
+    await post().answer({ frames: [], last: 0 });
+  }
+  assert.deepEqual([counts, post()], [[1, 64, 36], undefined]);
+});

@@ -22,7 +22,7 @@ use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
 use super::problem::{Problem, json_response};
 use crate::proof;
 use crate::protocol::{Carrier, FromExtension, ToExtension};
-use session::Session;
+use session::{FRAMES_A_POST, Session};
 pub(super) use session::Sessions;
 
 /// The longest that a poll is held.
@@ -133,6 +133,7 @@ async fn post(session: &Session, body: Body) -> Result<Response, Problem> {
     let Posted { n, after, frames } = str::from_utf8(&body)
         .ok()
         .and_then(|text| serde_json::from_str(text).ok())
+        .filter(|posted: &Posted<'_>| posted.frames.len() <= FRAMES_A_POST)
         .ok_or(Problem::BadFrames)?;
     let frames = frames.into_iter().map(|frame| FromExtension::parse(frame.get())).collect();
     Ok(answer(session.post(n, after, frames).await))

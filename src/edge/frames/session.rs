@@ -32,9 +32,16 @@ const IDLE: Duration = Duration::from_secs(2);
 /// How long a POST waits for the answers to its frames; later ones come with the poll.
 const ANSWERS: Duration = Duration::from_millis(100);
 
-/// How many frames may wait to be fetched. Further ones fill the link's outbox, which has
-/// a limit of its own.
-const WAITING: usize = 32;
+/// How many frames may wait to be fetched: the answers to a POST and some more. Further ones
+/// fill the link's outbox, which has a limit of its own.
+const WAITING: usize = FRAMES_A_POST + 32;
+
+/// How many frames a POST may have.
+pub(super) const FRAMES_A_POST: usize = 64;
+
+/// How many frames are taken in before what follows from them is sent on: fewer than an
+/// outbox has room for.
+const AT_ONCE: usize = 16;
 
 /// How many sessions there may be, those that are over among them.
 const SESSIONS: usize = 256;
@@ -450,8 +457,14 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
 /// The frames of all batches.
 fn one_by_one(batches: &mut mpsc::Receiver<Batch>) -> impl Stream<Item = Heard> + Unpin + Send {
     let mut frames = VecDeque::new();
+    let mut taken = 0;
     stream::poll_fn(move |context: &mut Context<'_>| {
         loop {
+            taken = (taken + 1) % AT_ONCE;
+            if taken == 0 {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if let Some(frame) = frames.pop_front() {
                 return Poll::Ready(Some(Ok(frame)));
             }

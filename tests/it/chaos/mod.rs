@@ -10,7 +10,7 @@
 
 mod agent;
 mod browser;
-mod dice;
+pub(crate) mod dice;
 mod witness;
 
 use std::time::Duration;

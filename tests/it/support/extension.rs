@@ -180,8 +180,41 @@ impl Shim {
     fn handshake(&self, address: &str) -> ClientRequestBuilder {
         let uri = format!("ws://{address}{WS_PATH}").parse().unwrap();
         ClientRequestBuilder::new(uri)
-            .with_header("Origin", format!("chrome-extension://{}", self.extension_id))
+            .with_header("Origin", self.origin())
             .with_sub_protocol(WS_SUBPROTOCOL)
+    }
+
+    /// The `hello` that answers a challenge.
+    pub(crate) fn hello_to(&self, challenge: &str) -> Value {
+        let nonce = proof::nonce();
+        let mac = self.key.hello_mac(challenge, &nonce, &self.instance.as_str().into());
+        json!({
+            "type": "hello", "protocol": [1], "browser_id": self.browser,
+            "instance_id": self.instance, "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
+        })
+    }
+
+    /// Whether the daemon proves that it holds the key, too.
+    pub(crate) fn check_welcome(&self, welcome: &Value, hello: &Value, challenge: &str) {
+        let nonce = hello["nonce"].as_str().unwrap();
+        let epoch = welcome["epoch"].as_str().unwrap();
+        let mac = self.key.welcome_mac(nonce, challenge, epoch);
+        assert_eq!(welcome["mac"], mac, "the daemon proves that it holds the key");
+    }
+
+    pub(crate) fn ready_frame(&self, in_flight: &[Value]) -> Value {
+        json!({
+            "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
+            "tabs": self.tabs, "in_flight": in_flight,
+        })
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        format!("chrome-extension://{}", self.extension_id)
     }
 
     /// Opens the socket and proves itself, no more.
@@ -207,13 +240,7 @@ impl Shim {
 impl FakeExtension {
     /// The `hello` that answers a challenge.
     pub(crate) fn hello_to(&self, challenge: &str) -> Value {
-        let nonce = proof::nonce();
-        let shim = &self.shim;
-        let mac = shim.key.hello_mac(challenge, &nonce, &shim.instance.as_str().into());
-        json!({
-            "type": "hello", "protocol": [1], "browser_id": shim.browser,
-            "instance_id": shim.instance, "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
-        })
+        self.shim.hello_to(challenge)
     }
 
     /// The challenge's nonce.
@@ -230,19 +257,8 @@ impl FakeExtension {
         self.send(&hello).await;
         let welcome = self.next().await;
         assert_eq!(welcome["type"], "welcome", "{welcome}");
-        let nonce = hello["nonce"].as_str().unwrap();
-        let epoch = welcome["epoch"].as_str().unwrap();
-        let mac = self.shim.key.welcome_mac(nonce, &challenge, epoch);
-        assert_eq!(welcome["mac"], mac, "the daemon proves that it holds the key");
+        self.shim.check_welcome(&welcome, &hello, &challenge);
         welcome
-    }
-
-    fn ready_frame(&self, in_flight: &[Value]) -> Value {
-        let shim = &self.shim;
-        json!({
-            "type": "ready", "label": shim.label(), "user_agent": "it", "actions": shim.actions,
-            "tabs": shim.tabs, "in_flight": in_flight,
-        })
     }
 
     /// Says that it is ready, and waits until the daemon has taken that in.
@@ -253,7 +269,7 @@ impl FakeExtension {
                 json!({"correlation_id": command.id, "attempt": command.attempt, "state": state})
             })
             .collect();
-        let ready = self.ready_frame(&in_flight);
+        let ready = self.shim.ready_frame(&in_flight);
         self.send(&ready).await;
         let sent = self.so_far().await;
         self.unread.extend(sent);
@@ -269,7 +285,7 @@ impl FakeExtension {
 
     /// The same as [`ready`](Self::ready), unless the connection breaks.
     pub(crate) async fn try_ready(&mut self, in_flight: &[Value]) -> Option<()> {
-        let ready = self.ready_frame(in_flight);
+        let ready = self.shim.ready_frame(in_flight);
         self.try_send(&ready).await
     }
 

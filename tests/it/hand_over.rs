@@ -1,0 +1,281 @@
+//! The extension changes its carrier in the middle of commands, either way, with its
+//! connections cut at random. Each command runs once, counted where it runs, and each gets
+//! its result.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::chaos::dice::{Dice, any_seed};
+use crate::support::{Daemon, Delivered, FakeExtension, HttpLink, McpClient, Shim};
+
+const BROWSERS: usize = 50;
+const COMMANDS: usize = 200;
+
+/// What was counted over all browsers.
+#[derive(Debug, Default)]
+struct Counts {
+    runs: HashMap<String, usize>,
+    connections: [usize; 2],
+    changes: [usize; 2],
+    cuts: usize,
+}
+
+enum Carrier {
+    Socket(Box<FakeExtension>),
+    Http(HttpLink),
+}
+
+impl Carrier {
+    async fn next(&mut self) -> Option<Value> {
+        match self {
+            Self::Socket(socket) => socket.try_next().await,
+            Self::Http(http) => http.try_next().await,
+        }
+    }
+
+    async fn send(&mut self, frame: &Value) -> Option<()> {
+        match self {
+            Self::Socket(socket) => socket.try_send(frame).await,
+            Self::Http(http) => http.try_send(frame).await,
+        }
+    }
+
+    fn index(&self) -> usize {
+        usize::from(matches!(self, Self::Http(_)))
+    }
+}
+
+/// The extension in one browser, as the shim is: it keeps what it has claimed, what runs
+/// and what is reported but not acknowledged, whatever becomes of its connections.
+struct Worker {
+    shim: Shim,
+    dice: Dice,
+    counts: Arc<Mutex<Counts>>,
+    claimed: HashMap<String, Delivered>,
+    running: Option<Delivered>,
+    outbox: HashMap<String, Delivered>,
+    finished: HashSet<String>,
+    /// A command that was lost before it began comes three times at most, so one that comes
+    /// again is left in peace.
+    is_left_in_peace: bool,
+}
+
+/// A connection that is to be given up.
+struct Cut;
+
+impl Worker {
+    async fn work(mut self) {
+        let mut last: Option<Carrier> = None;
+        loop {
+            // Mostly the other one; at times what it had is still there until this one is.
+            let was_socket = matches!(last, Some(Carrier::Socket(_)));
+            if self.chance(2) {
+                last = None;
+            }
+            let to_socket = if self.chance(4) { was_socket } else { !was_socket };
+            let Some(mut carrier) = self.connect(to_socket).await else { continue };
+            {
+                let mut counts = self.counts.lock().unwrap();
+                counts.connections[carrier.index()] += 1;
+                counts.changes[carrier.index()] += usize::from(was_socket != to_socket);
+            }
+            drop(last.take());
+            let _ = self.serve(&mut carrier).await;
+            last = Some(carrier);
+        }
+    }
+
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.dice.below(one_in) == 0
+    }
+
+    async fn connect(&mut self, to_socket: bool) -> Option<Carrier> {
+        if to_socket {
+            let mut socket = self.shim.try_open().await?;
+            socket.try_hello().await?;
+            return Some(Carrier::Socket(Box::new(socket)));
+        }
+        let mut dice = Dice::new(self.dice.next());
+        let patience = move || {
+            let breaks = dice.below(3) == 0;
+            if breaks { Duration::from_micros(dice.below(3_000)) } else { Duration::from_secs(60) }
+        };
+        HttpLink::try_open(&self.shim, patience).await.map(Carrier::Http)
+    }
+
+    /// Does what it is told until the connection ends, or is cut.
+    async fn serve(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
+        self.introduce(carrier).await?;
+        loop {
+            // What a command takes.
+            let length = Duration::from_micros(self.dice.below(2_000));
+            let frame = tokio::select! {
+                biased;
+                frame = carrier.next() => Some(frame.ok_or(Cut)?),
+                () = tokio::time::sleep(length), if self.running.is_some() => None,
+            };
+            match frame {
+                Some(frame) => self.handle(&frame, carrier).await?,
+                None => self.finish(carrier).await?,
+            }
+        }
+    }
+
+    async fn introduce(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
+        let entry = |command: &Delivered, state: &str| {
+            json!({"correlation_id": command.id, "attempt": command.attempt, "state": state})
+        };
+        let mut in_flight: Vec<_> =
+            self.claimed.values().map(|command| entry(command, "claimed")).collect();
+        in_flight.extend(self.running.iter().map(|command| entry(command, "running")));
+        in_flight.extend(self.outbox.values().map(|command| entry(command, "done")));
+        let ready = self.shim.ready_frame(&in_flight);
+        carrier.send(&ready).await.ok_or(Cut)?;
+        for command in self.outbox.values() {
+            carrier.send(&report(command)).await.ok_or(Cut)?;
+        }
+        Ok(())
+    }
+
+    async fn handle(&mut self, frame: &Value, carrier: &mut Carrier) -> Result<(), Cut> {
+        let id = frame["correlation_id"].as_str().unwrap_or_default();
+        match frame["type"].as_str().unwrap() {
+            "command" => self.take(Delivered::of(frame), carrier).await,
+            "go" => {
+                let is_claimed = |command: &&Delivered| frame["attempt"] == command.attempt;
+                if self.claimed.get(id).filter(is_claimed).is_some() {
+                    let command = self.claimed.remove(id).unwrap();
+                    *self.counts.lock().unwrap().runs.entry(id.to_owned()).or_default() += 1;
+                    self.running = Some(command);
+                }
+                self.may_cut()
+            }
+            "result_ack" => {
+                self.outbox.remove(id);
+                self.is_left_in_peace = false;
+                self.may_cut()
+            }
+            "nack" => {
+                self.claimed.remove(id);
+                self.outbox.remove(id);
+                Ok(())
+            }
+            "ping" => self.say(&json!({"type": "pong", "t": frame["t"]}), carrier).await,
+            unexpected => panic!("{unexpected}: {frame}"),
+        }
+    }
+
+    async fn take(&mut self, command: Delivered, carrier: &mut Carrier) -> Result<(), Cut> {
+        self.is_left_in_peace = command.attempt > 1;
+        if let Some(done) = self.outbox.get_mut(&command.id) {
+            done.attempt = command.attempt;
+            let again = report(done);
+            return self.say(&again, carrier).await;
+        }
+        if let Some(running) = self.running.as_mut().filter(|running| running.id == command.id) {
+            running.attempt = command.attempt;
+            let pending = running.answer("pending");
+            return self.say(&pending, carrier).await;
+        }
+        if self.finished.contains(&command.id) {
+            return Ok(());
+        }
+        let claim = command.answer("claim");
+        self.claimed.insert(command.id.clone(), command);
+        self.may_cut()?;
+        self.say(&claim, carrier).await
+    }
+
+    async fn finish(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
+        self.may_cut()?;
+        let Some(command) = self.running.take() else { return Ok(()) };
+        self.finished.insert(command.id.clone());
+        self.outbox.insert(command.id.clone(), command.clone());
+        self.may_cut()?;
+        self.say(&report(&command), carrier).await
+    }
+
+    /// Sends a frame; at times the connection is cut in the middle of it.
+    async fn say(&mut self, frame: &Value, carrier: &mut Carrier) -> Result<(), Cut> {
+        if !self.is_left_in_peace && self.chance(40) {
+            self.counts.lock().unwrap().cuts += 1;
+            let middle = Duration::from_micros(self.dice.below(1_000));
+            let _ = timeout(middle, carrier.send(frame)).await;
+            return Err(Cut);
+        }
+        carrier.send(frame).await.ok_or(Cut)?;
+        self.may_cut()
+    }
+
+    fn may_cut(&mut self) -> Result<(), Cut> {
+        if self.is_left_in_peace || !self.chance(40) {
+            return Ok(());
+        }
+        self.counts.lock().unwrap().cuts += 1;
+        Err(Cut)
+    }
+}
+
+fn report(command: &Delivered) -> Value {
+    command.frame("complete", json!({"result": command.script()}))
+}
+
+/// One client after the other's result: its commands, all of one browser.
+async fn submit_all(client: McpClient, browser: String) -> usize {
+    let mut complete = 0;
+    for n in 0..COMMANDS {
+        let script = format!("{browser} {n}");
+        let call = json!({"action": "execute_js", "script": script, "tab_id": 7,
+            "browser": browser, "wait_ms": 50_000});
+        let outcome = client.call("interact", call).await;
+        assert_eq!(outcome["status"], "complete", "{outcome}");
+        assert_eq!(outcome["result"], script, "{outcome}");
+        complete += 1;
+    }
+    complete
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_commands_run_once_each_while_their_carriers_are_cut_and_changed() {
+    let seed = std::env::var("HAND_OVER_SEED").map_or_else(|_| any_seed(), |s| s.parse().unwrap());
+    println!("HAND_OVER_SEED={seed}");
+    let mut dice = Dice::new(seed);
+    let daemon = Daemon::start().await;
+    let counts = Arc::new(Mutex::new(Counts::default()));
+    let (mut workers, mut clients) = (JoinSet::new(), JoinSet::new());
+    for n in 0..BROWSERS {
+        let browser = format!("browser-{n}");
+        let shim = Shim::of(&daemon).browser(&browser).instance(&format!("instance-{n}"));
+        shim.connect().await.breaks();
+        let worker = Worker {
+            shim,
+            dice: Dice::new(dice.next()),
+            counts: counts.clone(),
+            claimed: HashMap::new(),
+            running: None,
+            outbox: HashMap::new(),
+            finished: HashSet::new(),
+            is_left_in_peace: false,
+        };
+        workers.spawn(worker.work());
+        let client = McpClient::legacy(&daemon).named(&format!("client-{n}"));
+        clients.spawn(submit_all(client, browser));
+    }
+    let mut complete = 0;
+    while let Some(done) = clients.join_next().await {
+        complete += done.unwrap();
+    }
+    workers.shutdown().await;
+    let counts = counts.lock().unwrap();
+    let Counts { connections, changes, cuts, .. } = &*counts;
+    println!("[socket, http]: {connections:?} connections, {changes:?} changes to it; {cuts} cuts");
+    assert_eq!(complete, BROWSERS * COMMANDS, "none is lost");
+    assert_eq!(counts.runs.len(), BROWSERS * COMMANDS);
+    assert!(counts.runs.values().all(|runs| *runs == 1), "none is doubled");
+    assert!(changes.iter().all(|changes| *changes > 100), "it changed either way: {changes:?}");
+}

@@ -1,0 +1,246 @@
+//! An extension over HTTP: its requests one by one, and the link that is made of them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tabwire::protocol::{FRAMES_PATH, SESSION_PATH};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::{Delivered, HttpAnswer, Shim, soon};
+
+/// Requests of an extension, each on its own.
+#[derive(Clone)]
+pub(crate) struct Session {
+    shim: Shim,
+    http: Client<HttpConnector, Full<Bytes>>,
+    token: String,
+}
+
+impl HttpAnswer {
+    /// The frames that it brings, and the number of the last one.
+    pub(crate) fn frames(&self) -> (Vec<Value>, u64) {
+        assert_eq!(self.status, StatusCode::OK, "{self:?}");
+        let answer = self.json();
+        (answer["frames"].as_array().unwrap().clone(), answer["last"].as_u64().unwrap())
+    }
+
+    /// Why the session is over: the status, and what would be the close code.
+    pub(crate) fn close(&self) -> (u16, u64) {
+        let body = self.json();
+        assert!(!body["message"].as_str().unwrap().is_empty(), "{body}");
+        (self.status.as_u16(), body["code"].as_u64().unwrap_or_default())
+    }
+}
+
+impl Session {
+    /// No session yet.
+    pub(crate) fn of(shim: &Shim) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let http = Client::builder(TokioExecutor::new()).build(connector);
+        Self { shim: shim.clone(), http, token: String::new() }
+    }
+
+    /// One whose proof was valid, as the daemon's was.
+    pub(crate) async fn open(shim: &Shim) -> Self {
+        soon("a session", Self::try_open(shim)).await.unwrap()
+    }
+
+    /// The same, unless the connection breaks.
+    pub(crate) async fn try_open(shim: &Shim) -> Option<Self> {
+        let mut session = Self::of(shim);
+        let challenge = session.try_challenge().await?;
+        let hello = shim.hello_to(&challenge);
+        let welcome = session.try_begin(&answering(hello.clone(), &challenge)).await?;
+        let welcome = welcome.json();
+        shim.check_welcome(&welcome, &hello, &challenge);
+        session.token = welcome["session"].as_str().unwrap().to_owned();
+        Some(session)
+    }
+
+    /// One that is ready, and the number of the last frame.
+    pub(crate) async fn connect(shim: &Shim) -> (Self, u64) {
+        let session = Self::open(shim).await;
+        // The answer to a claim of nothing shows that `ready` was taken in.
+        let barrier = json!({"type": "claim", "correlation_id": "barrier", "attempt": 1});
+        let (frames, last) = session.say(&[shim.ready_frame(&[]), barrier]).await.frames();
+        assert!(frames.iter().any(|frame| frame["correlation_id"] == "barrier"), "{frames:?}");
+        (session, last)
+    }
+
+    pub(crate) async fn challenge(&self) -> String {
+        soon("a challenge", self.try_challenge()).await.unwrap()
+    }
+
+    async fn try_challenge(&self) -> Option<String> {
+        let answer = self.try_begin(&json!({"type": "start"})).await?;
+        let challenge = answer.json();
+        assert_eq!(challenge["type"], "challenge", "{challenge}");
+        Some(challenge["nonce"].as_str()?.to_owned())
+    }
+
+    /// Posts what begins a session.
+    pub(crate) async fn begin(&self, body: &Value) -> HttpAnswer {
+        soon("an answer", self.try_begin(body)).await.unwrap()
+    }
+
+    async fn try_begin(&self, body: &Value) -> Option<HttpAnswer> {
+        self.ask(Method::POST, SESSION_PATH, body.to_string().into_bytes()).await
+    }
+
+    /// Posts frames without a number.
+    pub(crate) async fn say(&self, frames: &[Value]) -> HttpAnswer {
+        self.post(&json!({"frames": frames})).await
+    }
+
+    pub(crate) async fn post(&self, body: &Value) -> HttpAnswer {
+        self.post_bytes(body.to_string().into_bytes()).await
+    }
+
+    pub(crate) async fn post_bytes(&self, body: Vec<u8>) -> HttpAnswer {
+        soon("an answer", self.ask(Method::POST, FRAMES_PATH, body)).await.unwrap()
+    }
+
+    /// Polls, and waits for the answer as long as it is told to.
+    pub(crate) async fn poll(&self, query: &str) -> HttpAnswer {
+        let path = format!("{FRAMES_PATH}?{query}");
+        self.ask(Method::GET, &path, Vec::new()).await.unwrap()
+    }
+
+    /// A request as a browser makes it; `None` if its connection breaks.
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Option<HttpAnswer> {
+        let uri = format!("http://127.0.0.1:{}{path}", self.shim.port());
+        let mut request = Request::builder().uri(uri).header("sec-fetch-site", "none");
+        // A worker's GET has no Origin.
+        if method == Method::POST {
+            let origin = self.shim.origin();
+            request = request.header("origin", origin).header("content-type", "application/json");
+        }
+        if !self.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.token));
+        }
+        let request = request.method(method).body(Full::new(Bytes::from(body))).unwrap();
+        let (head, body) = self.http.request(request).await.ok()?.into_parts();
+        let body = body.collect().await.ok()?.to_bytes();
+        let is_cors = |name: &hyper::header::HeaderName| name.as_str().starts_with("access-control");
+        assert!(!head.headers.keys().any(is_cors), "no page is ever let in");
+        Some(HttpAnswer { status: head.status, headers: head.headers, body })
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { token: token.to_owned(), ..self.clone() }
+    }
+}
+
+/// A `hello` that names the challenge that it answers.
+pub(crate) fn answering(mut hello: Value, challenge: &str) -> Value {
+    hello["challenge"] = challenge.into();
+    hello
+}
+
+/// A link over HTTP: a poll is held all the time, and what is said goes out beside it.
+pub(crate) struct HttpLink {
+    session: Session,
+    ears: Arc<Mutex<Ears>>,
+    heard: mpsc::UnboundedReceiver<Value>,
+    polling: JoinHandle<()>,
+    posts: u64,
+}
+
+/// What was heard: each frame once, in order, whichever answers bring it.
+struct Ears {
+    after: u64,
+    frames: mpsc::UnboundedSender<Value>,
+}
+
+impl Ears {
+    fn hear(&mut self, answer: &HttpAnswer) {
+        let (frames, last) = answer.frames();
+        let first = last + 1 - frames.len() as u64;
+        for (number, frame) in (first..).zip(frames) {
+            if number > self.after {
+                self.after = number;
+                // Whoever listened may have gone.
+                let _ = self.frames.send(frame);
+            }
+        }
+    }
+}
+
+impl HttpLink {
+    /// A proven one; `None` if the connection breaks. Each poll is broken off after what
+    /// `patience` says, as a connection that is lost would be.
+    pub(crate) async fn try_open(
+        shim: &Shim,
+        patience: impl FnMut() -> Duration + Send + 'static,
+    ) -> Option<Self> {
+        let session = Session::try_open(shim).await?;
+        let (frames, heard) = mpsc::unbounded_channel();
+        let ears = Arc::new(Mutex::new(Ears { after: 0, frames }));
+        let polling = tokio::spawn(keep_polling(session.clone(), ears.clone(), patience));
+        Some(Self { session, ears, heard, polling, posts: 0 })
+    }
+
+    /// The next frame; `None` once the session is over.
+    ///
+    /// Cancel safe.
+    pub(crate) async fn try_next(&mut self) -> Option<Value> {
+        self.heard.recv().await
+    }
+
+    /// Sends a frame; `None` once the session is over.
+    pub(crate) async fn try_send(&mut self, frame: &Value) -> Option<()> {
+        self.posts += 1;
+        let after = self.ears.lock().unwrap().after;
+        let body = json!({"n": self.posts, "after": after, "frames": [frame]}).to_string();
+        let answer = self.session.ask(Method::POST, FRAMES_PATH, body.into_bytes()).await?;
+        (answer.status == StatusCode::OK).then(|| self.ears.lock().unwrap().hear(&answer))
+    }
+}
+
+impl Drop for HttpLink {
+    fn drop(&mut self) {
+        self.polling.abort();
+    }
+}
+
+/// Polls until the session is over.
+async fn keep_polling(
+    session: Session,
+    ears: Arc<Mutex<Ears>>,
+    mut patience: impl FnMut() -> Duration,
+) {
+    loop {
+        let after = ears.lock().unwrap().after;
+        let query = format!("{FRAMES_PATH}?wait_ms=25000&after={after}");
+        let poll = session.ask(Method::GET, &query, Vec::new());
+        match tokio::time::timeout(patience(), poll).await {
+            Ok(Some(answer)) if answer.status == StatusCode::OK => {
+                ears.lock().unwrap().hear(&answer);
+            }
+            Ok(_over) => {
+                let (nowhere, _) = mpsc::unbounded_channel();
+                ears.lock().unwrap().frames = nowhere;
+                return;
+            }
+            Err(_broken_off) => {}
+        }
+    }
+}
+
+/// The commands among frames.
+pub(crate) fn commands(frames: &[Value]) -> Vec<Delivered> {
+    frames.iter().filter(|frame| frame["type"] == "command").map(Delivered::of).collect()
+}
