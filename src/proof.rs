@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::protocol::{InstanceId, Owner};
@@ -131,6 +131,12 @@ impl ExtensionKey {
 #[must_use]
 pub fn nonce() -> String {
     encode(&random::<KEY_LENGTH>())
+}
+
+/// What a secret can be looked up by without giving it away.
+#[must_use]
+pub fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Random bytes in hexadecimal: `N` bytes give 2 × `N` digits.

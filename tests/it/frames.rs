@@ -194,7 +194,10 @@ async fn pages_and_other_extensions_get_403_at_each_of_its_routes_and_no_leave_t
         let body: &[u8] = if lines[0].starts_with("POST") { b"{}" } else { b"" };
         let answer = raw(&daemon, &lines, body).await;
         assert_eq!(answer.status, status, "{what}: {answer:?}");
-        assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control")), "{what}");
+        assert!(
+            !answer.headers.iter().any(|(name, _)| name.starts_with("access-control")),
+            "{what}"
+        );
     }
     for path in ["/session", "/frames"] {
         let preflight = format!("OPTIONS {path} HTTP/1.1");
@@ -306,7 +309,9 @@ async fn a_third_malformed_frame_ends_the_session() {
 async fn what_is_no_exchange_of_frames_is_refused_and_the_session_goes_on() {
     let daemon = Daemon::start().await;
     let (session, _) = Session::connect(&Shim::of(&daemon)).await;
-    for body in ["", "{", "[]", "null", "{}", r#"{"frames":{}}"#, r#"{"n":-1,"frames":[]}"#, "\u{0}"] {
+    for body in
+        ["", "{", "[]", "null", "{}", r#"{"frames":{}}"#, r#"{"n":-1,"frames":[]}"#, "\u{0}"]
+    {
         let answer = session.post_bytes(body.into()).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{body:?}");
     }
@@ -456,4 +461,17 @@ async fn on_shutdown_a_held_poll_is_told_so() {
     ended.frames();
     let (held, ()) = tokio::join!(held, daemon.stop());
     assert_eq!(held.close(), (503, 1001));
+}
+
+#[tokio::test]
+async fn sessions_that_are_over_make_room_for_new_ones() {
+    let daemon = Daemon::start().await;
+    let shim = Shim::of(&daemon);
+    let (first, _) = Session::connect(&shim).await;
+    for _ in 0..300 {
+        Session::open(&shim).await;
+    }
+    assert_eq!(first.say(&[]).await.status, StatusCode::UNAUTHORIZED, "long forgotten");
+    let (last, _) = Session::connect(&shim).await;
+    assert_eq!(last.say(&[]).await.status, StatusCode::OK);
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::chaos::dice::{Dice, any_seed};
-use crate::support::{Daemon, Delivered, FakeExtension, HttpLink, McpClient, Shim};
+use crate::support::{Daemon, Delivered, FakeExtension, HttpLink, McpClient, Session, Shim};
 
 const BROWSERS: usize = 50;
 const COMMANDS: usize = 200;
@@ -54,6 +54,7 @@ impl Carrier {
 /// and what is reported but not acknowledged, whatever becomes of its connections.
 struct Worker {
     shim: Shim,
+    http: Session,
     dice: Dice,
     counts: Arc<Mutex<Counts>>,
     claimed: HashMap<String, Delivered>,
@@ -102,10 +103,10 @@ impl Worker {
         }
         let mut dice = Dice::new(self.dice.next());
         let patience = move || {
-            let breaks = dice.below(3) == 0;
+            let breaks = dice.below(10) == 0;
             if breaks { Duration::from_micros(dice.below(3_000)) } else { Duration::from_secs(60) }
         };
-        HttpLink::try_open(&self.shim, patience).await.map(Carrier::Http)
+        HttpLink::try_open(&self.http, patience).await.map(Carrier::Http)
     }
 
     /// Does what it is told until the connection ends, or is cut.
@@ -127,9 +128,7 @@ impl Worker {
     }
 
     async fn introduce(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
-        let entry = |command: &Delivered, state: &str| {
-            json!({"correlation_id": command.id, "attempt": command.attempt, "state": state})
-        };
+        let entry = |command: &Delivered, state: &str| json!({"correlation_id": command.id, "attempt": command.attempt, "state": state});
         let mut in_flight: Vec<_> =
             self.claimed.values().map(|command| entry(command, "claimed")).collect();
         in_flight.extend(self.running.iter().map(|command| entry(command, "running")));
@@ -202,7 +201,7 @@ impl Worker {
 
     /// Sends a frame; at times the connection is cut in the middle of it.
     async fn say(&mut self, frame: &Value, carrier: &mut Carrier) -> Result<(), Cut> {
-        if !self.is_left_in_peace && self.chance(40) {
+        if !self.is_left_in_peace && self.chance(80) {
             self.counts.lock().unwrap().cuts += 1;
             let middle = Duration::from_micros(self.dice.below(1_000));
             let _ = timeout(middle, carrier.send(frame)).await;
@@ -213,7 +212,7 @@ impl Worker {
     }
 
     fn may_cut(&mut self) -> Result<(), Cut> {
-        if self.is_left_in_peace || !self.chance(40) {
+        if self.is_left_in_peace || !self.chance(80) {
             return Ok(());
         }
         self.counts.lock().unwrap().cuts += 1;
@@ -253,6 +252,7 @@ async fn ten_thousand_commands_run_once_each_while_their_carriers_are_cut_and_ch
         let shim = Shim::of(&daemon).browser(&browser).instance(&format!("instance-{n}"));
         shim.connect().await.breaks();
         let worker = Worker {
+            http: Session::of(&shim),
             shim,
             dice: Dice::new(dice.next()),
             counts: counts.clone(),

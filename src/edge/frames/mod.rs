@@ -22,8 +22,8 @@ use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
 use super::problem::{Problem, json_response};
 use crate::proof;
 use crate::protocol::{Carrier, FromExtension, ToExtension};
-use session::{FRAMES_A_POST, Session};
 pub(super) use session::Sessions;
+use session::{FRAMES_A_POST, Session};
 
 /// The longest that a poll is held.
 const LONGEST_POLL: Duration = Duration::from_secs(25);

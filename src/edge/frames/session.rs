@@ -89,7 +89,7 @@ impl Sessions {
     /// Makes room for one more session.
     pub(super) fn has_room(&self) -> bool {
         let mut known = lock(&self.known);
-        if known.len() >= SESSIONS
+        while known.len() >= SESSIONS
             && let Some(over) = known.iter().position(|session| session.is_over())
         {
             known.remove(over);
@@ -101,15 +101,12 @@ impl Sessions {
         lock(&self.known).push(session);
     }
 
-    /// The session of this token. Takes the same time for any wrong one of its length.
+    /// The session of this token. It is looked for by its hash: how nearly that fits tells a
+    /// guesser nothing.
     pub(super) fn find(&self, token: &str) -> Option<Arc<Session>> {
-        let mut found = None;
-        for session in lock(&self.known).iter() {
-            if bool::from(session.token.as_bytes().ct_eq(token.as_bytes())) {
-                found = Some(session.clone());
-            }
-        }
-        found
+        let hash = proof::hash(token);
+        let found = lock(&self.known).iter().find(|session| session.hash == hash).cloned();
+        found.filter(|session| session.token.as_bytes().ct_eq(token.as_bytes()).into())
     }
 }
 
@@ -127,6 +124,7 @@ type Answered = (CorrelationId, Attempt);
 #[derive(Debug)]
 pub(super) struct Session {
     token: String,
+    hash: [u8; 32],
     extension: String,
     said: mpsc::Sender<Batch>,
     state: watch::Sender<State>,
@@ -212,7 +210,8 @@ impl Session {
     ) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let (said, batches) = mpsc::channel(1);
         let state = watch::Sender::new(State::default());
-        let session = Arc::new(Self { token, extension: extension.to_owned(), said, state });
+        let (hash, extension) = (proof::hash(&token), extension.to_owned());
+        let session = Arc::new(Self { token, hash, extension, said, state });
         let run = session.clone().run(link, outbox, batches);
         (session, run)
     }

@@ -54,13 +54,18 @@ impl Session {
         soon("a session", Self::try_open(shim)).await.unwrap()
     }
 
-    /// The same, unless the connection breaks.
-    pub(crate) async fn try_open(shim: &Shim) -> Option<Self> {
-        let mut session = Self::of(shim);
+    async fn try_open(shim: &Shim) -> Option<Self> {
+        Self::of(shim).try_again().await
+    }
+
+    /// Another one of the same extension, unless the connection breaks.
+    async fn try_again(&self) -> Option<Self> {
+        let (shim, mut session) = (&self.shim, Self { token: String::new(), ..self.clone() });
         let challenge = session.try_challenge().await?;
         let hello = shim.hello_to(&challenge);
         let welcome = session.try_begin(&answering(hello.clone(), &challenge)).await?;
         let welcome = welcome.json();
+        assert_eq!(welcome["type"], "welcome", "{welcome}");
         shim.check_welcome(&welcome, &hello, &challenge);
         session.token = welcome["session"].as_str().unwrap().to_owned();
         Some(session)
@@ -116,7 +121,12 @@ impl Session {
     }
 
     /// A request as a browser makes it; `None` if its connection breaks.
-    pub(crate) async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Option<HttpAnswer> {
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Option<HttpAnswer> {
         let uri = format!("http://127.0.0.1:{}{path}", self.shim.port());
         let mut request = Request::builder().uri(uri).header("sec-fetch-site", "none");
         // A worker's GET has no Origin.
@@ -130,7 +140,8 @@ impl Session {
         let request = request.method(method).body(Full::new(Bytes::from(body))).unwrap();
         let (head, body) = self.http.request(request).await.ok()?.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
-        let is_cors = |name: &hyper::header::HeaderName| name.as_str().starts_with("access-control");
+        let is_cors =
+            |name: &hyper::header::HeaderName| name.as_str().starts_with("access-control");
         assert!(!head.headers.keys().any(is_cors), "no page is ever let in");
         Some(HttpAnswer { status: head.status, headers: head.headers, body })
     }
@@ -183,10 +194,10 @@ impl HttpLink {
     /// A proven one; `None` if the connection breaks. Each poll is broken off after what
     /// `patience` says, as a connection that is lost would be.
     pub(crate) async fn try_open(
-        shim: &Shim,
+        requests: &Session,
         patience: impl FnMut() -> Duration + Send + 'static,
     ) -> Option<Self> {
-        let session = Session::try_open(shim).await?;
+        let session = requests.try_again().await?;
         let (frames, heard) = mpsc::unbounded_channel();
         let ears = Arc::new(Mutex::new(Ears { after: 0, frames }));
         let polling = tokio::spawn(keep_polling(session.clone(), ears.clone(), patience));
