@@ -6,8 +6,8 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Daemon, Delivered, Frozen, McpClient, RawConnection, Session, Shim, Stopwatch, answering,
-    commands, raw, soon, until,
+    Daemon, Delivered, Frozen, HttpAnswer, McpClient, RawConnection, Session, Shim, Stopwatch,
+    answering, commands, raw, soon, until,
 };
 
 const OUR_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
@@ -20,6 +20,14 @@ async fn is_connected(client: &McpClient) -> bool {
 
 async fn is_disconnected(client: &McpClient) {
     soon("the end of the link", until(async || !is_connected(client).await)).await;
+}
+
+/// A poll that the daemon holds: it has ended another one.
+async fn held<'a>(session: &'a Session, query: &'a str) -> impl Future<Output = HttpAnswer> + 'a {
+    let polls = select(Box::pin(session.poll(query)), Box::pin(session.poll(query))).await;
+    let (ended, held) = polls.factor_first();
+    assert_eq!(ended.frames().0, Vec::<Value>::new());
+    held
 }
 
 /// Runs the next command to its end: what the daemon says to the claim and to the report.
@@ -54,8 +62,7 @@ async fn answers_come_at_once_beside_a_poll_that_is_held() {
     client.script("1", 7).await;
     let (frames, last) = session.poll(&format!("wait_ms=9000&after={last}")).await.frames();
     let query = format!("wait_ms=25000&after={last}");
-    let held = session.poll(&query);
-    tokio::pin!(held);
+    let mut held = Box::pin(held(&session, &query).await);
     let watch = Stopwatch::start();
     let ran = async {
         let post = |frame| json!({"frames": [frame], "after": last});
@@ -455,10 +462,7 @@ async fn on_shutdown_a_held_poll_is_told_so() {
     let daemon = Daemon::start().await;
     let (session, last) = Session::connect(&Shim::of(&daemon)).await;
     let query = format!("wait_ms=25000&after={last}");
-    let polls = select(Box::pin(session.poll(&query)), Box::pin(session.poll(&query))).await;
-    // The one that is still there is held: it has ended the other.
-    let (ended, held) = polls.factor_first();
-    ended.frames();
+    let held = held(&session, &query).await;
     let (held, ()) = tokio::join!(held, daemon.stop());
     assert_eq!(held.close(), (503, 1001));
 }

@@ -206,7 +206,7 @@ async fn without_a_token_what_is_there_and_what_is_not_look_the_same() {
     let no_token = ("Authorization", "");
     let known = ask(&daemon, &post("known", &[no_token], 401)).await;
     assert_eq!(known.status, 401);
-    for path in ["/nothing", "/mcp/", "/MCP", "/session", "/admin?x=1", "/mcp?x=1"] {
+    for path in ["/nothing", "/mcp/", "/MCP", "/sessions", "/admin?x=1", "/mcp?x=1"] {
         let mut unknown = post("unknown", &[no_token], 401);
         unknown.lines[0] = format!("POST {path} HTTP/1.1");
         assert_eq!(ask(&daemon, &unknown).await, known, "POST {path}");

@@ -6,6 +6,7 @@ mod support;
 
 mod bridge;
 mod browser;
+mod browser_hand_over;
 mod browser_kills;
 mod browser_trouble;
 mod cancel;

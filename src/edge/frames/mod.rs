@@ -3,6 +3,8 @@
 //! it.
 
 mod session;
+mod sessions;
+mod state;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +24,8 @@ use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
 use super::problem::{Problem, json_response};
 use crate::proof;
 use crate::protocol::{Carrier, FromExtension, ToExtension};
-pub(super) use session::Sessions;
 use session::{FRAMES_A_POST, Session};
+pub(super) use sessions::Sessions;
 
 /// The longest that a poll is held.
 const LONGEST_POLL: Duration = Duration::from_secs(25);

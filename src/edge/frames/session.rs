@@ -8,8 +8,8 @@
 //! until it is answered. That makes a session what a socket is; the lifecycle's own
 //! answers to a link that breaks are needed only when a session ends.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,12 +18,11 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::edge::conversation::{self, Close, HELLO, Heard, Lost, close_of, listen};
+use super::state::{Answered, State, answer, awaits};
+use crate::edge::conversation::{self, Close, Heard, Lost, close_of, listen};
 use crate::hub::{Link, Outbox};
 use crate::proof;
-use crate::protocol::{
-    Attempt, CorrelationId, ExtensionReport, FrameError, FromExtension, Moment, ToExtension,
-};
+use crate::protocol::{FrameError, FromExtension};
 
 /// A session without a request for this long is over: between two polls of a living
 /// worker there are milliseconds, and what is sent to a dead one expires after 3 s.
@@ -43,82 +42,8 @@ pub(super) const FRAMES_A_POST: usize = 64;
 /// outbox has room for.
 const AT_ONCE: usize = 16;
 
-/// How many sessions there may be, those that are over among them.
-const SESSIONS: usize = 256;
-
-/// How many challenges may be unanswered.
-const CHALLENGES: usize = 64;
-
-/// All sessions, and the challenges that are not answered yet.
-#[derive(Debug, Default)]
-pub(in crate::edge) struct Sessions {
-    /// Oldest first. One that is over stays as long as there is room, to say why.
-    known: Mutex<Vec<Arc<Session>>>,
-    challenges: Mutex<VecDeque<Challenge>>,
-}
-
-#[derive(Debug)]
-struct Challenge {
-    nonce: String,
-    extension: String,
-    at: Moment,
-}
-
-impl Sessions {
-    /// A new challenge for an extension. The oldest one goes if there are too many.
-    pub(super) fn challenge(&self, extension: &str, at: Moment) -> String {
-        let nonce = proof::nonce();
-        let mut challenges = lock(&self.challenges);
-        challenges.retain(|known| at.since(known.at) <= HELLO);
-        if challenges.len() == CHALLENGES {
-            challenges.pop_front();
-        }
-        let extension = extension.to_owned();
-        challenges.push_back(Challenge { nonce: nonce.clone(), extension, at });
-        nonce
-    }
-
-    /// Whether this is a challenge that the extension may answer now. It may once.
-    pub(super) fn answers(&self, nonce: &str, extension: &str, now: Moment) -> bool {
-        let mut challenges = lock(&self.challenges);
-        let asked = challenges.iter().position(|known| known.nonce == nonce);
-        let asked = asked.and_then(|at| challenges.remove(at));
-        asked.is_some_and(|known| known.extension == extension && now.since(known.at) <= HELLO)
-    }
-
-    /// Makes room for one more session.
-    pub(super) fn has_room(&self) -> bool {
-        let mut known = lock(&self.known);
-        while known.len() >= SESSIONS
-            && let Some(over) = known.iter().position(|session| session.is_over())
-        {
-            known.remove(over);
-        }
-        known.len() < SESSIONS
-    }
-
-    pub(super) fn add(&self, session: Arc<Session>) {
-        lock(&self.known).push(session);
-    }
-
-    /// The session of this token. It is looked for by its hash: how nearly that fits tells a
-    /// guesser nothing.
-    pub(super) fn find(&self, token: &str) -> Option<Arc<Session>> {
-        let hash = proof::hash(token);
-        let found = lock(&self.known).iter().find(|session| session.hash == hash).cloned();
-        found.filter(|session| session.token.as_bytes().ct_eq(token.as_bytes()).into())
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What an extension said in one request.
 type Batch = Vec<Result<FromExtension, FrameError>>;
-
-/// Names the answer to a claim or a report.
-type Answered = (CorrelationId, Attempt);
 
 /// A link over HTTP.
 #[derive(Debug)]
@@ -128,76 +53,6 @@ pub(super) struct Session {
     extension: String,
     said: mpsc::Sender<Batch>,
     state: watch::Sender<State>,
-}
-
-/// A frame that the extension is not known to have.
-#[derive(Debug)]
-struct Waiting {
-    text: String,
-    /// A POST waits for it, so no poll need end for it.
-    is_awaited: bool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Waiting>,
-    /// The number of the newest frame. They count from 1.
-    last: u64,
-    /// The newest frame that an answer has carried.
-    carried: u64,
-    /// The newest POST that was taken.
-    taken: u64,
-    /// The newest poll.
-    poll: u64,
-    /// POSTs that wait for answers, and which.
-    posts: u32,
-    awaited: HashSet<Answered>,
-    /// Requests in progress, and all that there ever were.
-    open: u32,
-    requests: u64,
-    end: Option<Close>,
-}
-
-impl State {
-    fn push(&mut self, frame: &ToExtension) {
-        let is_awaited = answer_to(frame).is_some_and(|answered| self.awaited.remove(&answered));
-        let text = serde_json::to_string(frame).unwrap_or_default();
-        self.waiting.push_back(Waiting { text, is_awaited });
-        self.last += 1;
-    }
-
-    /// How many of the frames that wait come after this one.
-    fn count_after(&self, after: u64) -> usize {
-        let newer = usize::try_from(self.last.saturating_sub(after)).unwrap_or(usize::MAX);
-        newer.min(self.waiting.len())
-    }
-
-    /// Frames up to this one have come.
-    fn acknowledge(&mut self, after: u64) {
-        let kept = self.count_after(after);
-        self.waiting.drain(..self.waiting.len() - kept);
-    }
-
-    /// The frames after this one, as a request is answered.
-    fn frames_after(&mut self, after: u64) -> String {
-        let count = self.count_after(after);
-        self.carried = self.carried.max(self.last);
-        let newer = self.waiting.iter().skip(self.waiting.len() - count);
-        answer(&newer.map(|frame| frame.text.as_str()).collect::<Vec<_>>(), self.last)
-    }
-
-    /// Whether a poll has to end: there is a frame after `after` that no other answer
-    /// brings. What answers have carried since the poll began, they bring.
-    fn has_for_poll(&self, after: u64, carried_before: u64) -> bool {
-        let is_news = self.carried > carried_before;
-        let after = if is_news { after.max(self.carried) } else { after };
-        let newer = self.waiting.iter().rev().take(self.count_after(after));
-        newer.into_iter().any(|frame| !frame.is_awaited || self.posts == 0)
-    }
-}
-
-fn answer(frames: &[&str], last: u64) -> String {
-    format!(r#"{{"frames":[{}],"last":{last}}}"#, frames.join(","))
 }
 
 impl Session {
@@ -220,7 +75,17 @@ impl Session {
         self.extension == extension
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether this is the hash of its token.
+    pub(super) fn has_hash(&self, hash: &[u8; 32]) -> bool {
+        self.hash == *hash
+    }
+
+    /// Whether this is its token; takes the same time for any wrong one.
+    pub(super) fn has_token(&self, token: &str) -> bool {
+        self.token.as_bytes().ct_eq(token.as_bytes()).into()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
         self.state.borrow().end.is_some()
     }
 
@@ -414,42 +279,6 @@ impl Drop for Posting<'_> {
                 state.awaited.remove(answered);
             }
         });
-    }
-}
-
-/// The answer that a frame asks for.
-fn awaits(frame: &FromExtension) -> Option<Answered> {
-    match frame {
-        FromExtension::Report { report: ExtensionReport::Pending { .. }, .. } => None,
-        FromExtension::Claim { correlation_id, attempt }
-        | FromExtension::Report { correlation_id, attempt, .. } => {
-            Some((correlation_id.clone(), *attempt))
-        }
-        FromExtension::Hello(_)
-        | FromExtension::Ready(_)
-        | FromExtension::Events { .. }
-        | FromExtension::Tabs { .. }
-        | FromExtension::Nack { .. }
-        | FromExtension::Pong { .. } => None,
-    }
-}
-
-/// What a frame answers.
-fn answer_to(frame: &ToExtension) -> Option<Answered> {
-    match frame {
-        ToExtension::Go { correlation_id, attempt }
-        | ToExtension::ResultAck { correlation_id, attempt } => {
-            Some((correlation_id.clone(), *attempt))
-        }
-        ToExtension::Nack { correlation_id, attempt, .. } => {
-            Some((correlation_id.clone()?, (*attempt)?))
-        }
-        ToExtension::Challenge { .. }
-        | ToExtension::Welcome { .. }
-        | ToExtension::Command { .. }
-        | ToExtension::Cancel { .. }
-        | ToExtension::Capture { .. }
-        | ToExtension::Ping { .. } => None,
     }
 }
 

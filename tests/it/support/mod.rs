@@ -2,6 +2,7 @@
 //! directory, an extension and MCP clients that speak over real sockets, pages for
 //! real browsers, and the program.
 
+mod cutter;
 mod daemon;
 mod extension;
 mod mcp_client;
@@ -14,6 +15,7 @@ mod stand_in;
 mod time;
 mod worker;
 
+pub(crate) use cutter::Cutter;
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};

@@ -1,0 +1,127 @@
+//! Between an extension and its daemon: refuses sockets, and cuts whatever it passes on, at
+//! random.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use crate::chaos::dice::Dice;
+
+/// A relay that cuts, on a port of its own.
+pub(crate) struct Cutter {
+    port: u16,
+    seen: Arc<Seen>,
+}
+
+/// What has passed, or has not.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) sockets: AtomicUsize,
+    pub(crate) refused: AtomicUsize,
+    pub(crate) sessions: AtomicUsize,
+}
+
+/// What becomes of a connection.
+enum Fate {
+    Refused,
+    Lives(Duration),
+}
+
+impl Cutter {
+    /// The first sockets are refused, as many as it takes for HTTP to be tried; further
+    /// ones at random.
+    pub(crate) async fn start(daemon: u16, seed: u64) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (seen, dice) = (Arc::new(Seen::default()), Arc::new(Mutex::new(Dice::new(seed))));
+        let its = seen.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(pass_on(stream, [port, daemon], its.clone(), dice.clone()));
+            }
+        });
+        Self { port, seen }
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}
+
+impl Seen {
+    fn fate(&self, head: &[u8], dice: &Mutex<Dice>) -> Fate {
+        let mut dice = dice.lock().unwrap();
+        if head.starts_with(b"GET /ws ") {
+            let is_first = self.refused.load(Ordering::Relaxed) < 3;
+            if is_first || dice.below(5) < 3 {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                return Fate::Refused;
+            }
+            self.sockets.fetch_add(1, Ordering::Relaxed);
+            return Fate::Lives(Duration::from_millis(200 + dice.below(1_300)));
+        }
+        if head.starts_with(b"POST /session ") {
+            self.sessions.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_cut = dice.below(4) == 0;
+        Fate::Lives(Duration::from_millis(if is_cut { dice.below(1_500) } else { 600_000 }))
+    }
+}
+
+async fn pass_on(
+    mut stream: TcpStream,
+    ports: [u16; 2],
+    seen: Arc<Seen>,
+    dice: Arc<Mutex<Dice>>,
+) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut head = vec![0; 64 * 1024];
+    let length = stream.read(&mut head).await.ok()?;
+    head.truncate(length);
+    let Fate::Lives(length) = seen.fate(&head, &dice) else { return None };
+    let behind = TcpStream::connect(("127.0.0.1", ports[1])).await.ok()?;
+    behind.set_nodelay(true).ok()?;
+    let (from_extension, to_extension) = stream.into_split();
+    let (from_daemon, to_daemon) = behind.into_split();
+    let both = async {
+        tokio::select! {
+            _ = copy(head, from_extension, to_daemon, Some(ports)) => {}
+            _ = copy(Vec::new(), from_daemon, to_extension, None) => {}
+        }
+    };
+    timeout(length, both).await.ok()
+}
+
+/// Copies bytes. The daemon answers only to its own port.
+async fn copy(
+    mut bytes: Vec<u8>,
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    ports: Option<[u16; 2]>,
+) -> Option<()> {
+    let host = |port| format!("Host: 127.0.0.1:{port}\r\n");
+    loop {
+        if let Some([own, daemon]) = ports
+            && let Some(at) = bytes.windows(host(own).len()).position(|w| w == host(own).as_bytes())
+        {
+            bytes.splice(at..at + host(own).len(), host(daemon).into_bytes());
+        }
+        to.write_all(&bytes).await.ok()?;
+        bytes.resize(64 * 1024, 0);
+        let length = from.read(&mut bytes).await.ok()?;
+        bytes.truncate(length);
+        if length == 0 {
+            return None;
+        }
+    }
+}
