@@ -61,6 +61,7 @@ advisories: cargo-deny
 # How fast: the push beside a bare relay, and an agent's call through a real browser.
 bench: browser
 	$(CARGO) bench --locked --bench push
+	$(CARGO) bench --locked --bench carriers
 	$(CARGO) bench --locked --bench browser
 
 # What takes minutes: thousands of simulated runs, and whether an idle browser still answers

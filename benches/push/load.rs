@@ -1,5 +1,7 @@
 //! The load: an MCP client and an extension, for the daemon and for the relay.
 
+mod http;
+
 use std::borrow::Cow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -37,14 +39,17 @@ pub(crate) const SCRIPT: &str = r#""action":"execute_js","script":"document.titl
 pub(crate) const SAFE: &str = r#""action":"page_info""#;
 
 /// The result that the extension reports for each command.
-const RESULT: &str = r#"{"success":true,"value":"Home Page","type":"string"}"#;
+pub(crate) const RESULT: &str = r#"{"success":true,"value":"Home Page","type":"string"}"#;
+
+/// When the shim says that a command still runs.
+const PENDING: Duration = Duration::from_secs(2);
 
 /// A call of `interact` as it goes out.
 pub(crate) fn interact(arguments: &str) -> Bytes {
     call("interact", arguments)
 }
 
-fn call(tool: &str, arguments: &str) -> Bytes {
+pub(crate) fn call(tool: &str, arguments: &str) -> Bytes {
     let name = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{name}}}}}"#).into()
 }
@@ -54,18 +59,18 @@ fn waiting(arguments: &str) -> Bytes {
 }
 
 /// The MCP client.
-struct Client {
+pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
     host: String,
     token: String,
     /// What it calls itself.
-    name: String,
+    pub(crate) name: String,
     /// How long it does nothing before each call.
     pause: Duration,
 }
 
 impl Client {
-    async fn connect(port: u16, token: String, pause: Duration) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(port: u16, token: String, pause: Duration) -> anyhow::Result<Self> {
         let (sender, connection) = http1::handshake(TokioIo::new(tcp(port).await?)).await?;
         tokio::spawn(connection);
         let (host, name) = (format!("127.0.0.1:{port}"), "bench".to_owned());
@@ -73,7 +78,7 @@ impl Client {
     }
 
     /// When the next call begins: after the pause.
-    async fn begin(&self) -> Instant {
+    pub(crate) async fn begin(&self) -> Instant {
         if !self.pause.is_zero() {
             tokio::time::sleep(self.pause).await;
         }
@@ -81,7 +86,7 @@ impl Client {
     }
 
     /// A request with the headers that an MCP client sends.
-    fn request(&self, path: &str, body: Bytes) -> anyhow::Result<Request<Full<Bytes>>> {
+    pub(crate) fn request(&self, path: &str, body: Bytes) -> anyhow::Result<Request<Full<Bytes>>> {
         let request = Request::post(path)
             .header(HOST, &self.host)
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
@@ -93,7 +98,10 @@ impl Client {
     }
 
     /// Sends a request; its answer, and when it was there.
-    async fn send(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<(Bytes, Instant)> {
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> anyhow::Result<(Bytes, Instant)> {
         let response = self.sender.send_request(request).await?;
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
@@ -104,10 +112,15 @@ impl Client {
 }
 
 /// The extension's end of the socket.
-struct Extension(WebSocketStream<TcpStream>);
+pub(crate) struct Extension(Carrier);
+
+enum Carrier {
+    Socket(Box<WebSocketStream<TcpStream>>),
+    Http(http::HttpCarrier),
+}
 
 impl Extension {
-    async fn connect(port: u16) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(port: u16) -> anyhow::Result<Self> {
         let mut request = format!("ws://127.0.0.1:{port}{WS_PATH}").into_client_request()?;
         let origin = HeaderValue::try_from(format!("chrome-extension://{EXTENSION_ID}"))?;
         request.headers_mut().insert(ORIGIN, origin);
@@ -117,21 +130,33 @@ impl Extension {
         let stream = tcp(port).await?;
         let handshake =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
-        Ok(Self(handshake?.0))
+        Ok(Self(Carrier::Socket(Box::new(handshake?.0))))
+    }
+
+    /// The same over HTTP.
+    pub(crate) async fn connect_http(port: u16) -> anyhow::Result<Self> {
+        Ok(Self(Carrier::Http(http::HttpCarrier::connect(port).await?)))
     }
 
     async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
-        let message = self.0.next().await.context("the socket was closed")??;
+        let socket = match &mut self.0 {
+            Carrier::Socket(socket) => socket,
+            Carrier::Http(http) => return Ok(http.text().await?.into()),
+        };
+        let message = socket.next().await.context("the socket was closed")??;
         let Message::Text(text) = message else { bail!("no text: {message}") };
         Ok(text)
     }
 
-    async fn send(&mut self, text: String) -> anyhow::Result<()> {
-        Ok(self.0.send(Message::text(text)).await?)
+    pub(crate) async fn send(&mut self, text: String) -> anyhow::Result<()> {
+        match &mut self.0 {
+            Carrier::Socket(socket) => Ok(socket.send(Message::text(text)).await?),
+            Carrier::Http(http) => http.send(&text).await,
+        }
     }
 
     /// The next frame of one of these types; `ping` is answered.
-    async fn frame(&mut self, wanted: &str) -> anyhow::Result<Frame> {
+    pub(crate) async fn frame(&mut self, wanted: &str) -> anyhow::Result<Frame> {
         loop {
             let text = self.text().await?;
             let at = now();
@@ -147,7 +172,11 @@ impl Extension {
     }
 
     /// Challenge, hello, welcome, ready.
-    async fn introduce(&mut self, key: &ExtensionKey, browser: &str) -> anyhow::Result<()> {
+    pub(crate) async fn introduce(
+        &mut self,
+        key: &ExtensionKey,
+        browser: &str,
+    ) -> anyhow::Result<()> {
         let challenge: serde_json::Value = serde_json::from_str(&self.text().await?)?;
         let challenge = challenge["nonce"].as_str().context("no challenge")?;
         let (nonce, instance) = (proof::nonce(), InstanceId::from("bench"));
@@ -176,6 +205,28 @@ impl Extension {
         .await
     }
 
+    /// The next command, run as the shim does, for `length`: when it was there, and how
+    /// long it really ran.
+    pub(crate) async fn run_for(
+        &mut self,
+        length: Duration,
+    ) -> anyhow::Result<(Instant, Duration)> {
+        let Frame { id, attempt, at } = self.frame("command").await?;
+        let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
+        self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
+        self.frame("go").await?;
+        let began = now();
+        tokio::time::sleep(length.min(PENDING)).await;
+        if length > PENDING {
+            self.send(format!(r#"{{"type":"pending",{fence}}}"#)).await?;
+            tokio::time::sleep((began + length).saturating_duration_since(now())).await;
+        }
+        let took = now() - began;
+        self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#)).await?;
+        self.frame("result_ack").await?;
+        Ok((at, took))
+    }
+
     /// Runs a command as the shim does, but in no time.
     async fn run(&mut self, command: &Frame, is_safe: bool) -> anyhow::Result<()> {
         let Frame { id, attempt, .. } = command;
@@ -189,10 +240,10 @@ impl Extension {
 }
 
 /// A frame from the daemon, and when it was there.
-struct Frame {
-    at: Instant,
-    id: String,
-    attempt: u32,
+pub(crate) struct Frame {
+    pub(crate) at: Instant,
+    pub(crate) id: String,
+    pub(crate) attempt: u32,
 }
 
 /// What is read of a frame.
@@ -359,7 +410,7 @@ impl Pair {
     }
 }
 
-fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
     let answer = String::from_utf8_lossy(answer);
     ensure!(answer.contains(r#""status":"complete""#), "not complete: {answer}");
     Ok(())
@@ -430,7 +481,7 @@ impl RelaySide {
     }
 }
 
-async fn tcp(port: u16) -> anyhow::Result<TcpStream> {
+pub(crate) async fn tcp(port: u16) -> anyhow::Result<TcpStream> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.set_nodelay(true)?;
     Ok(stream)

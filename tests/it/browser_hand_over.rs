@@ -50,8 +50,8 @@ async fn a_hundred_commands_touch_the_page_once_each_while_the_worker_changes_it
         let seen = cutter.seen();
         [&seen.sockets, &seen.refused, &seen.sessions].map(|count| count.load(Ordering::Relaxed))
     };
-    println!("{sockets} sockets, {refused} refused, {sessions} requests for a session");
-    assert!(sessions >= 2 && sockets >= 1, "it used both: {sessions} and {sockets}");
+    println!("{sockets} sockets, {refused} refused, {sessions} sessions");
+    assert!(sessions >= 2 && sockets >= 2, "it changed either way: {sockets} and {sessions}");
     browser.end().await.unwrap();
     daemon.stop().await;
 }

@@ -25,6 +25,8 @@ pub(crate) struct Seen {
     pub(crate) sockets: AtomicUsize,
     pub(crate) refused: AtomicUsize,
     pub(crate) sessions: AtomicUsize,
+    /// Whether sockets are refused now, and how many more.
+    spell: Mutex<(bool, u64)>,
 }
 
 /// What becomes of a connection.
@@ -34,8 +36,7 @@ enum Fate {
 }
 
 impl Cutter {
-    /// The first sockets are refused, as many as it takes for HTTP to be tried; further
-    /// ones at random.
+    /// The first sockets are refused, as many as it takes for HTTP to be tried.
     pub(crate) async fn start(daemon: u16, seed: u64) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -59,11 +60,19 @@ impl Cutter {
 }
 
 impl Seen {
+    /// Three or four in a row, so that HTTP is tried, then one to three in a row are not.
+    fn is_refused(&self, dice: &mut Dice) -> bool {
+        let mut spell = self.spell.lock().unwrap();
+        let (is_refusing, left) = *spell;
+        let next = if is_refusing { 1 + dice.below(3) } else { 3 + dice.below(2) };
+        *spell = if left == 0 { (!is_refusing, next - 1) } else { (is_refusing, left - 1) };
+        spell.0
+    }
+
     fn fate(&self, head: &[u8], dice: &Mutex<Dice>) -> Fate {
         let mut dice = dice.lock().unwrap();
         if head.starts_with(b"GET /ws ") {
-            let is_first = self.refused.load(Ordering::Relaxed) < 3;
-            if is_first || dice.below(5) < 3 {
+            if self.is_refused(&mut dice) {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 return Fate::Refused;
             }

@@ -1,0 +1,282 @@
+//! What each carrier costs: how soon a command is at the extension, and how much later than
+//! the action itself its answer is at the caller.
+//!
+//! `cargo bench --bench carriers` starts the release binary as a process of its own
+//! (`tabwire serve`, guard on) and plays the MCP clients and the extensions, each pair with
+//! a browser of its own. The simulated extension takes as long over a command as it is told
+//! to, and says `pending` after 2 s as the shim does; what it really took is subtracted, so
+//! the coarseness of timers does not count. All carriers are measured in one run, one after
+//! the other for each length, so compare figures of one run only.
+//!
+//! After `--`: `--quick` for fewer calls, `--check` to exit with 1 if a required bound is
+//! missed. The table is Markdown, for `docs/performance.md`.
+
+#[path = "push/figures.rs"]
+#[expect(dead_code, reason = "shared with the other benchmarks")]
+mod figures;
+#[path = "push/load.rs"]
+#[expect(dead_code, reason = "shared with the other benchmarks")]
+mod load;
+#[path = "push/process.rs"]
+#[expect(dead_code, reason = "shared with the other benchmarks")]
+mod process;
+#[path = "push/relay.rs"]
+#[expect(dead_code, reason = "shared with the other benchmarks")]
+mod relay;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use clap::Parser;
+use tabwire::home::Home;
+use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::EXTENSION_ID;
+use tokio::task::JoinSet;
+
+use figures::Series;
+use load::{Client, Extension};
+use process::Server;
+
+/// Required: by how much the answer over the fallback is late, in µs at p99.
+const LATE: f64 = 50_000.0;
+
+/// How long the actions take.
+const LENGTHS: [Duration; 3] =
+    [Duration::from_millis(5), Duration::from_millis(250), Duration::from_secs(5)];
+
+/// How many pairs work side by side.
+const PAIRS: usize = 10;
+
+/// What brings commands to an extension and results back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carrier {
+    /// The socket.
+    WebSocket,
+    /// The same frames over HTTP.
+    Fallback,
+}
+
+/// A legacy poller would be the next row.
+const CARRIERS: [Carrier; 2] = [Carrier::WebSocket, Carrier::Fallback];
+
+impl Carrier {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::WebSocket => "WebSocket",
+            Self::Fallback => "HTTP fallback",
+        }
+    }
+
+    /// How late an answer may be, in µs at p99.
+    const fn latest(self) -> Option<f64> {
+        match self {
+            Self::WebSocket => None,
+            Self::Fallback => Some(LATE),
+        }
+    }
+
+    async fn connect(
+        self,
+        server: &Server,
+        home: &Home,
+        browser: &str,
+    ) -> anyhow::Result<Extension> {
+        let mut extension = match self {
+            Self::WebSocket => Extension::connect(server.port).await?,
+            Self::Fallback => Extension::connect_http(server.port).await?,
+        };
+        extension.introduce(&home.auth().extension_key(EXTENSION_ID), browser).await?;
+        Ok(extension)
+    }
+}
+
+/// Measures what each carrier costs.
+#[derive(Parser)]
+#[command(name = "carriers")]
+struct Options {
+    /// A tenth of the calls, or one each
+    #[arg(long)]
+    quick: bool,
+    /// Exit with 1 if a required bound is missed
+    #[arg(long)]
+    check: bool,
+    /// Measure this daemon instead, such as an earlier build's
+    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    daemon: PathBuf,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What was measured of one carrier with actions of one length.
+#[derive(Default)]
+struct Cost {
+    /// From the call until the command is at the extension.
+    frame: Series,
+    /// How much later than the action the answer is there.
+    late: Series,
+}
+
+fn main() -> ExitCode {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    let options = Options::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let measured =
+        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(bench(&options)));
+    match measured {
+        Ok(missed) if missed && options.check => ExitCode::FAILURE,
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "carriers: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn bench(options: &Options) -> anyhow::Result<bool> {
+    let state = tempfile::tempdir().context("no temporary directory")?;
+    let path = state.path().join("state");
+    let server = Server::daemon(&options.daemon, &path, &[])?;
+    let home = Home::open(&path)?;
+    let mut costs = Vec::new();
+    for carrier in CARRIERS {
+        let mut pairs = Vec::new();
+        for number in 0..PAIRS {
+            pairs.push(Pair::connect(carrier, &server, &home, number).await?);
+        }
+        // What does not count: connections and caches are warm then.
+        measure(&mut pairs, Duration::ZERO, 20).await?;
+        let mut of_carrier = Vec::new();
+        for length in LENGTHS {
+            of_carrier.push(measure(&mut pairs, length, calls(length, options.quick)).await?);
+        }
+        costs.push((carrier, of_carrier));
+    }
+    show(&costs)
+}
+
+/// How many calls each pair makes.
+fn calls(length: Duration, quick: bool) -> usize {
+    let calls = match length.as_millis() {
+        0..100 => 200,
+        100..1_000 => 40,
+        _ => 10,
+    };
+    if quick { calls / 10 } else { calls }
+}
+
+/// A client, and an extension in a browser of its own.
+struct Pair {
+    client: Client,
+    extension: Extension,
+    body: Bytes,
+}
+
+impl Pair {
+    async fn connect(
+        carrier: Carrier,
+        server: &Server,
+        home: &Home,
+        number: usize,
+    ) -> anyhow::Result<Self> {
+        let browser = format!("{}-{number}", carrier.name());
+        let extension = carrier.connect(server, home, &browser).await?;
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let mut client = Client::connect(server.port, token, Duration::from_millis(1)).await?;
+        client.name.clone_from(&browser);
+        let target = format!(r#""browser":"{browser}","tab_id":7,"wait_ms":20000"#);
+        let body = load::interact(&format!("{},{target}", load::SCRIPT));
+        let mut pair = Self { client, extension, body };
+        while !pair.is_known(&browser).await? {}
+        Ok(pair)
+    }
+
+    /// Nothing answers `ready`; the daemon has taken it in when it shows the tabs.
+    async fn is_known(&mut self, browser: &str) -> anyhow::Result<bool> {
+        let body = load::call("observe", r#""what":"browsers""#);
+        let request = self.client.request("/mcp", body)?;
+        let (answer, _) = self.client.send(request).await?;
+        let known = format!(r#"{{"browser":"{browser}","label":"Bench"#);
+        Ok(String::from_utf8_lossy(&answer).contains(&known))
+    }
+
+    async fn work(&mut self, length: Duration, calls: usize) -> anyhow::Result<Cost> {
+        let mut cost = Cost::default();
+        for _ in 0..calls {
+            let request = self.client.request("/mcp", self.body.clone())?;
+            let began = self.client.begin().await;
+            let ran = self.extension.run_for(length);
+            let (answered, (frame, took)) = tokio::try_join!(self.client.send(request), ran)?;
+            load::check_complete(&answered.0)?;
+            cost.frame.add(frame - began);
+            cost.late.add((answered.1 - began).saturating_sub(took));
+        }
+        Ok(cost)
+    }
+}
+
+/// What actions of a length cost. Those that take no time go one after the other: side by
+/// side they would wait for this process.
+async fn measure(pairs: &mut Vec<Pair>, length: Duration, calls: usize) -> anyhow::Result<Cost> {
+    let mut all = Cost::default();
+    if length < Duration::from_millis(100) {
+        all = pairs[0].work(length, calls).await?;
+        return Ok(all);
+    }
+    let mut working = JoinSet::new();
+    for (number, mut pair) in pairs.drain(..).enumerate() {
+        working.spawn(async move {
+            // Not all at the same moment.
+            tokio::time::sleep(length * u32::try_from(number)? / u32::try_from(PAIRS)?).await;
+            let cost = pair.work(length, calls).await?;
+            anyhow::Ok((pair, cost))
+        });
+    }
+    while let Some(done) = working.join_next().await {
+        let (pair, cost) = done??;
+        pairs.push(pair);
+        all.frame.extend(cost.frame);
+        all.late.extend(cost.late);
+    }
+    Ok(all)
+}
+
+/// Prints the table. Whether a required bound is missed.
+fn show(costs: &[(Carrier, Vec<Cost>)]) -> anyhow::Result<bool> {
+    let mut out = io::stdout().lock();
+    if cfg!(debug_assertions) {
+        writeln!(out, "NOT A RELEASE BUILD: these figures say nothing")?;
+    }
+    writeln!(out, "Times in ms, p50 / p99.\n")?;
+    writeln!(out, "| Carrier | submit → frame | late, 5 ms | late, 250 ms | late, 5,000 ms |")?;
+    writeln!(out, "|---|---|---|---|---|")?;
+    let cell =
+        |series: &Series| format!("{:.2} / {:.2}", series.p50() / 1_000.0, series.p99() / 1_000.0);
+    for (carrier, costs) in costs {
+        let late: Vec<_> = costs.iter().map(|cost| cell(&cost.late)).collect();
+        let frame = costs.first().map(|cost| cell(&cost.frame)).unwrap_or_default();
+        writeln!(out, "| {} | {frame} | {} |", carrier.name(), late.join(" | "))?;
+    }
+    let mut missed = false;
+    for (carrier, costs) in costs {
+        let worst = costs.iter().map(|cost| cost.late.p99()).fold(0.0, f64::max);
+        if carrier.latest().is_some_and(|latest| worst > latest) {
+            missed = true;
+            let (worst, latest) = (worst / 1_000.0, LATE / 1_000.0);
+            writeln!(out, "\nMISSED: {}: {worst:.0} ms late, {latest:.0} at most", carrier.name())?;
+        }
+    }
+    Ok(missed)
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}
