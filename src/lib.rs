@@ -8,6 +8,9 @@ pub mod protocol;
 /// The command lifecycle, pure: states, deadlines, lanes, retention.
 pub mod lifecycle;
 
+/// What browsers send on their own, pure: kept in bounded rings, without secrets.
+pub mod streams;
+
 /// Keys and proofs, derived from one secret.
 pub mod proof;
 

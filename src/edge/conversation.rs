@@ -11,8 +11,7 @@ use super::Edge;
 use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    CaptureSettings, Carrier, FrameError, FromExtension, NackReason, PROTOCOL_VERSION,
-    SERVER_VERSION, ToExtension,
+    Carrier, FrameError, FromExtension, NackReason, PROTOCOL_VERSION, SERVER_VERSION, ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -88,14 +87,15 @@ pub(super) fn greet(
     }
     edge.guard.note_paired();
     let hub = edge.tools.hub();
-    let peer = Peer { browser: hello.browser_id, instance: hello.instance_id };
+    let browser = hello.browser_id;
+    let peer = Peer { browser: browser.clone(), instance: hello.instance_id };
     let (link, outbox) = hub.attach(peer, carrier, hello.extension_version);
     let welcome = ToExtension::Welcome {
         protocol: PROTOCOL_VERSION,
         epoch: hub.epoch(),
         server_version: SERVER_VERSION,
         heartbeat_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
-        capture: CaptureSettings::default(),
+        capture: hub.capture_of(&browser),
         mac: key.welcome_mac(&hello.nonce, challenge, &hub.epoch()),
     };
     Ok(Greeted { link, outbox, welcome })

@@ -18,7 +18,7 @@ use super::Edge;
 use super::body::read_body;
 use super::guard::{Admitted, EXTENSION_BODY, single};
 use super::problem::{Problem, json_response};
-use crate::hub::{Poll, Taken};
+use crate::hub::{Poll, Verdict};
 use crate::protocol::{InstanceId, LegacyReport};
 
 /// Which life of the extension's worker polls.
@@ -102,8 +102,8 @@ pub(super) async fn result(
     };
     let Admitted::Poller(extension_id) = admitted else { return undeclared() };
     match edge.tools.hub().take_report(&extension_id, report).await {
-        Ok(Taken::Accepted) => answer(&json!({"status": "ok", "accepted": true})),
-        Ok(Taken::Refused(reason)) => {
+        Ok(Verdict::Accepted) => answer(&json!({"status": "ok", "accepted": true})),
+        Ok(Verdict::Refused(reason)) => {
             tracing::info!(extension_id, ?reason, "a posted result does not count");
             answer(&json!({"status": "ok", "accepted": false, "reason": reason}))
         }

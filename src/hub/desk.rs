@@ -5,7 +5,7 @@
 //! change only here, in [`Desk::apply`], so that lanes, deadlines, lists and links
 //! always agree with them. Before the lock is let go, whatever may be delivered is.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -24,7 +24,8 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, NackReason, Tab, ToExtension,
+    Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, NackReason, Stream, Tab,
+    ToExtension,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -53,6 +54,8 @@ pub(super) struct Books {
     links: u64,
     /// How many bytes all results have that are kept.
     pub(super) kept_bytes: usize,
+    /// What every browser is to record on its own.
+    pub(super) captured: BTreeSet<Stream>,
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
     pub(super) is_draining: bool,
     /// When clients and browsers that were idle for long were last looked for.
@@ -98,6 +101,7 @@ impl Books {
             runs: HashMap::new(),
             links: 0,
             kept_bytes: 0,
+            captured: BTreeSet::new(),
             is_draining: false,
             swept: now,
         }

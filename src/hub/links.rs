@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::capture::BrowserCapture;
 use super::desk::Desk;
 use super::outbox::{Farewell, Outbox, Outgoing};
 use super::sessions::Poller;
@@ -45,6 +46,8 @@ pub(super) struct Browser {
     /// The commands that its extension has: Sent or Started.
     pub(super) held: HashSet<CorrelationId>,
     pub(super) last_seen: Moment,
+    /// What it is to record on its own, besides what all are.
+    pub(super) capture: BrowserCapture,
     link: Option<LinkEnd>,
     /// Instead of a link, if its extension only polls.
     pub(super) poller: Option<Poller>,
@@ -76,6 +79,7 @@ impl Browser {
             session: None,
             held: HashSet::new(),
             last_seen: now,
+            capture: BrowserCapture::default(),
             link: None,
             poller: None,
         }
@@ -209,6 +213,12 @@ impl Hub {
 impl Link {
     /// Takes what the extension sent.
     pub fn receive(&self, frame: FromExtension) {
+        if let FromExtension::Events { stream, entries } = frame {
+            if self.hub.with_desk(|desk| desk.touch(&self.peer.browser, self.id)) {
+                self.hub.0.streams.enqueue(&self.peer.browser, &stream, entries);
+            }
+            return;
+        }
         self.hub.with_desk(|desk| {
             let is_current = desk.touch(&self.peer.browser, self.id);
             match frame {
@@ -226,7 +236,7 @@ impl Link {
                 }
                 FromExtension::Ready(ready) => desk.ready(&self.peer, ready),
                 FromExtension::Tabs { tabs } => desk.set_tabs(&self.peer.browser, tabs),
-                // `pong` only shows that it lives; streams are not kept; a second
+                // `pong` only shows that it lives; streams do not come here; a second
                 // `hello` says nothing new; nothing that is sent needs to be known.
                 FromExtension::Pong { .. }
                 | FromExtension::Nack { .. }
@@ -323,6 +333,7 @@ impl Desk<'_> {
         if let Some(kept) = kept {
             self.forget_tabs_but(&kept, &peer.browser);
         }
+        self.forget_closed_captures(&peer.browser);
         self.place_waiting(&peer.browser);
         self.may_deliver_to(&peer.browser);
     }
@@ -331,5 +342,6 @@ impl Desk<'_> {
         if let Some(browser) = self.browsers.get_mut(browser) {
             browser.tabs = tabs;
         }
+        self.forget_closed_captures(browser);
     }
 }

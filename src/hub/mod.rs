@@ -7,6 +7,7 @@
 //! await. Whoever waits subscribes first, then looks, then waits: no wake-up is lost.
 //! One task, the reaper, sleeps until the next deadline; it ends with the hub.
 
+mod capture;
 mod clients;
 mod clock;
 mod desk;
@@ -20,6 +21,7 @@ mod reaper;
 mod recovery;
 mod refusal;
 mod sessions;
+mod streams;
 mod submit;
 mod summaries;
 mod targets;
@@ -41,6 +43,7 @@ pub use crate::lifecycle::Wish;
 use crate::lifecycle::{Event, Limits};
 use crate::proof;
 use crate::protocol::{ClientId, CorrelationId, Moment, Owner};
+pub use capture::{CaptureChange, Capturing};
 pub use clients::ClientSummary;
 use clock::Clock;
 pub use clock::Reading;
@@ -49,9 +52,10 @@ use events::Change;
 pub use events::{Events, News, Told};
 pub use links::Link;
 pub use outbox::{Farewell, Outbox};
-pub use pollers::{Glimpse, Poll, Taken};
+pub use pollers::{Glimpse, Poll, Verdict};
 pub use reading::{Lists, Seen};
 pub use refusal::{BrowserChoice, Refusal, Refused};
+pub use streams::{PageRecord, Taken};
 pub use submit::{Accepted, Submission, Submitted};
 pub use summaries::{BrowserSummary, TabSummary};
 use tracked::Tracked;
@@ -72,6 +76,7 @@ struct Inner {
     journal: Journal,
     moved_aside: Option<PathBuf>,
     books: Mutex<Books>,
+    streams: streams::Streams,
     /// Tells the reaper that a deadline has become the first of all.
     sooner: Notify,
     /// Every change of a command, for whoever looks on. Sending never blocks.
@@ -149,6 +154,7 @@ impl Hub {
             journal,
             moved_aside: history.moved_aside.clone(),
             books: Mutex::new(Books::new(started)),
+            streams: streams::Streams::new(&limits),
             sooner: Notify::new(),
             changes: events::channel(),
             closed: CancellationToken::new(),
@@ -156,6 +162,7 @@ impl Hub {
         }));
         hub.with_desk(|desk| desk.recover(history, is_same_boot));
         hub.0.tasks.spawn(reaper::run(hub.clone(), hub.0.closed.clone()));
+        hub.0.tasks.spawn(streams::keep_events(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(keep_written(hub.0.journal.clone(), hub.0.closed.clone()));
         hub
     }

@@ -30,7 +30,7 @@ pub struct Poll {
 
 /// What became of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Verdict {
     /// It counts, or it is the one that counts already.
     Accepted,
     /// It does not.
@@ -96,7 +96,7 @@ impl Hub {
         &self,
         extension_id: &str,
         report: LegacyReport,
-    ) -> Result<Taken, Trouble> {
+    ) -> Result<Verdict, Trouble> {
         let (taken, seq) = self.with_desk(|desk| desk.take_report(extension_id, report));
         self.0.journal.recorded(seq).await?;
         Ok(taken)
@@ -205,8 +205,8 @@ impl Desk<'_> {
         self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));
     }
 
-    fn take_report(&mut self, extension_id: &str, report: LegacyReport) -> (Taken, Seq) {
-        let unknown = (Taken::Refused(NackReason::UnknownCommand), Seq::default());
+    fn take_report(&mut self, extension_id: &str, report: LegacyReport) -> (Verdict, Seq) {
+        let unknown = (Verdict::Refused(NackReason::UnknownCommand), Seq::default());
         let Some(id) = report.names().find_map(|name| self.named(name)) else {
             tracing::debug!(extension_id, "a report on a command that nobody knows");
             return unknown;
@@ -222,7 +222,7 @@ impl Desk<'_> {
             hold.carrier == Carrier::Poll && is_browser_of(&hold.by.browser, extension_id)
         };
         let Some(hold) = hold.as_ref().filter(is_its) else {
-            return (Taken::Refused(NackReason::StaleAttempt), Seq::default());
+            return (Verdict::Refused(NackReason::StaleAttempt), Seq::default());
         };
         let now = self.now();
         if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
@@ -233,8 +233,8 @@ impl Desk<'_> {
         }
         let event = Event::Report(hold.by.clone(), hold.attempt, report.into_report(&action));
         let taken = match self.apply(&id, event) {
-            Some(crate::lifecycle::Reply::Nack(reason)) => Taken::Refused(reason),
-            Some(_) => Taken::Accepted,
+            Some(crate::lifecycle::Reply::Nack(reason)) => Verdict::Refused(reason),
+            Some(_) => Verdict::Accepted,
             None => return unknown,
         };
         (taken, tracked.recorded())

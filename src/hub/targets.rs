@@ -51,9 +51,29 @@ pub(super) fn resolve(
     Ok(Some(Lane { browser: id.clone(), tab }))
 }
 
-type Known<'a> = (&'a BrowserId, &'a Browser);
+/// The tab that is named, else the current one, else the active one.
+pub(super) fn find_tab(
+    browsers: &HashMap<BrowserId, Browser>,
+    current: Option<&CurrentTab>,
+    wish: &Wish,
+) -> Result<(BrowserId, Tab), Refusal> {
+    let Some((id, browser)) = choose_browser(browsers, current, wish)? else {
+        return Err(gone(browsers, "any"));
+    };
+    let of_this_browser = current.filter(|current| current.browser == *id);
+    let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
+    let wanted = wanted.or_else(|| browser.active_tab());
+    let tab = browser.tabs.iter().find(|tab| Some(tab.tab_id) == wanted);
+    let gone = || Refusal::TabGone {
+        wanted: wanted.unwrap_or(TabId::OF_FORMER_SESSION),
+        tabs: browser.tabs.clone(),
+    };
+    tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(gone)
+}
 
-fn choose_browser<'a>(
+pub(super) type Known<'a> = (&'a BrowserId, &'a Browser);
+
+pub(super) fn choose_browser<'a>(
     browsers: &'a HashMap<BrowserId, Browser>,
     current: Option<&CurrentTab>,
     wish: &Wish,
@@ -155,6 +175,7 @@ impl Desk<'_> {
     /// one. What waits for one of these tabs goes to the active one, unless it named its
     /// tab: then it fails.
     pub(super) fn forget_tabs_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
+        self.forget_captured_tabs(browser, |tab| kept.contains(&tab));
         let has_lost_tab = |current: &CurrentTab| {
             current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))
         };

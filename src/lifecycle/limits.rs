@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::protocol::Stream;
+
 /// How long an extension may take to claim a command once it has it (for a safe
 /// command: to report). From each delivery.
 pub const RESPOND: Duration = Duration::from_secs(3);
@@ -86,6 +88,23 @@ pub struct Limits {
     pub idempotency_keys: usize,
     /// MiB of results that are kept, of all clients; with more, nothing new is taken.
     pub kept_mib: usize,
+    /// Log lines of pages that are kept, of all browsers; the oldest leaves first. The same
+    /// goes for the streams below.
+    pub logs: usize,
+    /// Requests that are over.
+    pub network: usize,
+    /// Requests whose bodies are kept.
+    pub bodies: usize,
+    /// Messages of pages' WebSockets.
+    pub websocket: usize,
+    /// What the person did in pages.
+    pub actions: usize,
+    /// Measurements of pages.
+    pub performance: usize,
+    /// What extensions say of themselves.
+    pub extension_logs: usize,
+    /// MiB of all streams together; the oldest entry of all leaves first.
+    pub streams_mib: usize,
 }
 
 impl Default for Limits {
@@ -105,13 +124,36 @@ impl Default for Limits {
             // Three quarters of what the journal may have: the rest is for what is on its
             // way.
             kept_mib: 192,
+            logs: 1_000,
+            network: 1_000,
+            bodies: 100,
+            websocket: 500,
+            actions: 1_000,
+            performance: 20,
+            extension_logs: 500,
+            // Rings full of usual entries take 3 MiB.
+            streams_mib: 16,
         }
     }
 }
 
 impl Limits {
+    /// How many entries of a stream are kept.
+    #[must_use]
+    pub const fn entries_of(&self, stream: Stream) -> usize {
+        match stream {
+            Stream::Logs => self.logs,
+            Stream::Network => self.network,
+            Stream::Bodies => self.bodies,
+            Stream::Websocket => self.websocket,
+            Stream::Actions => self.actions,
+            Stream::Performance => self.performance,
+            Stream::ExtensionLogs => self.extension_logs,
+        }
+    }
+
     /// The names that [`set`](Self::set) takes, in the order of the fields.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 19] = [
         "queued",
         "lanes",
         "retained",
@@ -123,6 +165,14 @@ impl Limits {
         "clients",
         "idempotency_keys",
         "kept_mib",
+        "logs",
+        "network",
+        "bodies",
+        "websocket",
+        "actions",
+        "performance",
+        "extension_logs",
+        "streams_mib",
     ];
 
     /// Sets one capacity by its name. Returns false, and changes nothing, if there
@@ -142,6 +192,14 @@ impl Limits {
             "clients" => (&mut self.clients, 1),
             "idempotency_keys" => (&mut self.idempotency_keys, 1),
             "kept_mib" => (&mut self.kept_mib, 1),
+            "logs" => (&mut self.logs, 1),
+            "network" => (&mut self.network, 1),
+            "bodies" => (&mut self.bodies, 1),
+            "websocket" => (&mut self.websocket, 1),
+            "actions" => (&mut self.actions, 1),
+            "performance" => (&mut self.performance, 1),
+            "extension_logs" => (&mut self.extension_logs, 1),
+            "streams_mib" => (&mut self.streams_mib, 1),
             _ => return false,
         };
         if value < least {

@@ -13,4 +13,4 @@ pub use from_extension::{
     ExtensionReport, FrameError, FromExtension, Hello, InFlight, InFlightState, Ready,
     ReportedError, Tab,
 };
-pub use to_extension::{CancelReason, CaptureSettings, CommandBody, NackReason, ToExtension};
+pub use to_extension::{CancelReason, CommandBody, NackReason, ToExtension};

@@ -2,6 +2,7 @@
 //! sockets, no clock.
 
 mod action;
+mod capture;
 mod carrier;
 mod frame;
 #[cfg(test)]
@@ -12,10 +13,11 @@ mod moment;
 mod report;
 
 pub use action::{Action, ImageFormat};
+pub use capture::{CaptureSettings, Stream, TabCapture};
 pub use carrier::Carrier;
 pub use frame::{
-    CancelReason, CaptureSettings, CommandBody, ExtensionReport, FrameError, FromExtension, Hello,
-    InFlight, InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
+    CancelReason, CommandBody, ExtensionReport, FrameError, FromExtension, Hello, InFlight,
+    InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
 };
 pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId,

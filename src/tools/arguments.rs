@@ -12,6 +12,9 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+/// So many variants of a parameter are named one by one.
+const NAMED: usize = 3;
+
 /// What a tool takes.
 #[derive(Debug)]
 pub(super) struct Arguments {
@@ -84,7 +87,12 @@ impl Arguments {
         let takers: Vec<_> = self.takers(name).collect();
         let mut schema = schema.clone();
         if let Some(Value::String(text)) = schema.get_mut("description") {
-            *text = format!("({}) {text}", takers.join(", "));
+            // The variants that share many parameters stand next to each other.
+            let whose = match takers.as_slice() {
+                [first, .., last] if takers.len() > NAMED => format!("{first} to {last}"),
+                few => few.join(", "),
+            };
+            *text = format!("({whose}) {text}");
         }
         schema
     }
@@ -260,6 +268,9 @@ fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArg
         let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));
         let hint = format!("Give `{name}` a value of type {wanted}, or leave it out.");
         return Err(wrong(message, wanted.into(), hint));
+    }
+    if let Value::Array(items) = value {
+        return items.iter().try_for_each(|item| check_value(name, &schema["items"], item));
     }
     if let Some(choices) = schema["enum"].as_array()
         && !choices.contains(value)

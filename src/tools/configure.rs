@@ -9,14 +9,13 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::observe::{Nothing, command_result};
-use super::{Call, ToolResult, Tools, read};
-use crate::hub::Caller;
-use crate::protocol::SERVER_VERSION;
+use super::{Call, ToolResult, Tools, read, streams};
+use crate::hub::{Caller, CaptureChange, Wish};
+use crate::protocol::{SERVER_VERSION, Stream, TabId};
 
 pub(super) const NAME: &str = "configure";
 
-pub(super) const DESCRIPTION: &str =
-    "Cancels a command, asks for its status, shows the daemon's health and its clients.";
+pub(super) const DESCRIPTION: &str = "Manages commands, the daemon, and what is recorded of pages.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::of::<Configure, Nothing>("action"));
@@ -41,6 +40,29 @@ enum Configure {
     Health {},
     /// The clients that the daemon knows.
     Clients {},
+    /// Records what pages do, for observe; tells what is on.
+    Capture {
+        /// false: off; true unless given.
+        on: Option<bool>,
+        /// Which; default all, but bodies only if named.
+        streams: Option<Vec<Stream>>,
+        /// Only this tab; default every tab.
+        tab_id: Option<TabId>,
+        /// Only this browser.
+        browser: Option<String>,
+    },
+    /// Hides log lines and requests; lists the rules.
+    NoiseRule {
+        /// A part of the text or URL to hide; * is anything.
+        pattern: Option<String>,
+        /// The id of a rule to remove.
+        remove: Option<String>,
+    },
+    /// Drops what was recorded.
+    Clear {
+        /// Which; default all.
+        streams: Option<Vec<Stream>>,
+    },
 }
 
 pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
@@ -77,5 +99,14 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
                 &json!({"you": caller.client, "count": clients.len(), "clients": clients}),
             )
         }
+        Configure::Capture { on, streams, tab_id, browser } => {
+            let streams = streams.map(|streams| streams.into_iter().collect());
+            let of = Wish { browser, tab: tab_id };
+            streams::capture(hub, caller, &CaptureChange { on: on != Some(false), streams, of })
+        }
+        Configure::NoiseRule { pattern, remove } => {
+            streams::noise_rule(hub, caller, pattern.as_deref(), remove.as_deref())
+        }
+        Configure::Clear { streams } => streams::clear(hub, streams),
     })
 }

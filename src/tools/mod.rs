@@ -6,6 +6,7 @@ mod configure;
 mod interact;
 mod observe;
 mod result;
+mod streams;
 #[cfg(test)]
 mod tests;
 

@@ -9,8 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::result::Part;
+use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::hub::{Caller, Lists};
+use crate::hub::{Caller, Lists, Wish};
+use crate::protocol::{Stream, TabId};
+use crate::streams::View;
 
 pub(super) const NAME: &str = "observe";
 
@@ -37,7 +40,7 @@ enum Observe {
         /// Read a large result on from this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// How many bytes of it, at most 65536.
+        /// How many: bytes of it, at most 65536; entries of a stream, at most 200, else 50.
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
@@ -49,6 +52,27 @@ enum Observe {
     Tabs {},
     /// The browsers with the extension, and whether they are connected.
     Browsers {},
+    /// Console lines and exceptions.
+    Logs(StreamArguments),
+    /// Console errors, exceptions, failed requests.
+    Errors(StreamArguments),
+    /// Requests; with request_id their bodies too.
+    Network(StreamArguments),
+    /// Messages of the pages' WebSockets.
+    Websocket(StreamArguments),
+    /// What the person did in pages.
+    Actions(StreamArguments),
+    /// Web vitals and load times.
+    Performance(StreamArguments),
+    /// What the extension says of itself.
+    ExtensionLogs(StreamArguments),
+    /// A tab's URL, title, counts of errors, last vitals.
+    Page {
+        /// Default: the tab used last.
+        tab_id: Option<TabId>,
+        /// Its id or label.
+        browser: Option<String>,
+    },
 }
 
 /// No further parameters.
@@ -61,6 +85,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Ok(what) => what,
         Err(wrong) => return Call::done(wrong),
     };
+    let of = View::Of;
     Call::done(match what {
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
@@ -83,6 +108,22 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Observe::Browsers {} => {
             let browsers = hub.browsers();
             ToolResult::of(&json!({"count": browsers.len(), "browsers": browsers}))
+        }
+        Observe::Logs(wanted) => streams::read(hub, caller, of(Stream::Logs), wanted).await,
+        Observe::Errors(wanted) => streams::read(hub, caller, View::Errors, wanted).await,
+        Observe::Network(wanted) => streams::read(hub, caller, of(Stream::Network), wanted).await,
+        Observe::Websocket(wanted) => {
+            streams::read(hub, caller, of(Stream::Websocket), wanted).await
+        }
+        Observe::Actions(wanted) => streams::read(hub, caller, of(Stream::Actions), wanted).await,
+        Observe::Performance(wanted) => {
+            streams::read(hub, caller, of(Stream::Performance), wanted).await
+        }
+        Observe::ExtensionLogs(wanted) => {
+            streams::read(hub, caller, of(Stream::ExtensionLogs), wanted).await
+        }
+        Observe::Page { tab_id, browser } => {
+            streams::page(hub, caller, &Wish { browser, tab: tab_id })
         }
     })
 }

@@ -40,12 +40,12 @@ impl Old {
     }
 
     /// Posts a body, as any route takes it.
-    async fn post(&self, body: &str) -> Taken {
+    async fn post(&self, body: &str) -> Verdict {
         let report: LegacyReport = serde_json::from_str(body).unwrap();
         self.hub.take_report(EXTENSION, report).await.unwrap()
     }
 
-    async fn post_result(&self, id: &str, value: &str) -> Taken {
+    async fn post_result(&self, id: &str, value: &str) -> Verdict {
         let result = format!("{{\"success\":true,\"result\":{value:?}}}");
         let body = format!(
             "{{\"correlation_id\":{id:?},\"status\":\"complete\",\"result\":{result},\"error\":null}}"
@@ -151,7 +151,7 @@ async fn a_polled_command_is_not_offered_again_to_the_same_life() {
         assert!(old.poll().await.is_none());
         pass(Duration::from_millis(10)).await;
     }
-    assert_eq!(old.post_result(id.as_str(), "x").await, Taken::Accepted);
+    assert_eq!(old.post_result(id.as_str(), "x").await, Verdict::Accepted);
     assert!(old.poll().await.is_some(), "the lane is free");
 }
 
@@ -167,11 +167,11 @@ async fn another_life_gets_it_again_under_the_same_names_and_any_life_may_report
     assert!(second.poll().await.is_none());
     assert_eq!(
         second.post(&format!("{{\"correlation_id\":\"{id}\",\"status\":\"pending\"}}")).await,
-        Taken::Accepted
+        Verdict::Accepted
     );
     let third = Old::new(&hub, "ext_3");
     assert!(third.poll().await.is_none(), "something was heard of it");
-    assert_eq!(third.post_result(id.as_str(), "x").await, Taken::Accepted);
+    assert_eq!(third.post_result(id.as_str(), "x").await, Verdict::Accepted);
     assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
     assert_eq!(hub.browsers().len(), 1, "they are one browser");
 }
@@ -208,7 +208,7 @@ async fn one_that_polls_no_more_after_it_took_a_command_leaves_it_expired() {
     assert!(!hub.browsers()[0].connected);
     assert_eq!(
         old.post_result(id.as_str(), "x").await,
-        Taken::Refused(NackReason::AlreadyTerminal)
+        Verdict::Refused(NackReason::AlreadyTerminal)
     );
     let Seen::Command(report) = hub.look(&agent("ann"), &id, true).await.unwrap() else { panic!() };
     let phases: Vec<_> = report.trace.unwrap().iter().map(|entry| entry.phase).collect();
@@ -254,7 +254,7 @@ async fn what_waits_for_any_browser_goes_to_it_only_if_it_knows_it_and_no_tab_wa
     let plain = hub.submit(&agent("ann"), script()).await.unwrap().id;
     let old = Old::new(&hub, "ext_1");
     assert_eq!(taken(&old).await, plain.as_str());
-    assert_eq!(old.post_result(plain.as_str(), "x").await, Taken::Accepted);
+    assert_eq!(old.post_result(plain.as_str(), "x").await, Verdict::Accepted);
     assert!(old.poll().await.is_none());
     pass(seconds(31)).await;
     for id in [shot, in_tab] {
@@ -282,15 +282,15 @@ async fn reports_count_once_and_only_from_the_extension_that_has_the_command() {
     let body = format!("{{\"correlation_id\":\"{id}\",\"result\":1}}");
     let foreign: LegacyReport = serde_json::from_str(&body).unwrap();
     let taken = hub.take_report("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", foreign).await.unwrap();
-    assert_eq!(taken, Taken::Refused(NackReason::StaleAttempt));
+    assert_eq!(taken, Verdict::Refused(NackReason::StaleAttempt));
     assert_eq!(
         old.post(r#"{"correlation_id":"exec_0"}"#).await,
-        Taken::Refused(NackReason::UnknownCommand)
+        Verdict::Refused(NackReason::UnknownCommand)
     );
-    assert_eq!(old.post(&body).await, Taken::Accepted);
-    assert_eq!(old.post(&body).await, Taken::Accepted, "the same again is no news");
+    assert_eq!(old.post(&body).await, Verdict::Accepted);
+    assert_eq!(old.post(&body).await, Verdict::Accepted, "the same again is no news");
     let other = format!("{{\"correlation_id\":\"{id}\",\"result\":2}}");
-    assert_eq!(old.post(&other).await, Taken::Refused(NackReason::AlreadyTerminal));
+    assert_eq!(old.post(&other).await, Verdict::Refused(NackReason::AlreadyTerminal));
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,7 +304,7 @@ async fn a_query_without_a_name_is_answered_under_its_second_one() {
     assert_eq!((query.kind, query.correlation_id), ("page_info", None));
     pass(seconds(20)).await;
     let body = format!("{{\"id\":\"{}\",\"result\":{{\"url\":\"http://a/\"}}}}", query.id);
-    assert_eq!(old.post(&body).await, Taken::Accepted);
+    assert_eq!(old.post(&body).await, Verdict::Accepted);
     assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
 }
 

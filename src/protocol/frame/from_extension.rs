@@ -25,9 +25,9 @@ pub enum FromExtension {
         /// The attempt.
         attempt: Attempt,
     },
-    /// Entries of a stream, in batches. They are not kept.
+    /// Entries of a stream, in batches.
     Events {
-        /// The stream's name.
+        /// The stream's name; a newer extension may have streams that we do not know.
         stream: String,
         /// The entries.
         entries: Vec<Box<RawValue>>,

@@ -11,7 +11,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Action, Attempt, CorrelationId, ImageFormat, TabId, garbled};
+use crate::protocol::{
+    Action, Attempt, CaptureSettings, CorrelationId, ImageFormat, Stream, TabCapture, TabId,
+    garbled,
+};
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
 
@@ -65,7 +68,10 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
 
 /// The golden frames to an extension, built by hand.
 fn frames_to_extension() -> BTreeMap<String, ToExtension> {
-    let capture = CaptureSettings {};
+    let capture = CaptureSettings {
+        all: [Stream::Logs, Stream::Network].into(),
+        tabs: vec![TabCapture { tab_id: TabId(7), streams: [Stream::Bodies].into() }],
+    };
     let attempt = Attempt(1);
     let correlation_id = CorrelationId::from(EXEC);
     let frames = [
@@ -107,7 +113,7 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
                 epoch: "1795298985123000".into(),
                 server_version: "0.1.0",
                 heartbeat_ms: 20_000,
-                capture,
+                capture: CaptureSettings::default(),
                 mac: "LuB_vs5bSbmNlF2JNYEYIxLVnJiP-ddX3Cfu1gpCLPc".into(),
             },
         ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::protocol::{Attempt, CorrelationId, QueryId, TabId};
+use crate::protocol::{Attempt, CaptureSettings, CorrelationId, QueryId, TabId};
 
 /// What the daemon sends to an extension.
 #[derive(Clone, Debug, Serialize)]
@@ -98,10 +98,6 @@ impl ToExtension {
         }
     }
 }
-
-/// What the extension should record on its own: nothing.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct CaptureSettings {}
 
 /// A command as the extension gets it.
 #[derive(Clone, Debug, Serialize)]

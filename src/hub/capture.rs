@@ -1,0 +1,234 @@
+//! What browsers are asked to record: nothing, until somebody asks for it.
+//!
+//! It is kept with the books and not in the journal: a daemon that was restarted records
+//! nothing until it is asked again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::desk::Desk;
+use super::targets::choose_browser;
+use super::{Caller, Hub, Refusal, Refused};
+use crate::lifecycle::Wish;
+use crate::protocol::{BrowserId, CaptureSettings, Stream, TabCapture, TabId, ToExtension};
+
+/// What is recorded in one browser, besides what is in all.
+#[derive(Debug, Default)]
+pub(super) struct BrowserCapture {
+    all: BTreeSet<Stream>,
+    tabs: BTreeMap<TabId, BTreeSet<Stream>>,
+}
+
+/// What somebody wants to be recorded from now on, or not any more.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureChange {
+    /// Whether it is to be recorded.
+    pub on: bool,
+    /// What: none for all, but without bodies if they are to be recorded.
+    pub streams: Option<BTreeSet<Stream>>,
+    /// In this browser or tab; in all browsers, also those that connect later, if neither
+    /// is named.
+    pub of: Wish,
+}
+
+/// What is recorded now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Capturing {
+    /// In every tab of every browser.
+    pub all: BTreeSet<Stream>,
+    /// In single browsers and tabs besides.
+    pub browsers: Vec<CapturingBrowser>,
+}
+
+/// What is recorded in one browser, besides what is in all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CapturingBrowser {
+    /// The browser.
+    pub browser: BrowserId,
+    /// In each of its tabs.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub all: BTreeSet<Stream>,
+    /// In single ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tabs: Vec<TabCapture>,
+}
+
+impl CaptureChange {
+    fn streams(&self) -> BTreeSet<Stream> {
+        let usual = Stream::ALL.into_iter().filter(|s| !self.on || *s != Stream::Bodies);
+        let streams = self.streams.clone().unwrap_or_else(|| usual.collect());
+        streams.into_iter().filter(|stream| stream.is_captured()).collect()
+    }
+}
+
+impl Hub {
+    /// Changes what is recorded, and tells the browsers that it is about. What is recorded
+    /// then.
+    ///
+    /// # Errors
+    ///
+    /// The browser or tab that is named is not there, or could be one of several.
+    pub fn capture(&self, caller: &Caller, change: &CaptureChange) -> Result<Capturing, Refused> {
+        self.with_desk(|desk| {
+            let place = desk.place_of(caller, change);
+            let (browser, tab) = place.map_err(|refusal| desk.refuse(caller, refusal))?;
+            desk.change_capture(change, browser.as_ref(), tab);
+            Ok(desk.capturing())
+        })
+    }
+
+    /// What is recorded now.
+    #[must_use]
+    pub fn capturing(&self) -> Capturing {
+        self.with_desk(|desk| desk.capturing())
+    }
+
+    /// Whether a stream is recorded: in this browser and tab, in any if none is named.
+    #[must_use]
+    pub fn captures(
+        &self,
+        stream: Stream,
+        browser: Option<&BrowserId>,
+        tab: Option<TabId>,
+    ) -> bool {
+        self.with_desk(|desk| {
+            let mut of = desk.browsers.keys().filter(|id| browser.is_none_or(|b| b == *id));
+            desk.captured.contains(&stream) || of.any(|id| desk.capture_of(id).has(stream, tab))
+        })
+    }
+
+    /// What a browser is to record now, also one that is not known yet.
+    #[must_use]
+    pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
+        self.with_desk(|desk| desk.capture_of(browser))
+    }
+}
+
+impl Desk<'_> {
+    fn place_of(
+        &mut self,
+        caller: &Caller,
+        change: &CaptureChange,
+    ) -> Result<(Option<BrowserId>, Option<TabId>), Refusal> {
+        let wish = &change.of;
+        if wish.browser.is_none() && wish.tab.is_none() {
+            return Ok((None, None));
+        }
+        let current = self.client(caller).current.clone();
+        let Some((id, browser)) = choose_browser(&self.browsers, current.as_ref(), wish)? else {
+            return Err(Refusal::BrowserGone { wanted: "any".to_owned(), browsers: Vec::new() });
+        };
+        match wish.tab {
+            Some(wanted) if change.on && !browser.has_tab(wanted) => {
+                Err(Refusal::TabGone { wanted, tabs: browser.tabs.clone() })
+            }
+            tab => Ok((Some(id.clone()), tab)),
+        }
+    }
+
+    fn change_capture(
+        &mut self,
+        change: &CaptureChange,
+        browser: Option<&BrowserId>,
+        tab: Option<TabId>,
+    ) {
+        let known: Vec<_> = self.browsers.keys().cloned().collect();
+        let before: Vec<_> = known.iter().map(|id| (id.clone(), self.capture_of(id))).collect();
+        let streams = change.streams();
+        match browser {
+            Some(id) => {
+                if let Some(browser) = self.browsers.get_mut(id) {
+                    browser.capture.change(change.on, &streams, tab);
+                }
+            }
+            None if change.on => self.captured.extend(streams),
+            None => {
+                self.captured.retain(|stream| !streams.contains(stream));
+                for browser in self.books.browsers.values_mut() {
+                    browser.capture.change(false, &streams, None);
+                }
+            }
+        }
+        for (id, before) in before {
+            self.tell_capture(&id, &before);
+        }
+    }
+
+    /// Tells a browser what to record if that has changed.
+    fn tell_capture(&mut self, browser: &BrowserId, before: &CaptureSettings) {
+        let capture = self.capture_of(browser);
+        if capture != *before {
+            self.send(browser, ToExtension::Capture { capture });
+        }
+    }
+
+    fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
+        let mut all = self.captured.clone();
+        let Some(browser) = self.browsers.get(browser) else {
+            return CaptureSettings { all, tabs: Vec::new() };
+        };
+        all.extend(&browser.capture.all);
+        CaptureSettings::new(all, &browser.capture.tabs)
+    }
+
+    fn capturing(&self) -> Capturing {
+        let own = self.browsers.iter().filter(|(_, browser)| !browser.capture.is_empty());
+        let mut browsers: Vec<_> = own
+            .map(|(id, browser)| {
+                let own = &browser.capture;
+                let CaptureSettings { all, tabs } =
+                    CaptureSettings::new(own.all.clone(), &own.tabs);
+                CapturingBrowser { browser: id.clone(), all, tabs }
+            })
+            .collect();
+        browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
+        Capturing { all: self.captured.clone(), browsers }
+    }
+
+    /// Forgets what was to be recorded in tabs that were closed.
+    pub(super) fn forget_closed_captures(&mut self, browser: &BrowserId) {
+        let Some(known) = self.browsers.get(browser) else { return };
+        let open: BTreeSet<_> = known.tabs.iter().map(|tab| tab.tab_id).collect();
+        self.forget_captured_tabs(browser, |tab| open.contains(&tab));
+    }
+
+    /// Forgets what was to be recorded in all tabs but these.
+    pub(super) fn forget_captured_tabs(
+        &mut self,
+        browser: &BrowserId,
+        stays: impl Fn(TabId) -> bool,
+    ) {
+        let before = self.capture_of(browser);
+        if let Some(browser) = self.browsers.get_mut(browser) {
+            browser.capture.tabs.retain(|tab, _| stays(*tab));
+        }
+        self.tell_capture(browser, &before);
+    }
+}
+
+impl BrowserCapture {
+    fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.tabs.is_empty()
+    }
+
+    /// Adds streams to a tab or the whole, or takes them away: from the whole of the browser
+    /// with those of its tabs.
+    fn change(&mut self, on: bool, streams: &BTreeSet<Stream>, tab: Option<TabId>) {
+        let without = |of: &mut BTreeSet<Stream>| of.retain(|stream| !streams.contains(stream));
+        match (on, tab) {
+            (true, Some(tab)) => self.tabs.entry(tab).or_default().extend(streams),
+            (true, None) => self.all.extend(streams),
+            (false, Some(tab)) => {
+                if let Some(of) = self.tabs.get_mut(&tab) {
+                    without(of);
+                }
+            }
+            (false, None) => {
+                without(&mut self.all);
+                self.tabs.values_mut().for_each(without);
+            }
+        }
+        self.tabs.retain(|_, of| !of.is_empty());
+    }
+}

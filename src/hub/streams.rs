@@ -1,0 +1,312 @@
+//! What browsers send on their own: taken in, kept, and read by whoever may call tools.
+//!
+//! What comes on a link waits in a line and is read and redacted by a task that lets others
+//! have their turn after a few entries, so that a flood of log lines holds up no command.
+//! The line is bounded: its oldest batches go, and readers are told how many entries that
+//! were. The lock around the rings is held to put entries in, or to copy references out.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Caller, Hub, Refused, Wish, targets};
+use crate::lifecycle::Limits;
+use crate::protocol::{BrowserId, Owner, Stream, Tab, TabId};
+use crate::streams::{
+    Entry, Kept, LegacyStream, Level, NoiseRule, NoiseRules, NotLegacy, Page, Query, Reader, Rings,
+    TooMuchNoise, Vitals, Waterfall,
+};
+
+/// After so many entries other tasks have their turn: about 0.1 ms.
+const TURN: usize = 32;
+
+/// How many entries of a ring are looked at in one turn.
+const LOOKS: usize = 128;
+
+/// How many bytes may wait to be read; the oldest batch leaves first.
+const WAITING: usize = 4 << 20;
+
+/// All that is kept of the streams.
+#[derive(Debug)]
+pub(super) struct Streams {
+    shelf: Mutex<Shelf>,
+    line: Mutex<Line>,
+    /// Tells the task that something waits.
+    more: Notify,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    rings: Rings,
+    /// What each owner does not want to read.
+    noise: HashMap<Owner, NoiseRules>,
+    waterfall: Waterfall,
+}
+
+/// What came and is not read yet.
+#[derive(Debug, Default)]
+struct Line {
+    batches: VecDeque<Batch>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Batch {
+    browser: BrowserId,
+    stream: Stream,
+    entries: Vec<Box<RawValue>>,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Taken {
+    /// How many entries were.
+    pub received: usize,
+    /// How many were malformed, and are not kept.
+    pub rejected: usize,
+}
+
+/// How a page did, from what is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageRecord {
+    /// Errors and exceptions in its console.
+    pub errors: usize,
+    /// Requests that failed.
+    pub failed_requests: usize,
+    /// How many of both are noise.
+    pub hidden: usize,
+    /// What was measured last.
+    pub vitals: Option<Vitals>,
+}
+
+impl Streams {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let shelf = Shelf {
+            rings: Rings::new(limits),
+            noise: HashMap::new(),
+            waterfall: Waterfall::default(),
+        };
+        Self { shelf: Mutex::new(shelf), line: Mutex::default(), more: Notify::new() }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a batch wait for its turn.
+    pub(super) fn enqueue(&self, browser: &BrowserId, stream: &str, entries: Vec<Box<RawValue>>) {
+        let Some(stream) = Stream::named(stream) else {
+            tracing::debug!(browser = %browser, stream, "entries of a stream that is not known");
+            return;
+        };
+        let mut line = self.line();
+        line.join(Batch { browser: browser.clone(), stream, entries });
+        while line.bytes > WAITING && line.batches.len() > 1 {
+            if let Some(lost) = line.next() {
+                self.shelf().rings.skip(lost.stream, lost.entries.len());
+            }
+        }
+        drop(line);
+        self.more.notify_one();
+    }
+
+    /// Reads entries, and keeps what can be read.
+    fn take(
+        &self,
+        hub: &Hub,
+        browser: &BrowserId,
+        stream: Stream,
+        json: &[Box<RawValue>],
+    ) -> Taken {
+        let read = json.iter().filter_map(|json| Entry::read(stream, json.get()).ok());
+        let entries: Vec<_> = read.collect();
+        let taken = Taken { received: entries.len(), rejected: json.len() - entries.len() };
+        let now = hub.now();
+        let mut shelf = self.shelf();
+        for entry in entries {
+            shelf.rings.push(browser, entry, now);
+        }
+        shelf.rings.reject(stream, taken.rejected);
+        taken
+    }
+}
+
+impl Line {
+    fn join(&mut self, batch: Batch) {
+        self.bytes += batch.bytes();
+        self.batches.push_back(batch);
+    }
+
+    fn next(&mut self) -> Option<Batch> {
+        let batch = self.batches.pop_front()?;
+        self.bytes -= batch.bytes();
+        Some(batch)
+    }
+}
+
+impl Batch {
+    fn bytes(&self) -> usize {
+        self.entries.iter().map(|entry| entry.get().len()).sum()
+    }
+}
+
+/// Reads what waits, for as long as the hub is open.
+pub(super) async fn keep_events(hub: Hub, closed: CancellationToken) {
+    let streams = &hub.0.streams;
+    let kept = async {
+        loop {
+            let next = streams.line().next();
+            let Some(Batch { browser, stream, entries }) = next else {
+                streams.more.notified().await;
+                continue;
+            };
+            for part in entries.chunks(TURN) {
+                let taken = streams.take(&hub, &browser, stream, part);
+                if taken.rejected > 0 {
+                    let rejected = taken.rejected;
+                    tracing::debug!(browser = %browser, ?stream, rejected, "malformed entries");
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = closed.cancelled() => {}
+        () = kept => {}
+    }
+}
+
+impl Hub {
+    /// Takes entries of a stream, as the extension's frames have them.
+    pub fn take_events(
+        &self,
+        browser: &BrowserId,
+        stream: Stream,
+        entries: &[Box<RawValue>],
+    ) -> Taken {
+        self.0.streams.take(self, browser, stream, entries)
+    }
+
+    /// Takes what an extension posts that only polls.
+    ///
+    /// # Errors
+    ///
+    /// [`NotLegacy`]: the body is none of this route's, and nothing of it is kept.
+    pub fn take_legacy_events(
+        &self,
+        browser: &BrowserId,
+        kind: LegacyStream,
+        body: &[u8],
+    ) -> Result<Taken, NotLegacy> {
+        let now = self.now();
+        let mut batch = kind.read(body, now)?;
+        let mut shelf = self.0.streams.shelf();
+        if kind == LegacyStream::NetworkWaterfall {
+            shelf.waterfall.drop_repeated(browser, &mut batch);
+        }
+        for entry in batch.entries {
+            shelf.rings.push(browser, entry, now);
+        }
+        shelf.rings.reject(kind.stream(), batch.rejected);
+        Ok(Taken { received: batch.received, rejected: batch.rejected })
+    }
+
+    /// Drops the console's lines of one browser, as its person asked for. How many.
+    pub fn clear_logs(&self, browser: &BrowserId) -> usize {
+        self.0.streams.shelf().rings.clear_of(Stream::Logs, browser)
+    }
+
+    /// Drops all that is kept of these streams. How many entries of each.
+    pub fn clear_streams(&self, streams: impl IntoIterator<Item = Stream>) -> Vec<(Stream, usize)> {
+        let mut shelf = self.0.streams.shelf();
+        streams.into_iter().map(|stream| (stream, shelf.rings.clear(stream))).collect()
+    }
+
+    /// How many entries are kept of a stream.
+    #[must_use]
+    pub fn stream_entries(&self, stream: Stream) -> usize {
+        self.0.streams.shelf().rings.count(stream)
+    }
+
+    /// Reads a page of what is kept.
+    pub async fn read_streams(&self, caller: &Caller, query: Query) -> Page {
+        let now = self.now();
+        let mut reader = {
+            let shelf = self.0.streams.shelf();
+            let noise = shelf.noise.get(&caller.owner).cloned().unwrap_or_default();
+            Reader::new(&shelf.rings, query, noise, now)
+        };
+        while reader.look_at(LOOKS) {
+            tokio::task::yield_now().await;
+        }
+        reader.page()
+    }
+
+    /// The tab that is named, or this client's current one.
+    ///
+    /// # Errors
+    ///
+    /// It is not there, or could be of one of several browsers.
+    pub fn find_tab(&self, caller: &Caller, wish: &Wish) -> Result<(BrowserId, Tab), Refused> {
+        self.with_desk(|desk| {
+            let current = desk.client(caller).current.clone();
+            let found = targets::find_tab(&desk.browsers, current.as_ref(), wish);
+            found.map_err(|refusal| desk.refuse(caller, refusal))
+        })
+    }
+
+    /// How a page did, from what is kept of its tab.
+    #[must_use]
+    pub fn page_record(&self, caller: &Caller, browser: &BrowserId, tab: TabId) -> PageRecord {
+        let shelf = self.0.streams.shelf();
+        let noise = shelf.noise.get(&caller.owner);
+        let of_tab = |kept: &&std::sync::Arc<Kept>| {
+            kept.entry.tab() == Some(tab) && kept.browser == *browser
+        };
+        let mut record = PageRecord::default();
+        for (stream, errors) in
+            [(Stream::Logs, &mut record.errors), (Stream::Network, &mut record.failed_requests)]
+        {
+            let kept = shelf.rings.all(stream).filter(of_tab);
+            for kept in kept.filter(|kept| kept.entry.level() == Level::Error) {
+                let is_noise = noise.is_some_and(|noise| noise.hide(&kept.entry));
+                *(if is_noise { &mut record.hidden } else { &mut *errors }) += 1;
+            }
+        }
+        let mut measured = shelf.rings.all(Stream::Performance).filter(of_tab);
+        record.vitals = measured.next_back().and_then(|kept| kept.entry.vitals().cloned());
+        record
+    }
+
+    /// Adds a pattern of what its owner does not want to read; its id.
+    ///
+    /// # Errors
+    ///
+    /// See [`TooMuchNoise`].
+    pub fn add_noise(&self, owner: &Owner, pattern: &str) -> Result<String, TooMuchNoise> {
+        self.0.streams.shelf().noise.entry(owner.clone()).or_default().add(pattern)
+    }
+
+    /// Removes a pattern. Whether there was one of that id.
+    #[must_use]
+    pub fn remove_noise(&self, owner: &Owner, id: &str) -> bool {
+        let mut shelf = self.0.streams.shelf();
+        shelf.noise.get_mut(owner).is_some_and(|rules| rules.remove(id))
+    }
+
+    /// The owner's patterns, oldest first.
+    #[must_use]
+    pub fn noise(&self, owner: &Owner) -> Vec<NoiseRule> {
+        let shelf = self.0.streams.shelf();
+        shelf.noise.get(owner).map(|rules| rules.list().to_vec()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,186 @@
+//! How long each text of an entry may be, and that no secret stays in one.
+
+use std::borrow::Cow;
+
+use super::record::{Bodies, Headers, Record, Request, UserAction};
+use super::redact::{REDACTED, is_secret_header, redact, redact_body};
+
+/// The longest body that is kept, in bytes of JSON: what is escaped counts as it is shown.
+const LONGEST_BODY: usize = 16 * 1024;
+
+/// The longest text of a console line.
+const LONGEST_TEXT: usize = 8 * 1024;
+
+/// The longest text of a WebSocket message, URL or stack.
+const LONGEST_LINE: usize = 4 * 1024;
+
+/// The longest name, word or label.
+const LONGEST_WORD: usize = 256;
+
+/// The longest value of a header.
+const LONGEST_HEADER: usize = 256;
+
+/// How many headers of one side are kept, and how long their names may be.
+const HEADERS: usize = 24;
+const LONGEST_HEADER_NAME: usize = 64;
+
+/// How much of a text is looked at for secrets, in bytes: what is longer is cut before.
+const LOOKED_AT: usize = 64 * 1024;
+
+/// What visits the texts of an entry. Whether it has cut this one.
+pub(super) type Visit<'a> = dyn FnMut(&mut Box<str>, Kind) -> bool + 'a;
+
+impl Record {
+    /// Visits every text, each once.
+    pub(super) fn each_text(&mut self, visit: &mut Visit<'_>) {
+        match self {
+            Self::Log(log) => {
+                visit(&mut log.source, Kind::Word);
+                visit(&mut log.text, Kind::Text);
+                visit(&mut log.url, Kind::Line);
+                some(&mut log.script_url, Kind::Line, visit);
+                some(&mut log.stack, Kind::Line, visit);
+            }
+            Self::Request(request) => request.each_text(visit),
+            Self::Bodies(bodies) => bodies.each_text(visit),
+            Self::Socket(event) => {
+                some(&mut event.request_id, Kind::Word, visit);
+                visit(&mut event.url, Kind::Line);
+                visit(&mut event.event, Kind::Word);
+                event.truncated |= some(&mut event.text, Kind::Line, visit);
+            }
+            Self::Action(action) => action.each_text(visit),
+            Self::Performance(performance) => {
+                visit(&mut performance.url, Kind::Line);
+            }
+            Self::ExtensionLog(log) => {
+                visit(&mut log.text, Kind::Text);
+                some(&mut log.source, Kind::Word, visit);
+                some(&mut log.category, Kind::Word, visit);
+                some(&mut log.data, Kind::Line, visit);
+            }
+        }
+    }
+}
+
+fn some(text: &mut Option<Box<str>>, kind: Kind, visit: &mut Visit<'_>) -> bool {
+    text.as_mut().is_some_and(|text| visit(text, kind))
+}
+
+impl Request {
+    fn each_text(&mut self, visit: &mut Visit<'_>) {
+        visit(&mut self.url, Kind::Line);
+        some(&mut self.page_url, Kind::Line, visit);
+        let words = [
+            &mut self.request_id,
+            &mut self.method,
+            &mut self.resource_type,
+            &mut self.status_text,
+            &mut self.mime_type,
+            &mut self.error,
+        ];
+        for word in words {
+            some(word, Kind::Word, visit);
+        }
+        for headers in [&mut self.request_headers, &mut self.response_headers] {
+            clean_headers(headers.as_mut(), visit);
+        }
+    }
+}
+
+fn clean_headers(headers: Option<&mut Headers>, visit: &mut Visit<'_>) {
+    let Some(headers) = headers else { return };
+    let mut room = HEADERS;
+    headers.retain(|name, _| {
+        let stays = name.len() <= LONGEST_HEADER_NAME && room > 0;
+        room -= usize::from(stays);
+        stays
+    });
+    for (name, value) in headers {
+        if is_secret_header(name) {
+            *value = REDACTED.into();
+        }
+        visit(value, Kind::Header);
+    }
+}
+
+impl Bodies {
+    fn each_text(&mut self, visit: &mut Visit<'_>) {
+        visit(&mut self.request_id, Kind::Word);
+        visit(&mut self.method, Kind::Word);
+        visit(&mut self.url, Kind::Line);
+        some(&mut self.mime_type, Kind::Word, visit);
+        self.truncated |= some(&mut self.request_body, Kind::Body, visit);
+        self.truncated |= some(&mut self.response_body, Kind::Body, visit);
+    }
+}
+
+impl UserAction {
+    fn each_text(&mut self, visit: &mut Visit<'_>) {
+        visit(&mut self.kind, Kind::Word);
+        visit(&mut self.url, Kind::Line);
+        some(&mut self.value, Kind::Line, visit);
+        some(&mut self.key, Kind::Word, visit);
+        if let Some(target) = &mut self.target {
+            visit(&mut target.selector, Kind::Header);
+            some(&mut target.tag, Kind::Word, visit);
+            some(&mut target.role, Kind::Word, visit);
+            some(&mut target.text, Kind::Word, visit);
+        }
+    }
+}
+
+/// What a text is, which says how long it may be.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Word,
+    Header,
+    Line,
+    Text,
+    Body,
+}
+
+impl Kind {
+    /// Takes the secrets out and cuts what is too long. Whether something was cut.
+    pub(super) fn clean(self, text: &mut Box<str>) -> bool {
+        let longest = match self {
+            Self::Word => LONGEST_WORD,
+            Self::Header => LONGEST_HEADER,
+            Self::Line => LONGEST_LINE,
+            Self::Text => LONGEST_TEXT,
+            Self::Body => LONGEST_BODY,
+        };
+        let looked_at = &text[..text.floor_char_boundary(LOOKED_AT)];
+        let clean = match self {
+            Self::Body => redact_body(looked_at),
+            Self::Word | Self::Header | Self::Line | Self::Text => redact(looked_at),
+        };
+        let end = fitting(&clean, longest);
+        let is_cut = end < clean.len() || looked_at.len() < text.len();
+        if is_cut || matches!(clean, Cow::Owned(_)) {
+            *text = clean[..end].into();
+        }
+        is_cut
+    }
+}
+
+/// How much of a text fits into so many bytes as JSON.
+fn fitting(text: &str, longest: usize) -> usize {
+    // Nothing takes more than six bytes for one.
+    if text.len() * 6 <= longest {
+        return text.len();
+    }
+    let mut room = longest;
+    for (at, c) in text.char_indices() {
+        let takes = match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c.is_ascii_control() => 6,
+            c => c.len_utf8(),
+        };
+        if takes > room {
+            return at;
+        }
+        room -= takes;
+    }
+    text.len()
+}

@@ -1,0 +1,335 @@
+//! What extensions post that only poll, as the same entries.
+//!
+//! Their bodies are read leniently: a field may be called in either way that their versions
+//! call it, and what is missing is left out. An item without what makes it an entry is
+//! rejected, and the others are kept.
+
+use std::collections::{HashMap, HashSet};
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Map, Number, Value};
+
+use super::Entry;
+use super::record::{
+    Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, Target,
+    UserAction, Vitals,
+};
+use crate::protocol::{BrowserId, Moment, Stream, TabId};
+
+/// Which route a body came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyStream {
+    /// `POST /logs`.
+    Logs,
+    /// `POST /extension-logs`.
+    ExtensionLogs,
+    /// `POST /network-waterfall`.
+    NetworkWaterfall,
+    /// `POST /network-bodies`.
+    NetworkBodies,
+    /// `POST /websocket-events`.
+    WebsocketEvents,
+    /// `POST /enhanced-actions`.
+    EnhancedActions,
+    /// `POST /performance-snapshots`.
+    PerformanceSnapshots,
+}
+
+/// A body is not what its route takes.
+#[derive(Debug, thiserror::Error)]
+pub enum NotLegacy {
+    /// It is not JSON.
+    #[error("malformed JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is not an object with the list that the route is about.
+    #[error("no list `{0}`")]
+    NoList(&'static str),
+}
+
+/// What a body has.
+#[derive(Debug, Default)]
+pub struct LegacyBatch {
+    /// What can be kept.
+    pub entries: Vec<Entry>,
+    /// How many items are none.
+    pub rejected: usize,
+    /// How many items are some, also those that were posted before.
+    pub received: usize,
+    /// What tells each entry of a waterfall from the others.
+    marks: Vec<String>,
+}
+
+/// Which requests each browser has posted last: it posts those that its page has had again
+/// and again.
+#[derive(Debug, Default)]
+pub struct Waterfall(HashMap<BrowserId, HashSet<String>>);
+
+/// For so many browsers it is remembered what they have posted.
+const BROWSERS: usize = 64;
+
+impl LegacyStream {
+    /// The name of the list in its bodies.
+    const fn list(self) -> &'static str {
+        match self {
+            Self::Logs | Self::NetworkWaterfall => "entries",
+            Self::ExtensionLogs => "logs",
+            Self::NetworkBodies => "bodies",
+            Self::WebsocketEvents => "events",
+            Self::EnhancedActions => "actions",
+            Self::PerformanceSnapshots => "snapshots",
+        }
+    }
+
+    /// The stream that its items are of.
+    #[must_use]
+    pub const fn stream(self) -> Stream {
+        match self {
+            Self::Logs => Stream::Logs,
+            Self::ExtensionLogs => Stream::ExtensionLogs,
+            Self::NetworkWaterfall => Stream::Network,
+            Self::NetworkBodies => Stream::Bodies,
+            Self::WebsocketEvents => Stream::Websocket,
+            Self::EnhancedActions => Stream::Actions,
+            Self::PerformanceSnapshots => Stream::Performance,
+        }
+    }
+
+    /// Reads a body. `now` is the time of what does not say when it was.
+    ///
+    /// # Errors
+    ///
+    /// See [`NotLegacy`].
+    pub fn read(self, body: &[u8], now: Moment) -> Result<LegacyBatch, NotLegacy> {
+        let mut body: Value = serde_json::from_slice(body)?;
+        let Some(Value::Array(items)) = body.get_mut(self.list()).map(Value::take) else {
+            return Err(NotLegacy::NoList(self.list()));
+        };
+        let page = body.as_object().and_then(|body| text(body, &["pageURL", "page_url"]));
+        let mut batch = LegacyBatch::default();
+        for (number, item) in items.iter().enumerate() {
+            let read = item.as_object().and_then(|item| {
+                let id = || format!("legacy-{}-{number}", now.unix_millis()).into();
+                Some((item, self.record(item, page.as_deref(), id)?))
+            });
+            let Some((item, record)) = read else {
+                batch.rejected += 1;
+                continue;
+            };
+            batch.received += 1;
+            if self == Self::NetworkWaterfall {
+                let page = page.as_deref().unwrap_or_default();
+                batch.marks.push(format!("{page} {} {:?}", item["url"], item.get("startTime")));
+            }
+            let tab = number_of(item, &["tabId", "tab_id"]).and_then(|n| n.as_i64()).map(TabId);
+            let t = time(item).unwrap_or_else(|| millis(now));
+            if let Record::Bodies(bodies) = &record {
+                let request = Record::Request(Box::new(bodies.request(item)));
+                batch.entries.push(Entry::new(t, tab, request));
+            }
+            batch.entries.push(Entry::new(t, tab, record));
+        }
+        Ok(batch)
+    }
+
+    fn record(
+        self,
+        item: &Map<String, Value>,
+        page: Option<&str>,
+        id: impl Fn() -> Box<str>,
+    ) -> Option<Record> {
+        Some(match self {
+            Self::Logs => Record::Log(log(item)?),
+            Self::ExtensionLogs => Record::ExtensionLog(extension_log(item)?),
+            Self::NetworkWaterfall => Record::Request(Box::new(request(item, page)?)),
+            Self::NetworkBodies => Record::Bodies(bodies(item, id)?),
+            Self::WebsocketEvents => Record::Socket(socket_event(item)?),
+            Self::EnhancedActions => Record::Action(action(item)?),
+            Self::PerformanceSnapshots => Record::Performance(performance(item)?),
+        })
+    }
+}
+
+impl Waterfall {
+    /// Drops the requests that this browser has posted with its last body already.
+    pub fn drop_repeated(&mut self, browser: &BrowserId, batch: &mut LegacyBatch) {
+        if self.0.len() >= BROWSERS && !self.0.contains_key(browser) {
+            self.0.clear();
+        }
+        let marks = std::mem::take(&mut batch.marks);
+        let before = self.0.get(browser);
+        let is_repeated = |mark: &String| before.is_some_and(|before| before.contains(mark));
+        let mut each = marks.iter();
+        batch.entries.retain(|_| each.next().is_none_or(|mark| !is_repeated(mark)));
+        self.0.insert(browser.clone(), marks.into_iter().collect());
+    }
+}
+
+fn log(item: &Map<String, Value>) -> Option<Log> {
+    let args = || {
+        let args = item.get("args")?.as_array()?;
+        let texts =
+            args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned));
+        Some(texts.collect::<Vec<_>>().join(" ").into())
+    };
+    let said = text(item, &["message", "error"]).or_else(args)?;
+    let source = text(item, &["type"]).unwrap_or_else(|| "console".into());
+    Some(Log {
+        level: level(item),
+        source,
+        text: said,
+        url: text(item, &["url"]).unwrap_or_default(),
+        script_url: text(item, &["filename", "source"]).filter(|source| !source.is_empty()),
+        line: number_of(item, &["lineno", "line"]),
+        stack: text(item, &["stack"]),
+    })
+}
+
+fn extension_log(item: &Map<String, Value>) -> Option<ExtensionLog> {
+    Some(ExtensionLog {
+        level: level(item),
+        text: text(item, &["message"])?,
+        source: text(item, &["source"]),
+        category: text(item, &["category"]),
+        data: item.get("data").filter(|data| !data.is_null()).map(|data| data.to_string().into()),
+    })
+}
+
+fn request(item: &Map<String, Value>, page: Option<&str>) -> Option<Request> {
+    let phase =
+        |name| item.get("phases")?.as_object().and_then(|phases| number_of(phases, &[name]));
+    let size = |name| item.get(name).and_then(Value::as_u64);
+    let from_cache = size("transferSize").zip(size("decodedBodySize"));
+    Some(Request {
+        url: text(item, &["url"])?,
+        page_url: page.map(Into::into),
+        resource_type: text(item, &["initiatorType", "initiator_type"]),
+        duration_ms: number_of(item, &["duration"]),
+        ttfb_ms: phase("ttfb"),
+        bytes: number_of(item, &["transferSize", "transfer_size"]),
+        from_cache: from_cache.map(|(sent, has)| sent == 0 && has > 0),
+        ..Request::default()
+    })
+}
+
+fn bodies(item: &Map<String, Value>, id: impl Fn() -> Box<str>) -> Option<Bodies> {
+    let truncated =
+        ["requestTruncated", "request_truncated", "responseTruncated", "response_truncated"];
+    Some(Bodies {
+        request_id: text(item, &["requestId", "request_id", "id"]).unwrap_or_else(id),
+        method: text(item, &["method"]).unwrap_or_else(|| "GET".into()),
+        url: text(item, &["url"])?,
+        status: number_of(item, &["status"]).and_then(|n| u16::try_from(n.as_u64()?).ok()),
+        mime_type: text(item, &["contentType", "content_type"]),
+        request_body: text(item, &["requestBody", "request_body"]),
+        response_body: text(item, &["responseBody", "response_body"]),
+        base64: false,
+        truncated: truncated.iter().any(|name| item.get(*name) == Some(&Value::Bool(true))),
+    })
+}
+
+impl Bodies {
+    /// The request that these are of: such a client tells of no other end of it.
+    fn request(&self, item: &Map<String, Value>) -> Request {
+        Request {
+            request_id: Some(self.request_id.clone()),
+            method: Some(self.method.clone()),
+            url: self.url.clone(),
+            status: self.status,
+            mime_type: self.mime_type.clone(),
+            duration_ms: number_of(item, &["duration"]),
+            ..Request::default()
+        }
+    }
+}
+
+fn socket_event(item: &Map<String, Value>) -> Option<SocketEvent> {
+    let event = text(item, &["event"])?;
+    let event = match (&*event, text(item, &["direction"]).as_deref()) {
+        ("message", Some("outgoing")) => "sent".into(),
+        ("message", _) => "received".into(),
+        (_, _) => event,
+    };
+    Some(SocketEvent {
+        request_id: text(item, &["id"]),
+        url: text(item, &["url"])?,
+        event,
+        text: text(item, &["data", "reason"]),
+        bytes: number_of(item, &["size"]),
+        truncated: item.get("truncated") == Some(&Value::Bool(true)),
+    })
+}
+
+fn action(item: &Map<String, Value>) -> Option<UserAction> {
+    let masked = text(item, &["inputType", "input_type"]).as_deref() == Some("password");
+    Some(UserAction {
+        kind: text(item, &["type"])?,
+        url: text(item, &["url", "toUrl", "to_url"]).unwrap_or_default(),
+        target: item.get("selectors").and_then(Value::as_object).and_then(target),
+        value: text(item, &["value", "selectedValue", "selected_value"]).filter(|_| !masked),
+        masked,
+        key: text(item, &["key"]),
+    })
+}
+
+fn target(selectors: &Map<String, Value>) -> Option<Target> {
+    let role = selectors.get("role");
+    let named = role.and_then(Value::as_object).and_then(|role| text(role, &["role"]));
+    Some(Target {
+        selector: text(selectors, &["cssPath", "css_path", "css", "selector", "id", "testId"])?,
+        tag: text(selectors, &["tag", "tagName"]),
+        role: text(selectors, &["role"]).or(named),
+        text: text(selectors, &["text"]),
+    })
+}
+
+fn performance(item: &Map<String, Value>) -> Option<Performance> {
+    let timing = item.get("timing").and_then(Value::as_object).unwrap_or(item);
+    let time = |names: &[&str]| number_of(timing, names);
+    Some(Performance {
+        url: text(item, &["url"])?,
+        metrics: Vitals {
+            ttfb_ms: time(&["timeToFirstByte", "time_to_first_byte"]),
+            fcp_ms: time(&["firstContentfulPaint", "first_contentful_paint"]),
+            lcp_ms: time(&["largestContentfulPaint", "largest_contentful_paint"]),
+            cls: number_of(item, &["cumulativeLayoutShift", "cumulative_layout_shift", "cls"]),
+            inp_ms: time(&["interactionToNextPaint", "interaction_to_next_paint"]),
+            dom_content_loaded_ms: time(&["domContentLoaded", "dom_content_loaded"]),
+            load_ms: time(&["load"]),
+        },
+    })
+}
+
+/// The text under the first of these names that has one.
+fn text(item: &Map<String, Value>, names: &[&str]) -> Option<Box<str>> {
+    names.iter().find_map(|name| item.get(*name)?.as_str()).map(Into::into)
+}
+
+/// The number under the first of these names that has one.
+fn number_of(item: &Map<String, Value>, names: &[&str]) -> Option<Number> {
+    names.iter().find_map(|name| item.get(*name)?.as_number()).cloned()
+}
+
+fn level(item: &Map<String, Value>) -> Level {
+    match text(item, &["level"]).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "debug" | "trace" => Level::Debug,
+        "info" => Level::Info,
+        "warn" | "warning" => Level::Warn,
+        "error" => Level::Error,
+        _other => Level::Log,
+    }
+}
+
+/// When it was, in ms since the Unix epoch: such clients write RFC 3339 or a number.
+fn time(item: &Map<String, Value>) -> Option<f64> {
+    let said = ["ts", "timestamp", "t"].iter().find_map(|name| item.get(*name))?;
+    if let Some(number) = said.as_f64() {
+        return Some(number);
+    }
+    let time = humantime::parse_rfc3339_weak(said.as_str()?).ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64() * 1_000.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact until the year 287396")]
+fn millis(moment: Moment) -> f64 {
+    moment.unix_millis() as f64
+}

@@ -1,0 +1,26 @@
+//! What browsers send on their own, pure: entries are read, freed of secrets, kept in
+//! bounded rings and paged out. `now` is an argument and there is no IO. What is left for
+//! the shell ([`crate::hub`]) is to hold the rings behind a lock, to take turns between
+//! batches, and to say who may read.
+//!
+//! An entry is read and redacted ([`Entry::read`]) without the rings, so that a lock around
+//! them is held only to put it in. Nothing is stored that was not redacted.
+
+mod clean;
+mod entry;
+mod legacy;
+mod noise;
+mod page;
+mod record;
+mod redact;
+mod rings;
+#[cfg(test)]
+mod tests;
+
+pub use entry::Entry;
+pub use legacy::{LegacyBatch, LegacyStream, NotLegacy, Waterfall};
+pub use noise::{NoiseRule, NoiseRules, TooMuchNoise};
+pub use page::{Cursor, CursorError, Filter, From, LONGEST_PAGE, Page, Query, Reader, View};
+pub use record::{Level, Vitals};
+pub use redact::{REDACTED, redact};
+pub use rings::{Kept, Rings};

@@ -1,0 +1,306 @@
+//! Reading: which entries, from where on, and how many fit into one answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::noise::find;
+use super::record::Record;
+use super::{Kept, Level, NoiseRules, Rings};
+use crate::protocol::{BrowserId, Moment, Stream, TabId};
+
+/// The longest page, in bytes of JSON; of 64 KiB it leaves room for what stands around the
+/// entries. Every entry is shorter.
+pub const LONGEST_PAGE: usize = 63 * 1024;
+
+/// What can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// One stream.
+    Of(Stream),
+    /// What went wrong: exceptions, errors in the console, requests that failed.
+    Errors,
+}
+
+impl View {
+    /// The streams that it reads.
+    #[must_use]
+    pub const fn streams(&self) -> &[Stream] {
+        match self {
+            Self::Of(stream) => std::slice::from_ref(stream),
+            Self::Errors => &[Stream::Logs, Stream::Network],
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Of(stream) => stream.name(),
+            Self::Errors => "errors",
+        }
+    }
+}
+
+/// Which entries. Everything that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// At least as bad as this.
+    pub level: Option<Level>,
+    /// A text that is in what it says or in its URL; letters from A to Z in any case.
+    pub text: Option<String>,
+    /// A text that is in its URL, likewise.
+    pub url: Option<String>,
+    /// Of this tab.
+    pub tab: Option<TabId>,
+    /// Of this browser.
+    pub browser: Option<BrowserId>,
+    /// Of this request.
+    pub request_id: Option<String>,
+    /// Come within this time.
+    pub within: Option<Duration>,
+}
+
+/// Where in each stream of a view to read on. Opaque to callers, and good as long as this
+/// life of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor(Vec<u64>);
+
+/// Why a text is no cursor for this view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CursorError {
+    /// It is no cursor at all, or one of something else.
+    #[error("this is no cursor of what is asked for")]
+    Foreign,
+    /// It is of an earlier life of the daemon, whose entries are gone.
+    #[error("the daemon was restarted, and what this cursor was for is gone")]
+    Stale,
+}
+
+impl Cursor {
+    /// The cursor as callers see it.
+    #[must_use]
+    pub fn text(&self, view: View, life: &str) -> String {
+        let places: Vec<_> = self.0.iter().map(u64::to_string).collect();
+        URL_SAFE_NO_PAD.encode(format!("{}|{life}|{}", view.name(), places.join("|")))
+    }
+
+    /// Reads a cursor of this view and this life of the daemon.
+    ///
+    /// # Errors
+    ///
+    /// See [`CursorError`].
+    pub fn parse(text: &str, view: View, life: &str) -> Result<Self, CursorError> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Foreign)?;
+        let text = str::from_utf8(&bytes).map_err(|_| CursorError::Foreign)?;
+        let mut parts = text.split('|');
+        if parts.next() != Some(view.name()) {
+            return Err(CursorError::Foreign);
+        }
+        if parts.next() != Some(life) {
+            return Err(CursorError::Stale);
+        }
+        let places: Result<Vec<u64>, _> = parts.map(str::parse).collect();
+        let places = places.ok().filter(|places| places.len() == view.streams().len());
+        places.map(Self).ok_or(CursorError::Foreign)
+    }
+}
+
+/// Where to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The last ones.
+    Newest,
+    /// The first ones that are kept, then forwards.
+    Oldest,
+    /// Where an earlier page has ended, then forwards.
+    Cursor(Cursor),
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// What to read.
+    pub view: View,
+    /// Which entries of it.
+    pub filter: Filter,
+    /// Where to begin.
+    pub from: From,
+    /// How many entries at most.
+    pub limit: usize,
+    /// How many bytes of JSON they may have; [`LONGEST_PAGE`] at most.
+    pub room: usize,
+}
+
+/// A part of a view, oldest entry first.
+#[derive(Debug)]
+pub struct Page {
+    /// The entries as callers see them.
+    pub entries: Vec<Box<RawValue>>,
+    /// Whether there is more behind the last one already.
+    pub has_more: bool,
+    /// Whether older entries are kept than were looked at. Only when the newest were asked
+    /// for.
+    pub has_older: bool,
+    /// Where to read on.
+    pub next: Cursor,
+    /// How many entries behind the cursor were not kept long enough to be read.
+    pub dropped: u64,
+    /// How many entries that fit the filter are noise.
+    pub hidden: usize,
+    /// How many entries of these streams were malformed since the daemon started.
+    pub rejected: u64,
+}
+
+/// Makes a page, a few entries at a time, from what was kept when it was asked for.
+#[derive(Debug)]
+pub struct Reader {
+    query: Query,
+    noise: NoiseRules,
+    oldest: Moment,
+    /// In the order in which they are looked at; the next one is the last.
+    ahead: Vec<Arc<Kept>>,
+    /// For each stream: where it begins, how many were looked at, and where to read on.
+    places: Vec<Place>,
+    room: usize,
+    is_full: bool,
+    page: Page,
+}
+
+#[derive(Debug)]
+struct Place {
+    stream: Stream,
+    from: u64,
+    seen: u64,
+    next: u64,
+}
+
+/// An entry as callers see it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    at: Moment,
+    browser: &'a BrowserId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tab_id: Option<TabId>,
+    #[serde(flatten)]
+    record: &'a Record,
+}
+
+impl Reader {
+    /// Begins with what is kept now.
+    #[must_use]
+    pub fn new(rings: &Rings, query: Query, noise: NoiseRules, now: Moment) -> Self {
+        let mut page = Page {
+            entries: Vec::new(),
+            has_more: false,
+            has_older: false,
+            next: Cursor(Vec::new()),
+            dropped: 0,
+            hidden: 0,
+            rejected: 0,
+        };
+        let (mut ahead, mut places) = (Vec::new(), Vec::new());
+        for (at, stream) in query.view.streams().iter().enumerate() {
+            let from = match &query.from {
+                From::Newest | From::Oldest => None,
+                From::Cursor(cursor) => cursor.0.get(at).copied(),
+            };
+            let since = rings.since(*stream, from);
+            ahead.extend(since.kept);
+            places.push(Place { stream: *stream, from: since.from, seen: 0, next: since.next });
+            page.rejected += since.rejected;
+        }
+        ahead.sort_unstable_by_key(|kept| kept.order);
+        if query.from != From::Newest {
+            ahead.reverse();
+        }
+        let oldest = query.filter.within.map_or(Moment::from_unix_micros(0), |within| now - within);
+        let room = query.room;
+        Self { query, noise, oldest, ahead, places, room, is_full: false, page }
+    }
+
+    /// Looks at some entries. Whether there are more to look at.
+    pub fn look_at(&mut self, entries: usize) -> bool {
+        for _ in 0..entries {
+            let Some(kept) = self.ahead.last() else { return false };
+            if !self.take(&kept.clone()) {
+                self.is_full = true;
+                return false;
+            }
+            self.ahead.pop();
+        }
+        true
+    }
+
+    /// Takes an entry in, or passes over it. False: the page is full.
+    fn take(&mut self, kept: &Kept) -> bool {
+        if self.page.entries.len() >= self.query.limit {
+            return false;
+        }
+        if self.fits(kept) {
+            if self.noise.hide(&kept.entry) {
+                self.page.hidden += 1;
+            } else {
+                let Some(shown) = kept.shown() else { return true };
+                let takes = shown.get().len() + 1;
+                if takes > self.room {
+                    return false;
+                }
+                self.room -= takes;
+                self.page.entries.push(shown);
+            }
+        }
+        let stream = kept.entry.stream();
+        if let Some(place) = self.places.iter_mut().find(|place| place.stream == stream) {
+            place.seen += 1;
+        }
+        true
+    }
+
+    fn fits(&self, kept: &Kept) -> bool {
+        let Filter { level, text, url, tab, browser, request_id, within: _ } = &self.query.filter;
+        let entry = &kept.entry;
+        let least = if self.query.view == View::Errors { Some(Level::Error) } else { *level };
+        let [at_url, says] = entry.said();
+        least.is_none_or(|least| entry.level() >= least)
+            && tab.is_none_or(|tab| entry.tab == Some(tab))
+            && browser.as_ref().is_none_or(|browser| kept.browser == *browser)
+            && request_id.as_deref().is_none_or(|id| entry.request_id() == Some(id))
+            && kept.came >= self.oldest
+            && url.as_deref().is_none_or(|part| find(at_url, part).is_some())
+            && text
+                .as_deref()
+                .is_none_or(|part| find(says, part).is_some() || find(at_url, part).is_some())
+    }
+
+    /// The page, once there is nothing more to look at.
+    #[must_use]
+    pub fn page(mut self) -> Page {
+        if self.query.from == From::Newest {
+            self.page.entries.reverse();
+            self.page.has_older = self.is_full;
+        } else {
+            self.page.has_more = self.is_full;
+            for place in &mut self.places {
+                let mut ahead = self.ahead.iter().rev();
+                let unread = ahead.find(|kept| kept.entry.stream() == place.stream);
+                place.next = unread.map_or(place.next, |kept| kept.seq);
+                self.page.dropped += (place.next - place.from).saturating_sub(place.seen);
+            }
+        }
+        self.page.next = Cursor(self.places.iter().map(|place| place.next).collect());
+        self.page
+    }
+}
+
+impl Kept {
+    /// The entry as callers see it.
+    fn shown(&self) -> Option<Box<RawValue>> {
+        let Self { browser, entry, .. } = self;
+        let at = Moment::from_unix_micros(entry.t.saturating_mul(1_000));
+        let shown = Shown { at, browser, tab_id: entry.tab, record: &entry.record };
+        to_raw_value(&shown).ok()
+    }
+}

@@ -1,0 +1,197 @@
+//! What entries tell: one type for each stream, as browsers send and agents see it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+/// How bad it is, least first.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
+pub enum Level {
+    Debug,
+    Log,
+    Info,
+    Warn,
+    Error,
+}
+
+/// What an entry tells.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Record {
+    Log(Log),
+    Request(Box<Request>),
+    Bodies(Bodies),
+    Socket(SocketEvent),
+    Action(UserAction),
+    Performance(Performance),
+    ExtensionLog(ExtensionLog),
+}
+
+/// A line of the console, or an exception.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Log {
+    pub(super) level: Level,
+    pub(super) source: Box<str>,
+    pub(super) text: Box<str>,
+    #[serde(default)]
+    pub(super) url: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) script_url: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stack: Option<Box<str>>,
+}
+
+/// Headers by their name.
+pub(super) type Headers = BTreeMap<Box<str>, Box<str>>;
+
+/// A request that is over.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Request {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_id: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) method: Option<Box<str>>,
+    pub(super) url: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) page_url: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resource_type: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status_text: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mime_type: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) duration_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ttfb_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) from_cache: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_headers: Option<Headers>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_headers: Option<Headers>,
+}
+
+/// What a request and its answer carried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Bodies {
+    pub(super) request_id: Box<str>,
+    pub(super) method: Box<str>,
+    pub(super) url: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mime_type: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_body: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_body: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) base64: bool,
+    #[serde(default)]
+    pub(super) truncated: bool,
+}
+
+/// Something that happened on a page's WebSocket.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SocketEvent {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_id: Option<Box<str>>,
+    pub(super) url: Box<str>,
+    pub(super) event: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<Number>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) truncated: bool,
+}
+
+/// Something that the person did in a page.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct UserAction {
+    pub(super) kind: Box<str>,
+    pub(super) url: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<Target>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) masked: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<Box<str>>,
+}
+
+/// What it was done to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Target {
+    pub(super) selector: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tag: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) role: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<Box<str>>,
+}
+
+/// How fast a page was.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Performance {
+    pub(super) url: Box<str>,
+    pub(super) metrics: Vitals,
+}
+
+/// What is measured of a page: times in ms, and the shift of its layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the field's own words")]
+pub struct Vitals {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttfb_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fcp_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lcp_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cls: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inp_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dom_content_loaded_ms: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_ms: Option<Number>,
+}
+
+/// What the extension says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ExtensionLog {
+    pub(super) level: Level,
+    pub(super) text: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) category: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<Box<str>>,
+}
+
+impl Request {
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some() || self.status.is_some_and(|status| status >= 400)
+    }
+}

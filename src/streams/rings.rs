@@ -1,0 +1,158 @@
+//! What is kept: a ring for each stream, and one bound on the bytes of all.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Entry;
+use crate::lifecycle::Limits;
+use crate::protocol::{BrowserId, Moment, Stream};
+
+/// An entry that is kept.
+#[derive(Debug)]
+pub struct Kept {
+    /// Its place in its stream: each entry's is one more than the last one's.
+    pub seq: u64,
+    /// Its place in all streams.
+    pub(super) order: u64,
+    /// When it came.
+    pub(super) came: Moment,
+    /// The browser that sent it.
+    pub browser: BrowserId,
+    /// What it tells.
+    pub entry: Entry,
+}
+
+/// One stream's last entries.
+#[derive(Debug, Default)]
+struct Ring {
+    kept: VecDeque<Arc<Kept>>,
+    /// The place of the next entry.
+    next: u64,
+    /// Nothing before this place was lost: it was cleared.
+    cleared_to: u64,
+    /// How many entries were no entries.
+    rejected: u64,
+}
+
+/// The last entries of all streams.
+#[derive(Debug)]
+pub struct Rings {
+    rings: [Ring; Stream::ALL.len()],
+    limits: Limits,
+    order: u64,
+    bytes: usize,
+}
+
+/// What a stream has from one place on.
+pub(super) struct Since {
+    pub(super) kept: Vec<Arc<Kept>>,
+    /// The place that was asked for, or the first one that was not cleared.
+    pub(super) from: u64,
+    /// The place of the next entry to come.
+    pub(super) next: u64,
+    /// How many were rejected so far.
+    pub(super) rejected: u64,
+}
+
+impl Rings {
+    /// Empty rings of these sizes.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self { rings: Default::default(), limits: *limits, order: 0, bytes: 0 }
+    }
+
+    /// Keeps an entry; the oldest ones go if there is no room.
+    pub fn push(&mut self, browser: &BrowserId, entry: Entry, now: Moment) {
+        let stream = entry.stream();
+        self.order += 1;
+        self.bytes += entry.weight;
+        let ring = &mut self.rings[stream as usize];
+        let kept =
+            Kept { seq: ring.next, order: self.order, came: now, browser: browser.clone(), entry };
+        ring.next += 1;
+        ring.kept.push_back(Arc::new(kept));
+        if ring.kept.len() > self.limits.entries_of(stream) {
+            self.drop_oldest(stream);
+        }
+        let most = self.limits.streams_mib.saturating_mul(1 << 20);
+        while self.bytes > most {
+            let Some(stream) = self.stream_of_oldest() else { return };
+            self.drop_oldest(stream);
+        }
+    }
+
+    /// Counts entries that were lost before they could be kept.
+    pub fn skip(&mut self, stream: Stream, entries: usize) {
+        self.rings[stream as usize].next += entries as u64;
+    }
+
+    /// Counts what was sent as entries and is none.
+    pub fn reject(&mut self, stream: Stream, entries: usize) {
+        self.rings[stream as usize].rejected += entries as u64;
+    }
+
+    /// Drops all that is kept of a stream; how many entries.
+    pub fn clear(&mut self, stream: Stream) -> usize {
+        let ring = &mut self.rings[stream as usize];
+        ring.cleared_to = ring.next;
+        let dropped = std::mem::take(&mut ring.kept);
+        self.bytes -= dropped.iter().map(|kept| kept.entry.weight).sum::<usize>();
+        dropped.len()
+    }
+
+    /// Drops what is kept of a stream of one browser; how many entries. To a cursor they are
+    /// as lost as those for which there was no room.
+    pub fn clear_of(&mut self, stream: Stream, browser: &BrowserId) -> usize {
+        let ring = &mut self.rings[stream as usize];
+        let before = ring.kept.len();
+        let bytes = &mut self.bytes;
+        ring.kept.retain(|kept| {
+            let stays = kept.browser != *browser;
+            *bytes -= if stays { 0 } else { kept.entry.weight };
+            stays
+        });
+        before - ring.kept.len()
+    }
+
+    /// How many entries are kept of a stream.
+    #[must_use]
+    pub fn count(&self, stream: Stream) -> usize {
+        self.rings[stream as usize].kept.len()
+    }
+
+    /// About how many bytes all entries take.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// All entries of a stream that are kept, oldest first.
+    pub fn all(&self, stream: Stream) -> impl DoubleEndedIterator<Item = &Arc<Kept>> {
+        self.rings[stream as usize].kept.iter()
+    }
+
+    /// What a stream has from a place on; from the oldest on if none is given.
+    pub(super) fn since(&self, stream: Stream, from: Option<u64>) -> Since {
+        let ring = &self.rings[stream as usize];
+        let oldest = ring.kept.front().map_or(ring.next, |kept| kept.seq);
+        // A place that is still to come is none of this ring's.
+        let from = from.unwrap_or(oldest).max(ring.cleared_to).min(ring.next);
+        let first = ring.kept.partition_point(|kept| kept.seq < from);
+        let kept = ring.kept.range(first..).cloned().collect();
+        Since { kept, from, next: ring.next, rejected: ring.rejected }
+    }
+
+    fn stream_of_oldest(&self) -> Option<Stream> {
+        let fronts = Stream::ALL.into_iter().filter_map(|stream| {
+            let front = self.rings[stream as usize].kept.front()?;
+            Some((front.order, stream))
+        });
+        fronts.min_by_key(|(order, _)| *order).map(|(_, stream)| stream)
+    }
+
+    fn drop_oldest(&mut self, stream: Stream) {
+        if let Some(oldest) = self.rings[stream as usize].kept.pop_front() {
+            self.bytes -= oldest.entry.weight;
+        }
+    }
+}

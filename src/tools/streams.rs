@@ -1,0 +1,257 @@
+//! What `observe` and `configure` do with what browsers send on their own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::ToolResult;
+use crate::hub::{Caller, CaptureChange, Hub, Wish};
+use crate::protocol::{BrowserId, Stream, TabId};
+use crate::streams::{Cursor, CursorError, Filter, From, LONGEST_PAGE, Level, Page, Query, View};
+
+/// How many entries a page has unless the call says otherwise, and at most.
+const USUAL: usize = 50;
+const MOST: usize = 200;
+
+/// What a cursor may say instead: from the first entry that is kept.
+const OLDEST: &str = "oldest";
+
+/// Which entries of a stream.
+#[derive(Default, Deserialize, JsonSchema)]
+pub(super) struct StreamArguments {
+    /// A next_cursor to read on from, or `oldest`; default: the newest.
+    cursor: Option<String>,
+    /// How many entries.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<usize>,
+    /// At least this bad.
+    level: Option<Level>,
+    /// Only with this in text or URL.
+    text: Option<String>,
+    /// Only with this in the URL.
+    url: Option<String>,
+    /// Only of this tab.
+    tab_id: Option<TabId>,
+    /// Only of this browser.
+    browser: Option<String>,
+    /// Only of the last so many ms.
+    #[schemars(range(min = 0))]
+    since_ms: Option<u64>,
+    /// Only of this request.
+    request_id: Option<String>,
+}
+
+/// What `observe` answers.
+#[derive(Serialize)]
+struct Answer {
+    entries: Vec<Box<RawValue>>,
+    /// The bodies of the one request that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bodies: Option<Vec<Box<RawValue>>>,
+    has_more: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_older: bool,
+    next_cursor: String,
+    dropped: u64,
+    hidden: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    rejected: u64,
+    untrusted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A page of a view.
+pub(super) async fn read(
+    hub: &Hub,
+    caller: &Caller,
+    view: View,
+    wanted: StreamArguments,
+) -> ToolResult {
+    let from = match wanted.cursor.as_deref() {
+        None => From::Newest,
+        Some(OLDEST) => From::Oldest,
+        Some(cursor) => match Cursor::parse(cursor, view, &hub.epoch()) {
+            Ok(cursor) => From::Cursor(cursor),
+            Err(error) => return wrong_cursor(error),
+        },
+    };
+    let limit = wanted.limit.unwrap_or(USUAL).min(MOST);
+    let filter = wanted.filter(hub);
+    let with_bodies = view == View::Of(Stream::Network) && filter.request_id.is_some();
+    let query = Query { view, filter: filter.clone(), from, limit, room: LONGEST_PAGE };
+    let page = hub.read_streams(caller, query).await;
+    let bodies = if with_bodies { Some(bodies(hub, caller, &filter, &page).await) } else { None };
+    let hint = hint(hub, view, &filter, &page);
+    ToolResult::of(&Answer {
+        next_cursor: page.next.text(view, &hub.epoch()),
+        entries: page.entries,
+        bodies,
+        has_more: page.has_more,
+        has_older: page.has_older,
+        dropped: page.dropped,
+        hidden: page.hidden,
+        rejected: page.rejected,
+        untrusted: true,
+        hint,
+    })
+}
+
+/// The bodies of the request that a page is about, as far as they fit beside it.
+async fn bodies(hub: &Hub, caller: &Caller, filter: &Filter, page: &Page) -> Vec<Box<RawValue>> {
+    let taken: usize = page.entries.iter().map(|entry| entry.get().len() + 1).sum();
+    let filter = Filter {
+        request_id: filter.request_id.clone(),
+        browser: filter.browser.clone(),
+        tab: filter.tab,
+        ..Filter::default()
+    };
+    let room = LONGEST_PAGE.saturating_sub(taken);
+    let view = View::Of(Stream::Bodies);
+    let query = Query { view, filter, from: From::Newest, limit: MOST, room };
+    hub.read_streams(caller, query).await.entries
+}
+
+impl StreamArguments {
+    fn filter(self, hub: &Hub) -> Filter {
+        Filter {
+            level: self.level,
+            text: self.text,
+            url: self.url,
+            tab: self.tab_id,
+            browser: self.browser.map(|named| id_of(hub, named)),
+            request_id: self.request_id,
+            within: self.since_ms.map(Duration::from_millis),
+        }
+    }
+}
+
+/// The id of a browser that is named by id or label. One that is not known any more may
+/// have left entries behind.
+fn id_of(hub: &Hub, named: String) -> BrowserId {
+    let browsers = hub.browsers();
+    let labelled = browsers.into_iter().find(|browser| browser.label == named);
+    labelled.map_or_else(|| named.into(), |browser| browser.browser)
+}
+
+/// What to do about a page that is empty because nobody records what it is about.
+fn hint(hub: &Hub, view: View, filter: &Filter, page: &Page) -> Option<String> {
+    let streams = view.streams();
+    let is_on = |stream: &Stream| {
+        !stream.is_captured() || hub.captures(*stream, filter.browser.as_ref(), filter.tab)
+    };
+    if !page.entries.is_empty() || streams.iter().all(is_on) {
+        return None;
+    }
+    let names: Vec<_> = streams.iter().map(|stream| format!("\"{}\"", stream.name())).collect();
+    Some(format!(
+        "This is not being recorded: configure({{action:\"capture\", streams:[{}]}}) begins to.",
+        names.join(",")
+    ))
+}
+
+fn wrong_cursor(error: CursorError) -> ToolResult {
+    let code = match error {
+        CursorError::Foreign => "invalid_argument",
+        CursorError::Stale => "stale_cursor",
+    };
+    ToolResult::failed(&json!({
+        "error": code,
+        "message": error.to_string(),
+        "param": "cursor",
+        "expected": format!("a next_cursor of the same `what`, or `{OLDEST}`"),
+        "hint": "Leave `cursor` out for the newest entries.",
+    }))
+}
+
+/// What is known of a page.
+pub(super) fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult {
+    let (browser, tab) = match hub.find_tab(caller, wish) {
+        Ok(found) => found,
+        Err(refused) => return ToolResult::refused(&refused),
+    };
+    let record = hub.page_record(caller, &browser, tab.tab_id);
+    let capture = hub.capture_of(&browser);
+    let recorded: Vec<_> =
+        Stream::ALL.into_iter().filter(|stream| capture.has(*stream, Some(tab.tab_id))).collect();
+    let mut body = json!({
+        "browser": browser,
+        "tab_id": tab.tab_id,
+        "url": tab.url,
+        "title": tab.title,
+        "active": tab.active,
+        "errors": record.errors,
+        "failed_requests": record.failed_requests,
+        "hidden": record.hidden,
+        "vitals": record.vitals,
+        "capture": recorded,
+        "untrusted": true,
+    });
+    if recorded.is_empty() {
+        body["hint"] =
+            "Nothing of it is being recorded: configure({action:\"capture\"}) begins to.".into();
+    }
+    ToolResult::of(&body)
+}
+
+/// Changes what is recorded.
+pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> ToolResult {
+    match hub.capture(caller, change) {
+        Ok(capturing) => ToolResult::of(&json!({"status": "ok", "capturing": capturing})),
+        Err(refused) => ToolResult::refused(&refused),
+    }
+}
+
+/// Adds a pattern, removes one, and lists those that there are.
+pub(super) fn noise_rule(
+    hub: &Hub,
+    caller: &Caller,
+    pattern: Option<&str>,
+    remove: Option<&str>,
+) -> ToolResult {
+    let owner = &caller.owner;
+    if let Some(id) = remove
+        && !hub.remove_noise(owner, id)
+    {
+        return ToolResult::failed(&json!({
+            "error": "not_found",
+            "message": format!("there is no rule {id}"),
+            "rules": hub.noise(owner),
+            "hint": "Take the id of one of `rules`.",
+        }));
+    }
+    let added = match pattern.map(|pattern| hub.add_noise(owner, pattern)).transpose() {
+        Ok(added) => added,
+        Err(error) => {
+            return ToolResult::failed(&json!({
+                "error": "invalid_argument",
+                "message": error.to_string(),
+                "param": "pattern",
+                "hint": "Give a part of the text or URL that is to be hidden; remove rules that are \
+                         not needed.",
+            }));
+        }
+    };
+    let mut body = json!({"status": "ok", "rules": hub.noise(owner)});
+    if let Some(id) = added {
+        body["id"] = id.into();
+    }
+    ToolResult::of(&body)
+}
+
+/// Drops what is kept of streams.
+pub(super) fn clear(hub: &Hub, streams: Option<Vec<Stream>>) -> ToolResult {
+    let cleared = hub.clear_streams(streams.unwrap_or_else(|| Stream::ALL.to_vec()));
+    let cleared: BTreeMap<_, _> =
+        cleared.into_iter().map(|(stream, entries)| (stream.name(), entries)).collect();
+    ToolResult::of(&json!({"status": "ok", "cleared": cleared}))
+}
