@@ -22,6 +22,7 @@ mod links;
 mod pollers;
 mod recorded;
 mod scenarios;
+mod streams;
 mod targets;
 mod waiting;
 

@@ -40,6 +40,7 @@ fn the_list_of_tools_is_small_and_in_its_order() {
     assert_eq!(names, ["interact", "observe", "configure"]);
     let size = list().to_string().len();
     assert!(size <= 8 * 1024, "{size} bytes");
+    println!("SIZE {size} {}", list());
 }
 
 #[test]

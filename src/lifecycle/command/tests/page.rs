@@ -93,6 +93,14 @@ fn the_caps_table_has_every_limit_with_its_default() {
         clients,
         idempotency_keys,
         kept_mib,
+        logs,
+        network,
+        bodies,
+        websocket,
+        actions,
+        performance,
+        extension_logs,
+        streams_mib,
     } = Limits::default();
     let defaults = [
         queued,
@@ -106,6 +114,14 @@ fn the_caps_table_has_every_limit_with_its_default() {
         clients,
         idempotency_keys,
         kept_mib,
+        logs,
+        network,
+        bodies,
+        websocket,
+        actions,
+        performance,
+        extension_logs,
+        streams_mib,
     ];
     let rows = table("Lanes, caps and fairness");
     let documented: Vec<_> =

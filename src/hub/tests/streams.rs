@@ -1,0 +1,232 @@
+//! What browsers send on their own: recorded where it was asked for, and kept.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::hub::capture::CaptureChange;
+use crate::hub::streams::Taken;
+use crate::protocol::{CaptureSettings, Stream, TabCapture};
+use crate::streams::{Filter, From, LONGEST_PAGE, LegacyStream, Page, Query, View};
+
+fn entry(text: &str) -> Box<RawValue> {
+    let json = format!(
+        r#"{{"t":1795298985123,"tab_id":1,"level":"error","source":"console","text":{text:?},"url":"u"}}"#
+    );
+    RawValue::from_string(json).unwrap()
+}
+
+fn malformed() -> Box<RawValue> {
+    RawValue::from_string(r#"{"t":1}"#.to_owned()).unwrap()
+}
+
+fn logs(browser: Option<&str>) -> Query {
+    Query {
+        view: View::Of(Stream::Logs),
+        filter: Filter { browser: browser.map(BrowserId::from), ..Filter::default() },
+        from: From::Newest,
+        limit: 50,
+        room: LONGEST_PAGE,
+    }
+}
+
+fn texts(page: &Page) -> Vec<String> {
+    let text = |entry: &Box<RawValue>| {
+        let entry: Value = serde_json::from_str(entry.get()).unwrap();
+        entry["text"].as_str().unwrap().to_owned()
+    };
+    page.entries.iter().map(text).collect()
+}
+
+impl Extension {
+    fn sends(&self, stream: &str, entries: Vec<Box<RawValue>>) {
+        self.link.receive(FromExtension::Events { stream: stream.to_owned(), entries });
+    }
+
+    async fn captures(&mut self) -> CaptureSettings {
+        match self.frame().await {
+            ToExtension::Capture { capture } => capture,
+            other => panic!("expected capture, got {other:?}"),
+        }
+    }
+}
+
+/// Lets what waits be read.
+async fn settled() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+fn on(streams: &[Stream], browser: Option<&str>, tab: Option<i64>) -> CaptureChange {
+    CaptureChange {
+        on: true,
+        streams: Some(streams.iter().copied().collect()),
+        of: Wish { browser: browser.map(str::to_owned), tab: tab.map(TabId) },
+    }
+}
+
+fn off(browser: Option<&str>, tab: Option<i64>) -> CaptureChange {
+    CaptureChange { on: false, streams: None, ..on(&[], browser, tab) }
+}
+
+fn in_all(streams: &[Stream]) -> CaptureSettings {
+    CaptureSettings { all: streams.iter().copied().collect(), tabs: Vec::new() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_two_browsers_send_is_kept_and_told_apart() {
+    let hub = Hub::start(Limits::default());
+    let (one, two) = (Extension::connect(&hub, "b1", "i1"), Extension::connect(&hub, "b2", "i1"));
+    one.sends("logs", vec![entry("of one")]);
+    two.sends("logs", vec![entry("of two")]);
+    settled().await;
+    let both = hub.read_streams(&agent("a"), logs(None)).await;
+    assert_eq!(texts(&both), ["of one", "of two"]);
+    let of_two = hub.read_streams(&agent("a"), logs(Some("b2"))).await;
+    assert_eq!(texts(&of_two), ["of two"]);
+    assert_eq!(hub.clear_logs(&BrowserId::from("b1")), 1);
+    assert_eq!(texts(&hub.read_streams(&agent("a"), logs(None)).await), ["of two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_malformed_entry_is_rejected_and_counted_and_the_others_are_kept() {
+    let hub = Hub::start(Limits::default());
+    let browser = BrowserId::from("b1");
+    let taken = hub.take_events(&browser, Stream::Logs, &[entry("1"), malformed(), entry("2")]);
+    assert_eq!(taken, Taken { received: 2, rejected: 1 });
+    let extension = Extension::connect(&hub, "b1", "i1");
+    extension.sends("logs", vec![malformed(), entry("3")]);
+    extension.sends("streams_of_tomorrow", vec![entry("4")]);
+    settled().await;
+    let page = hub.read_streams(&agent("a"), logs(None)).await;
+    assert_eq!((texts(&page), page.rejected), (vec!["1".into(), "2".into(), "3".into()], 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_to_be_read_is_bounded_and_readers_are_told_what_was_lost() {
+    let hub = Hub::start(Limits::default());
+    let extension = Extension::connect(&hub, "b1", "i1");
+    extension.sends("logs", vec![entry("first")]);
+    settled().await;
+    let cursor = hub.read_streams(&agent("a"), logs(None)).await.next;
+    // Nothing of it is read before all is there: 6 MiB.
+    for _ in 0..6 {
+        extension.sends("logs", (0..8).map(|_| entry(&"x".repeat(128 * 1024))).collect());
+    }
+    settled().await;
+    let query = Query { from: From::Cursor(cursor), limit: 200, ..logs(None) };
+    let page = hub.read_streams(&agent("a"), query).await;
+    assert_eq!(page.dropped, 24, "three batches had to go");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_on_a_link_that_was_replaced_does_not_count() {
+    let hub = Hub::start(Limits::default());
+    let old = Extension::connect(&hub, "b1", "i1");
+    let _new = Extension::connect(&hub, "b1", "i2");
+    old.sends("logs", vec![entry("late")]);
+    settled().await;
+    assert_eq!(hub.stream_entries(Stream::Logs), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_of_a_polling_extension_are_kept_like_the_others() {
+    let hub = Hub::start(Limits::default());
+    let browser = BrowserId::from("legacy");
+    let body = br#"{"entries":[{"message":"Authorization: Bearer abc","level":"error"},{}]}"#;
+    let taken = hub.take_legacy_events(&browser, LegacyStream::Logs, body).unwrap();
+    assert_eq!(taken, Taken { received: 1, rejected: 1 });
+    let page = hub.read_streams(&agent("a"), logs(None)).await;
+    assert_eq!(texts(&page), ["Authorization: [redacted]"]);
+    assert!(hub.take_legacy_events(&browser, LegacyStream::Logs, b"{").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_recorded_until_somebody_asks_and_browsers_that_connect_later_are_told() {
+    let hub = Hub::start(Limits::default());
+    let mut early = Extension::connect(&hub, "b1", "i1");
+    assert_eq!(hub.capture_of(&"b1".into()), CaptureSettings::default());
+    hub.capture(&agent("a"), &on(&[Stream::Logs], None, None)).unwrap();
+    assert_eq!(early.captures().await, in_all(&[Stream::Logs]));
+    let _late = Extension::connect(&hub, "b2", "i1");
+    assert_eq!(hub.capture_of(&"b2".into()), in_all(&[Stream::Logs]), "in its welcome");
+    hub.capture(&agent("b"), &on(&[Stream::Logs], None, None)).unwrap();
+    assert!(early.is_quiet().await, "what has not changed is not told");
+    hub.capture(&agent("b"), &off(None, None)).unwrap();
+    assert_eq!(early.captures().await, CaptureSettings::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_tab_of_one_browser_is_recorded_until_it_is_closed() {
+    let hub = Hub::start(Limits::default());
+    let mut one = Extension::connect(&hub, "b1", "i1");
+    let mut two = Extension::connect(&hub, "b2", "i1");
+    let change = on(&[Stream::Bodies], Some("b1"), Some(2));
+    hub.capture(&agent("a"), &change).unwrap();
+    let of_tab = TabCapture { tab_id: TabId(2), streams: [Stream::Bodies].into() };
+    let expected = CaptureSettings { tabs: vec![of_tab], ..CaptureSettings::default() };
+    assert_eq!(one.captures().await, expected);
+    assert!(two.is_quiet().await);
+    assert!(hub.captures(Stream::Bodies, None, Some(TabId(2))));
+    assert!(!hub.captures(Stream::Bodies, Some(&"b2".into()), Some(TabId(2))));
+    one.link.receive(FromExtension::Tabs { tabs: tabs(3..=5, "http://127.0.0.1/") });
+    assert_eq!(one.captures().await, CaptureSettings::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_is_back_gets_what_was_set_meanwhile() {
+    let hub = Hub::start(Limits::default());
+    drop(Extension::connect(&hub, "b1", "i1"));
+    hub.capture(&agent("a"), &on(&[Stream::Actions], Some("b1"), None)).unwrap();
+    let mut back = Extension::connect(&hub, "b1", "i2");
+    assert_eq!(hub.capture_of(&"b1".into()), in_all(&[Stream::Actions]), "in its welcome");
+    assert!(back.is_quiet().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tabs_of_a_former_run_of_the_browser_are_not_recorded_in_the_next() {
+    let hub = Hub::start(Limits::default());
+    let first = Extension::attach(&hub, "b1", "i1");
+    first.ready_with(Some("run 1"), tabs(1..=3, "http://one.test/"), Vec::new());
+    hub.capture(&agent("a"), &on(&[Stream::Logs], None, Some(2))).unwrap();
+    let mut second = Extension::attach(&hub, "b1", "i2");
+    second.ready_with(Some("run 2"), tabs(1..=3, "http://two.test/"), Vec::new());
+    assert_eq!(second.captures().await, CaptureSettings::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_usually_recorded_is_all_but_bodies_and_all_goes_off() {
+    let hub = Hub::start(Limits::default());
+    let usual = CaptureChange { on: true, ..CaptureChange::default() };
+    let all = hub.capture(&agent("a"), &usual).unwrap().all;
+    assert!(all.contains(&Stream::Network) && !all.contains(&Stream::Bodies));
+    assert!(!all.contains(&Stream::ExtensionLogs), "that one is always there");
+    hub.capture(&agent("a"), &on(&[Stream::Bodies], None, None)).unwrap();
+    assert!(hub.capture(&agent("a"), &off(None, None)).unwrap().all.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_is_not_there_or_could_be_of_two_browsers_is_refused() {
+    let hub = Hub::start(Limits::default());
+    let change = on(&[Stream::Logs], None, Some(99));
+    let why = |hub: &Hub, change: &CaptureChange| hub.capture(&agent("a"), change).unwrap_err().why;
+    assert!(matches!(why(&hub, &change), Refusal::BrowserGone { .. }));
+    let _one = Extension::connect(&hub, "b1", "i1");
+    assert!(matches!(why(&hub, &change), Refusal::TabGone { .. }));
+    let _two = Extension::connect(&hub, "b2", "i1");
+    let of_both = on(&[Stream::Logs], None, Some(1));
+    assert!(matches!(why(&hub, &of_both), Refusal::AmbiguousBrowser { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
+    let hub = Hub::start(Limits::default());
+    let _extension = Extension::connect(&hub, "b1", "i1");
+    let browser = BrowserId::from("b1");
+    let _ = hub.take_events(&browser, Stream::Logs, &[entry("one"), entry("[HMR] two")]);
+    hub.add_noise(&"user".into(), "[hmr]").unwrap();
+    let (found, tab) = hub.find_tab(&agent("a"), &Wish::default()).unwrap();
+    assert_eq!((&found, tab.tab_id), (&browser, TabId(1)), "the active one");
+    let record = hub.page_record(&agent("a"), &browser, TabId(1));
+    assert_eq!((record.errors, record.hidden, record.failed_requests), (1, 1, 0));
+    assert_eq!(hub.page_record(&agent("a"), &browser, TabId(2)).errors, 0);
+}
