@@ -27,15 +27,15 @@ pub enum Action {
     },
     /// Loads the page again.
     Refresh {},
-    /// Goes back in the tab's history.
+    /// Goes back.
     Back {},
-    /// Goes forward in the tab's history.
+    /// Goes forward.
     Forward {},
-    /// Describes the page: URL, title, loading state, viewport.
+    /// The page's URL, title, loading state, viewport.
     PageInfo {},
-    /// Lists the browser's tabs with their ids.
+    /// Lists the tabs.
     TabList {},
-    /// Opens a tab, empty unless `url` is given; it is then the tab used last.
+    /// Opens a tab; it is then the tab used last.
     TabOpen {
         /// What to open in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 64, max = 8_192))]
         max_side: Option<u32>,
-        /// A new file for the picture (absolute path) instead of showing it; written when the result is fetched.
+        /// A new file for it (absolute path), written when the result is fetched.
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },

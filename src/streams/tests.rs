@@ -116,10 +116,7 @@ fn every_stream_has_its_shape_and_what_lacks_it_is_malformed() {
             bad.as_object_mut().unwrap().shift_remove(field);
             assert!(Entry::read(stream, &bad.to_string()).is_err(), "{stream:?} without {field}");
             bad[field.as_str()] = true.into();
-            assert!(
-                Entry::read(stream, &bad.to_string()).is_err(),
-                "{stream:?}: {field} is true"
-            );
+            assert!(Entry::read(stream, &bad.to_string()).is_err(), "{stream:?}: {field} is true");
         }
     }
 }

@@ -12,7 +12,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// So many variants of a parameter are named one by one.
+/// So many variants are named with a parameter that is theirs; a longer list says little, and
+/// the answer to a wrong call has it.
 const NAMED: usize = 3;
 
 /// What a tool takes.
@@ -86,13 +87,10 @@ impl Arguments {
     fn describe(&self, name: &str, schema: &Value) -> Value {
         let takers: Vec<_> = self.takers(name).collect();
         let mut schema = schema.clone();
-        if let Some(Value::String(text)) = schema.get_mut("description") {
-            // The variants that share many parameters stand next to each other.
-            let whose = match takers.as_slice() {
-                [first, .., last] if takers.len() > NAMED => format!("{first} to {last}"),
-                few => few.join(", "),
-            };
-            *text = format!("({whose}) {text}");
+        if takers.len() <= NAMED
+            && let Some(Value::String(text)) = schema.get_mut("description")
+        {
+            *text = format!("({}) {text}", takers.join(", "));
         }
         schema
     }
@@ -227,6 +225,9 @@ fn simplify(schema: &mut Value) {
                     let only = only.clone();
                     object.insert("type".to_owned(), only);
                 }
+            }
+            if let Some(Value::Object(items)) = object.get_mut("items") {
+                items.shift_remove("description");
             }
             if let Some(Value::Array(values)) = object.get_mut("enum") {
                 values.retain(|value| !value.is_null());

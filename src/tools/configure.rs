@@ -40,22 +40,22 @@ enum Configure {
     Health {},
     /// The clients that the daemon knows.
     Clients {},
-    /// Records what pages do, for observe; tells what is on.
+    /// Records what pages do, or stops it.
     Capture {
-        /// false: off; true unless given.
+        /// Default: true.
         on: Option<bool>,
-        /// Which; default all, but bodies only if named.
+        /// Default: all; to capture, all but bodies.
         streams: Option<Vec<Stream>>,
-        /// Only this tab; default every tab.
+        /// Default: every tab.
         tab_id: Option<TabId>,
-        /// Only this browser.
+        /// Default: every browser.
         browser: Option<String>,
     },
-    /// Hides log lines and requests; lists the rules.
+    /// Hides log lines and requests, or lists what does.
     NoiseRule {
-        /// A part of the text or URL to hide; * is anything.
+        /// Part of a text or URL to hide; * is anything.
         pattern: Option<String>,
-        /// The id of a rule to remove.
+        /// Id of the rule to remove.
         remove: Option<String>,
     },
     /// Drops what was recorded.

@@ -34,14 +34,14 @@ struct Common {
     wait_ms: Option<u64>,
     /// Which tab; default: the tab used last, at first the active one.
     tab_id: Option<TabId>,
-    /// Which browser, by id or label; needed only if several are connected.
+    /// Its id or label; needed if several are connected.
     browser: Option<String>,
     /// How long it may run, in ms; default 10000.
     #[schemars(range(min = 1, max = 300_000))]
     timeout_ms: Option<u64>,
     /// Add the time of every phase to the result.
     trace: Option<bool>,
-    /// The same key (1-128 visible ASCII characters) within 10 min means the same command.
+    /// The same key (1-128 visible ASCII) within 10 min is the same command.
     idempotency_key: Option<String>,
 }
 

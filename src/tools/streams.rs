@@ -23,25 +23,25 @@ const OLDEST: &str = "oldest";
 /// Which entries of a stream.
 #[derive(Default, Deserialize, JsonSchema)]
 pub(super) struct StreamArguments {
-    /// A next_cursor to read on from, or `oldest`; default: the newest.
+    /// Read on from this next_cursor, or from the `oldest`; default: the newest.
     cursor: Option<String>,
     /// How many entries.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
     /// At least this bad.
     level: Option<Level>,
-    /// Only with this in text or URL.
+    /// With this in text or URL.
     text: Option<String>,
-    /// Only with this in the URL.
+    /// With this in the URL.
     url: Option<String>,
-    /// Only of this tab.
+    /// Of this tab.
     tab_id: Option<TabId>,
-    /// Only of this browser.
+    /// Of this browser.
     browser: Option<String>,
-    /// Only of the last so many ms.
+    /// Of the last so many ms.
     #[schemars(range(min = 0))]
     since_ms: Option<u64>,
-    /// Only of this request.
+    /// Of this request.
     request_id: Option<String>,
 }
 
