@@ -30,7 +30,7 @@ use clap::Parser;
 use tabwire::home::Home;
 use tokio::task::JoinSet;
 
-use figures::Series;
+use figures::{Series, verdict};
 use load::Pair;
 use process::Server;
 
@@ -104,7 +104,7 @@ async fn rate(program: &Path, length: Duration) -> anyhow::Result<bool> {
     let took = work(&mut pairs, length).await?;
     #[expect(clippy::cast_precision_loss, reason = "a count of commands")]
     let rate = took.len() as f64 / length.as_secs_f64();
-    let memory = resident(server.id())?;
+    let memory = server.resident()?;
     verdict(
         rate >= RATE,
         &format!(
@@ -144,13 +144,13 @@ async fn start(program: &Path) -> anyhow::Result<bool> {
 /// The memory of many browsers, each with 100 commands that wait.
 async fn memory(program: &Path, browsers: usize) -> anyhow::Result<bool> {
     let (state, server) = serve(program, &["--limit", "queued=100", "--limit", "clients=2000"])?;
-    let before = resident(server.id())?;
+    let before = server.resident()?;
     let mut pairs = connect(&server, state.path(), browsers).await?;
-    let connected = resident(server.id())?;
+    let connected = server.resident()?;
     for pair in &mut pairs {
         pair.pile_up(100).await?;
     }
-    let full = resident(server.id())?;
+    let full = server.resident()?;
     verdict(
         full <= MEMORY,
         &format!(
@@ -166,7 +166,7 @@ async fn soak(program: &Path, commands: u64) -> anyhow::Result<bool> {
     let (mut done, mut settled, mut worst) = (0, None, 0.0_f64);
     while done < commands {
         done += work(&mut pairs, Duration::from_secs(5)).await?.len() as u64;
-        let memory = resident(server.id())?;
+        let memory = server.resident()?;
         if done > commands / 10 {
             settled.get_or_insert(memory);
             worst = worst.max(memory);
@@ -215,21 +215,6 @@ async fn connect(server: &Server, state: &Path, count: usize) -> anyhow::Result<
         pairs.push(Pair::connect(server.port, &home, number).await?);
     }
     Ok(pairs)
-}
-
-/// The resident memory of a process, in MiB.
-fn resident(process: u32) -> anyhow::Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: f64 =
-        line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?.parse()?;
-    Ok(kib / 1024.0)
-}
-
-/// Says what was measured. Whether it misses its bound.
-fn verdict(holds: bool, what: &str) -> anyhow::Result<bool> {
-    writeln!(io::stdout(), "{} {what}", if holds { "ok     " } else { "MISSED " })?;
-    Ok(!holds)
 }
 
 /// The time.

@@ -1,6 +1,13 @@
 //! Samples and what is said of them.
 
+use std::io::{self, Write as _};
 use std::time::Duration;
+
+/// Says what was measured. Whether it misses its bound.
+pub(crate) fn verdict(holds: bool, what: &str) -> anyhow::Result<bool> {
+    writeln!(io::stdout(), "{} {what}", if holds { "ok     " } else { "MISSED " })?;
+    Ok(!holds)
+}
 
 /// Samples of one duration.
 #[derive(Debug, Default)]

@@ -112,11 +112,42 @@ impl Client {
 }
 
 /// The extension's end of the socket.
-pub(crate) struct Extension(Carrier);
+pub(crate) struct Extension {
+    carrier: Carrier,
+    /// What it sends besides, while it waits for frames.
+    flood: Option<Flood>,
+}
 
 enum Carrier {
     Socket(Box<WebSocketStream<TcpStream>>),
     Http(http::HttpCarrier),
+}
+
+/// Log entries that a page writes, in batches.
+struct Flood {
+    every: tokio::time::Interval,
+    batch: Utf8Bytes,
+    /// How many entries were sent.
+    sent: u64,
+}
+
+/// Entries of a batch: as many as a frame may have.
+const BATCH: u64 = 200;
+
+impl Flood {
+    /// So many entries a second, each with a text of so many bytes.
+    fn new(a_second: u64, bytes: usize) -> Self {
+        let url = "http://127.0.0.1:8000/";
+        let text = format!("request to {url}?token=abc took 12 ms {}", "x".repeat(bytes));
+        let entry = json!({
+            "t": 1_795_298_985_123_u64, "tab_id": 7, "level": "info", "source": "console",
+            "text": text, "url": url, "script_url": format!("{url}app.js"), "line": 3,
+        });
+        let entries = vec![entry; BATCH as usize];
+        let batch = json!({"type": "events", "stream": "logs", "entries": entries});
+        let every = tokio::time::interval(Duration::from_secs(1) * BATCH as u32 / a_second as u32);
+        Self { every, batch: batch.to_string().into(), sent: 0 }
+    }
 }
 
 impl Extension {
@@ -130,26 +161,40 @@ impl Extension {
         let stream = tcp(port).await?;
         let handshake =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
-        Ok(Self(Carrier::Socket(Box::new(handshake?.0))))
+        Ok(Self { carrier: Carrier::Socket(Box::new(handshake?.0)), flood: None })
     }
 
     /// The same over HTTP.
     pub(crate) async fn connect_http(port: u16) -> anyhow::Result<Self> {
-        Ok(Self(Carrier::Http(http::HttpCarrier::connect(port).await?)))
+        Ok(Self { carrier: Carrier::Http(http::HttpCarrier::connect(port).await?), flood: None })
     }
 
     async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
-        let socket = match &mut self.0 {
+        let socket = match &mut self.carrier {
             Carrier::Socket(socket) => socket,
             Carrier::Http(http) => return Ok(http.text().await?.into()),
         };
-        let message = socket.next().await.context("the socket was closed")??;
-        let Message::Text(text) = message else { bail!("no text: {message}") };
-        Ok(text)
+        loop {
+            let message = match &mut self.flood {
+                None => socket.next().await,
+                Some(flood) => tokio::select! {
+                    biased;
+                    _ = flood.every.tick() => {
+                        flood.sent += BATCH;
+                        socket.send(Message::Text(flood.batch.clone())).await?;
+                        continue;
+                    }
+                    message = socket.next() => message,
+                },
+            };
+            let message = message.context("the socket was closed")??;
+            let Message::Text(text) = message else { bail!("no text: {message}") };
+            return Ok(text);
+        }
     }
 
     pub(crate) async fn send(&mut self, text: String) -> anyhow::Result<()> {
-        match &mut self.0 {
+        match &mut self.carrier {
             Carrier::Socket(socket) => Ok(socket.send(Message::text(text)).await?),
             Carrier::Http(http) => http.send(&text).await,
         }
@@ -395,6 +440,25 @@ impl Pair {
             extension.frame("result_ack").await?;
         }
         Ok(())
+    }
+
+    /// Has its page write log entries from now on, while it works or waits.
+    pub(crate) fn flood(&mut self, a_second: u64, bytes: usize) {
+        self.extension.flood = Some(Flood::new(a_second, bytes));
+    }
+
+    /// Ends that. How many were sent.
+    pub(crate) fn stop_flood(&mut self) -> u64 {
+        self.extension.flood.take().map_or(0, |flood| flood.sent)
+    }
+
+    /// Waits, and has no commands, until `end`.
+    pub(crate) async fn wait(&mut self, end: Instant) -> anyhow::Result<()> {
+        match tokio::time::timeout_at(end.into(), self.extension.frame("command")).await {
+            Ok(Ok(command)) => bail!("nobody has called {}", command.id),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Submits commands that stay where they are: nobody claims them.

@@ -43,9 +43,13 @@ impl Server {
         Self::start(&mut command).context("the daemon does not start")
     }
 
-    /// Its process.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+    /// Its resident memory, in MiB.
+    pub(crate) fn resident(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib: f64 =
+            line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?.parse()?;
+        Ok(kib / 1024.0)
     }
 
     /// Kills it, so that it cannot close anything.

@@ -40,7 +40,6 @@ fn the_list_of_tools_is_small_and_in_its_order() {
     assert_eq!(names, ["interact", "observe", "configure"]);
     let size = list().to_string().len();
     assert!(size <= 8 * 1024, "{size} bytes");
-    println!("SIZE {size} {}", list());
 }
 
 #[test]
@@ -267,4 +266,33 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
         }
         assert!(listing.await.unwrap().contains(id.as_str()));
     }
+}
+
+#[test]
+fn a_list_is_checked_item_by_item() {
+    let capture = |streams: Value| {
+        check(&configure::ARGUMENTS, json!({"action": "capture", "streams": streams}))
+    };
+    assert!(capture(json!([])).is_ok());
+    assert!(capture(json!(["logs", "bodies"])).is_ok());
+    let wrong = capture(json!(["logs", "netwrk"])).unwrap_err();
+    assert_eq!(
+        (&wrong["param"], &wrong["hint"]),
+        (&json!("streams"), &json!("Did you mean `network`?"))
+    );
+    let wrong = capture(json!(["logs", 7])).unwrap_err();
+    assert_eq!(wrong["message"], "`streams` must be of type string, not integer");
+    let wrong = capture(json!("logs")).unwrap_err();
+    assert_eq!(wrong["message"], "`streams` must be of type array, not string");
+}
+
+#[test]
+fn a_parameter_of_many_variants_does_not_list_them_but_the_refusal_does() {
+    let properties = &list()[1]["inputSchema"]["properties"];
+    assert_eq!(properties["url"]["description"], "With this in the URL.");
+    let given = json!({"what": "tabs", "url": "x"});
+    let wrong = check(&observe::ARGUMENTS, given).unwrap_err();
+    assert!(wrong["hint"].as_str().unwrap().starts_with("`url` is for logs, errors,"), "{wrong}");
+    let given = json!({"what": "logs", "limit": 500});
+    assert_eq!(check(&observe::ARGUMENTS, given).unwrap_err()["expected"], "1 to 200");
 }

@@ -26,4 +26,5 @@ mod push;
 mod restart;
 mod retry;
 mod simulation;
+mod streams;
 mod ws;

@@ -31,11 +31,8 @@ fn logs(browser: Option<&str>) -> Query {
 }
 
 fn texts(page: &Page) -> Vec<String> {
-    let text = |entry: &Box<RawValue>| {
-        let entry: Value = serde_json::from_str(entry.get()).unwrap();
-        entry["text"].as_str().unwrap().to_owned()
-    };
-    page.entries.iter().map(text).collect()
+    let entries = page.entries.iter().map(|entry| serde_json::from_str(entry.get()).unwrap());
+    entries.map(|entry: Value| entry["text"].as_str().unwrap().to_owned()).collect()
 }
 
 impl Extension {

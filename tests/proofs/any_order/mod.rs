@@ -38,6 +38,14 @@ const LIMITS: Limits = Limits {
     // The core has no business with these.
     idempotency_keys: 1,
     kept_mib: 1,
+    logs: 1,
+    network: 1,
+    bodies: 1,
+    websocket: 1,
+    actions: 1,
+    performance: 1,
+    extension_logs: 1,
+    streams_mib: 1,
 };
 
 /// Something that happens. Who and which are numbers: each finds somebody.

@@ -1,0 +1,134 @@
+//! Whether a page that floods its console holds up commands: 20,000 log entries a second on
+//! one connection, beside commands on the same connection and on another, in one run.
+//!
+//! `cargo bench --bench ingest` starts the release binary as a process of its own. This
+//! process plays both browsers and their clients, on the same cores.
+//!
+//! After `--`: `--quick` for a fifth, `--check` to exit with 1 if a required bound is missed.
+
+#[path = "push/figures.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod figures;
+#[path = "push/load.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod load;
+#[path = "push/process.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod process;
+#[path = "push/relay.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod relay;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Parser;
+use tabwire::home::Home;
+
+use figures::{Series, verdict};
+use load::Pair;
+use process::Server;
+
+/// Entries a second.
+const RATE: u64 = 20_000;
+
+/// Required: how much later a command may be at p99, in ms.
+const LATER: f64 = 5.0;
+
+/// Required: how much the memory may grow, in MiB. The rings have 16 and what waits has 4;
+/// the rest is what the allocator does not give back.
+const GROWTH: f64 = 48.0;
+
+/// Measures what a flood of log entries does to commands.
+#[derive(Parser)]
+#[command(name = "ingest")]
+struct Options {
+    /// A fifth of everything
+    #[arg(long)]
+    quick: bool,
+    /// Exit with 1 if a required bound is missed
+    #[arg(long)]
+    check: bool,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    let options = Options::parse();
+    let length = Duration::from_secs(if options.quick { 2 } else { 10 });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let measured =
+        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(bench(length)));
+    match measured {
+        Ok(missed) if missed && options.check => ExitCode::FAILURE,
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "ingest: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn bench(length: Duration) -> anyhow::Result<bool> {
+    let state = tempfile::tempdir().context("no temporary directory")?;
+    let home = state.path().join("state");
+    let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
+    let home = Home::open(&home)?;
+    let mut noisy = Pair::connect(server.port, &home, 0).await?;
+    let mut other = Pair::connect(server.port, &home, 1).await?;
+    work(&mut noisy, length / 5).await?;
+    let before = server.resident()?;
+    let quiet = work(&mut noisy, length).await?;
+    let mut missed = false;
+    for bytes in [100, 1_000] {
+        noisy.flood(RATE, bytes);
+        let same = work(&mut noisy, length).await?;
+        let end = now() + length;
+        let (beside, waited) = tokio::join!(work(&mut other, length), noisy.wait(end));
+        waited?;
+        let sent = noisy.stop_flood();
+        let what = format!("{sent} entries with {bytes} bytes");
+        missed |= compare(&format!("{what}, commands on the same connection"), &quiet, &same)?;
+        missed |= compare(&format!("{what}, commands on another one"), &quiet, &beside?)?;
+    }
+    let grown = server.resident()? - before;
+    missed |= verdict(
+        grown <= GROWTH,
+        &format!("{grown:.0} MiB more than the {before:.0} before ({GROWTH:.0} are allowed)"),
+    )?;
+    Ok(missed)
+}
+
+fn compare(what: &str, quiet: &Series, flooded: &Series) -> anyhow::Result<bool> {
+    let (before, after) = (quiet.p99() / 1_000.0, flooded.p99() / 1_000.0);
+    verdict(
+        after - before <= LATER,
+        &format!(
+            "{what}: p99 of {} commands {after:.2} ms, {before:.2} ms of {} without ({LATER:.0} ms more are allowed); p50 {:.2} and {:.2} ms",
+            flooded.len(),
+            quiet.len(),
+            flooded.p50() / 1_000.0,
+            quiet.p50() / 1_000.0,
+        ),
+    )
+}
+
+/// Calls that wait for their result, one after the other, for a while.
+async fn work(pair: &mut Pair, length: Duration) -> anyhow::Result<Series> {
+    let mut took = Series::default();
+    pair.work(now() + length, &mut took).await?;
+    Ok(took)
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}
