@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::mcp::{self, Calls, Era, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
 use crate::proof;
+use crate::tools;
 pub use daemon_finder::Target;
 use daemon_link::{DaemonLink, Outgoing};
 use lines::{Line, next_line};
@@ -193,7 +194,7 @@ impl Bridge {
         last_submit: &mut Option<oneshot::Receiver<()>>,
     ) -> Forward {
         let tool = request.params.get("name").and_then(|name| name.as_str());
-        let is_submit = tool == Some("interact");
+        let is_submit = tool.is_some_and(tools::submits);
         let wait = request.params.get("arguments").and_then(|arguments| arguments.get("wait_ms"));
         let wait = wait.and_then(serde_json::Value::as_u64).map(Duration::from_millis);
         let usual = if is_submit { SUBMIT } else { QUICK };

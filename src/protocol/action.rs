@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::Analysis;
+
 /// One browser action with its own parameters. Its name is the command's `type`
 /// on the wire and its fields are the `params`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +70,10 @@ pub enum Action {
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },
+    /// Looks at the page; `analyze` offers this, so it is no part of the schema.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Analyze(Analysis),
 }
 
 /// A picture's file format.
@@ -96,6 +102,7 @@ impl Action {
             Self::TabClose {} => "tab_close",
             Self::TabActivate { .. } => "tab_activate",
             Self::Screenshot { .. } => "screenshot",
+            Self::Analyze(analysis) => analysis.name(),
         }
     }
 
@@ -109,6 +116,7 @@ impl Action {
             Self::TabList {} => "tabs",
             Self::TabOpen { .. } | Self::TabClose {} | Self::TabActivate { .. } => "tab",
             Self::Screenshot { .. } => "shot",
+            Self::Analyze(analysis) => analysis.id_kind(),
         }
     }
 
@@ -124,7 +132,9 @@ impl Action {
             | Self::TabOpen { .. }
             | Self::TabClose {}
             | Self::TabActivate { .. } => false,
-            Self::PageInfo {} | Self::TabList {} | Self::Screenshot { .. } => true,
+            Self::PageInfo {} | Self::TabList {} | Self::Screenshot { .. } | Self::Analyze(_) => {
+                true
+            }
         }
     }
 
@@ -141,7 +151,8 @@ impl Action {
             | Self::PageInfo {}
             | Self::TabClose {}
             | Self::TabActivate { .. }
-            | Self::Screenshot { .. } => false,
+            | Self::Screenshot { .. }
+            | Self::Analyze(_) => false,
         }
     }
 
@@ -166,6 +177,7 @@ impl Action {
             | Self::Forward {}
             | Self::TabOpen { .. } => Duration::from_millis(1_000),
             Self::Screenshot { .. } => Duration::from_millis(150),
+            Self::Analyze(analysis) => analysis.usual_length(),
         }
     }
 
@@ -184,8 +196,14 @@ impl Action {
             | Self::TabList {}
             | Self::TabOpen { .. }
             | Self::TabClose {}
-            | Self::TabActivate { .. } => None,
+            | Self::TabActivate { .. }
+            | Self::Analyze(_) => None,
         }
+    }
+
+    /// The parameter that selects it, in the tool that offers it and in its record.
+    const fn selector(&self) -> &'static str {
+        if matches!(self, Self::Analyze(_)) { "what" } else { "action" }
     }
 
     /// The action's own parameters as the JSON object that goes over the wire.
@@ -193,7 +211,7 @@ impl Action {
     pub fn params(&self) -> Box<RawValue> {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
-            object.shift_remove("action");
+            object.shift_remove(self.selector());
         }
         serde_json::value::to_raw_value(&value).unwrap_or_default()
     }

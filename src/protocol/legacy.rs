@@ -59,7 +59,8 @@ impl LegacyAction {
             Action::TabOpen { .. }
             | Action::TabClose {}
             | Action::TabActivate { .. }
-            | Action::Screenshot { .. } => return None,
+            | Action::Screenshot { .. }
+            | Action::Analyze(_) => return None,
         };
         Some(Self { kind, params, says_pending })
     }

@@ -2,6 +2,7 @@
 //! sockets, no clock.
 
 mod action;
+mod analysis;
 mod capture;
 mod carrier;
 mod frame;
@@ -13,6 +14,7 @@ mod moment;
 mod report;
 
 pub use action::{Action, ImageFormat};
+pub use analysis::Analysis;
 pub use capture::{CaptureSettings, Stream, TabCapture};
 pub use carrier::Carrier;
 pub use frame::{

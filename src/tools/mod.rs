@@ -1,12 +1,14 @@
 //! The MCP tools over the hub: their names, their schemas and what they do. No HTTP, no
 //! JSON-RPC.
 
+mod analyze;
 mod arguments;
 mod configure;
 mod interact;
 mod observe;
 mod result;
 mod streams;
+mod submit;
 #[cfg(test)]
 mod tests;
 
@@ -69,7 +71,7 @@ impl Call {
     }
 }
 
-static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[Tool; 4]> = LazyLock::new(|| {
     [
         Tool {
             name: interact::NAME,
@@ -90,6 +92,15 @@ static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
             meta: None,
         },
         Tool {
+            name: analyze::NAME,
+            title: "Analyze a page",
+            description: analyze::DESCRIPTION,
+            input_schema: analyze::ARGUMENTS.schema(),
+            annotations: json!({"readOnlyHint": true, "openWorldHint": true}),
+            is_async: true,
+            meta: Some(json!({"tabwire/async": true})),
+        },
+        Tool {
             name: configure::NAME,
             title: "Manage commands and the daemon",
             description: configure::DESCRIPTION,
@@ -107,6 +118,12 @@ pub fn list() -> &'static Value {
     static LIST: LazyLock<Value> =
         LazyLock::new(|| serde_json::to_value(&*TOOLS).unwrap_or_default());
     &LIST
+}
+
+/// Whether a call of this tool submits a command.
+#[must_use]
+pub fn submits(tool: &str) -> bool {
+    matches!(tool, interact::NAME | analyze::NAME)
 }
 
 impl Tools {
@@ -137,6 +154,7 @@ impl Tools {
         let arguments: &Arguments = match name {
             interact::NAME => &interact::ARGUMENTS,
             observe::NAME => &observe::ARGUMENTS,
+            analyze::NAME => &analyze::ARGUMENTS,
             configure::NAME => &configure::ARGUMENTS,
             _ => return None,
         };
@@ -149,6 +167,7 @@ impl Tools {
         };
         let call = match name {
             interact::NAME => return Some(interact::call(self, caller, &given, key).await),
+            analyze::NAME => return Some(analyze::call(self, caller, &given, key).await),
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
         };

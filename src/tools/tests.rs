@@ -37,7 +37,7 @@ fn walk(schema: &Value, visit: &mut impl FnMut(&Map<String, Value>)) {
 #[test]
 fn the_list_of_tools_is_small_and_in_its_order() {
     let names: Vec<_> = list().as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["interact", "observe", "configure"]);
+    assert_eq!(names, ["interact", "observe", "analyze", "configure"]);
     let size = list().to_string().len();
     assert!(size <= 8 * 1024, "{size} bytes");
 }
@@ -182,7 +182,7 @@ fn the_idempotency_key_of_the_arguments_counts_before_the_carriers() {
     let key_of = |argument: Option<&str>, carried: Option<&str>| {
         let mut given = json!({"action": "page_info"}).as_object().unwrap().clone();
         given.extend(argument.map(|key| ("idempotency_key".to_owned(), json!(key))));
-        let asked = interact::Asked::read(&given, carried.map(Into::into));
+        let asked = interact::asked(&given, carried.map(Into::into), Duration::ZERO);
         asked.map(|asked| asked.submission.idempotency_key)
     };
     assert_eq!(key_of(None, None).unwrap(), None);
@@ -242,7 +242,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
     let tools = Tools::new(hub.clone(), Duration::ZERO);
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     let given = json!({"action": "page_info"}).as_object().unwrap().clone();
-    let asked = interact::Asked::read(&given, None).unwrap();
+    let asked = interact::asked(&given, None, Duration::ZERO).unwrap();
     let list = || {
         let (tools, caller) = (tools.clone(), caller.clone());
         let given = json!({"what": "pending_commands"}).as_object().unwrap().clone();

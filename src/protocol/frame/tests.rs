@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::{
-    Action, Attempt, CaptureSettings, CorrelationId, ImageFormat, Stream, TabCapture, TabId,
-    garbled,
+    Action, Analysis, Attempt, CaptureSettings, CorrelationId, ImageFormat, Stream, TabCapture,
+    TabId, garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -138,6 +138,10 @@ fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
         Action::TabClose {},
         Action::TabActivate { focus: Some(true) },
         Action::Screenshot { full_page: Some(true), format: None, max_side: None, path: None },
+        Action::Analyze(Analysis::Dom { selector: "form > input".into(), limit: Some(5) }),
+        Action::Analyze(Analysis::Accessibility { selector: Some("main".into()), depth: Some(3) }),
+        Action::Analyze(Analysis::PageSummary {}),
+        Action::Analyze(Analysis::Performance {}),
     ];
     let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));
     actions
@@ -213,13 +217,15 @@ fn kind_of(frame: &FromExtension) -> &'static str {
 #[test]
 fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
     let golden = golden("to_extension");
-    for name in names_of_actions() {
+    for (selector, name) in names_of_actions() {
         let text = golden.get(&format!("command.{name}"));
         let text = text.unwrap_or_else(|| panic!("no golden frame command.{name}.json"));
         let command = value(text)["command"].clone();
         let mut params = command["params"].clone();
-        params["action"] = json!(name);
+        params[selector] = json!(name);
         let action: Action = serde_json::from_value(params).expect("an action");
+        let record: Action = serde_json::from_str(&action.to_record()).expect("a record");
+        assert_eq!(record, action);
         assert_eq!(action.name(), name);
         assert_eq!(command["type"], name);
         assert_eq!(value(action.params().get()), command["params"], "{name}");
@@ -230,14 +236,20 @@ fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
     }
 }
 
-/// The names of all actions, as MCP clients see them.
-fn names_of_actions() -> Vec<String> {
-    let schema = schemars::schema_for!(Action);
+/// The names of all actions, as MCP clients see them, each with the parameter that selects it.
+fn names_of_actions() -> Vec<(&'static str, String)> {
+    let acts = names_in(&schemars::schema_for!(Action), "action");
+    let analyses = names_in(&schemars::schema_for!(Analysis), "what");
+    assert!(acts.contains(&"execute_js".to_owned()), "{acts:?}");
+    assert!(analyses.iter().all(|name| !acts.contains(name)), "each is offered by one tool");
+    let with = |selector| move |name| (selector, name);
+    acts.into_iter().map(with("action")).chain(analyses.into_iter().map(with("what"))).collect()
+}
+
+fn names_in(schema: &schemars::Schema, selector: &str) -> Vec<String> {
     let variants = schema.get("oneOf").and_then(Value::as_array).expect("variants");
-    let name = |v: &Value| v["properties"]["action"]["const"].as_str().expect("a name").to_owned();
-    let names: Vec<_> = variants.iter().map(name).collect();
-    assert!(names.contains(&"execute_js".to_owned()), "{names:?}");
-    names
+    let name = |v: &Value| v["properties"][selector]["const"].as_str().expect("a name").to_owned();
+    variants.iter().map(name).collect()
 }
 
 #[test]

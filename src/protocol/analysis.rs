@@ -1,0 +1,71 @@
+//! What an agent can ask of a page without touching it. The doc comments of this file
+//! become the schema that MCP clients read: they speak to the model.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One analysis with its own parameters. Its name is the command's `type` on the wire and
+/// its fields are the `params`. It only reads, so to run it twice does no harm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Analysis {
+    /// The elements that match a CSS selector: text, attributes, box, visibility.
+    Dom {
+        /// CSS selector; shadow roots and frames are searched too. accessibility: shows only its first match.
+        selector: String,
+        /// How many at most; default 20.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1, max = 200))]
+        limit: Option<u32>,
+    },
+    /// The page as a tree of roles, names and states.
+    Accessibility {
+        /// Only what is below the first match.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        selector: Option<String>,
+        /// How many levels at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1, max = 100))]
+        depth: Option<u32>,
+    },
+    /// What is on it: headings, landmarks, forms, buttons, links, the text's beginning.
+    PageSummary {},
+    /// How it loaded: timing, paint, layout shifts, resources, long tasks, memory.
+    Performance {},
+}
+
+impl Analysis {
+    /// The analysis' name, as MCP and the wire call it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Dom { .. } => "dom",
+            Self::Accessibility { .. } => "accessibility",
+            Self::PageSummary {} => "page_summary",
+            Self::Performance {} => "performance",
+        }
+    }
+
+    /// The first part of the correlation id.
+    #[must_use]
+    pub const fn id_kind(&self) -> &'static str {
+        match self {
+            Self::Dom { .. } => "dom",
+            Self::Accessibility { .. } => "a11y",
+            Self::PageSummary {} => "page",
+            Self::Performance {} => "perf",
+        }
+    }
+
+    /// How long it takes as a rule: the estimate until there are runs to go by.
+    #[must_use]
+    pub const fn usual_length(&self) -> Duration {
+        match self {
+            Self::Dom { .. } | Self::PageSummary {} => Duration::from_millis(20),
+            Self::Accessibility { .. } => Duration::from_millis(50),
+            Self::Performance {} => Duration::from_millis(100),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What the tools that submit a command have in common: whose, where, how long, and what
+//! is answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Call, Outcome, ToolResult, Tools};
+use crate::hub::{Accepted, Caller, Hub, Refused, Submission, Submitted, Wish};
+use crate::lifecycle::limits;
+use crate::protocol::{
+    Action, CorrelationId, IDEMPOTENCY_KEY_FORM, QueryId, TabId, is_idempotency_key,
+};
+
+/// What every command takes.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Common {
+    /// Which tab; default: the tab used last, at first the active one.
+    tab_id: Option<TabId>,
+    /// Its id or label; needed if several are connected.
+    browser: Option<String>,
+    /// How long it may run, in ms; default 10000.
+    #[schemars(range(min = 1, max = 300_000))]
+    timeout_ms: Option<u64>,
+    /// Add the time of every phase to the result.
+    trace: Option<bool>,
+    /// The same key (1-128 visible ASCII) within 10 min is the same command.
+    idempotency_key: Option<String>,
+}
+
+/// The answer to a call that does not wait.
+#[derive(Serialize)]
+struct Queued<'a> {
+    status: &'static str,
+    correlation_id: &'a CorrelationId,
+    query_id: &'a QueryId,
+    job_id: &'a CorrelationId,
+    estimated_runtime_seconds: f64,
+    message: String,
+}
+
+/// What a call asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) submission: Submission,
+    /// How long it blocks for the result.
+    wait: Duration,
+    with_trace: bool,
+}
+
+impl Common {
+    /// What a call asks for that wants this done and waits `wait` for it. `key` is for one
+    /// that has no idempotency key in its arguments.
+    pub(super) fn ask_for(
+        self,
+        action: Action,
+        wait: Duration,
+        key: Option<Arc<str>>,
+    ) -> Result<Asked, ToolResult> {
+        let key = self.idempotency_key.map(Into::into).or(key);
+        if key.as_deref().is_some_and(|key| !is_idempotency_key(key)) {
+            return Err(wrong_key());
+        }
+        let submission = Submission {
+            action,
+            wish: Wish { browser: self.browser, tab: self.tab_id },
+            timeout: self.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
+            idempotency_key: key,
+        };
+        Ok(Asked { submission, wait, with_trace: self.trace == Some(true) })
+    }
+}
+
+impl Asked {
+    /// Submits it, and waits for the result if it is to be waited for.
+    pub(super) async fn submit(self, tools: &Tools, caller: &Caller) -> Call {
+        let Self { submission, wait, with_trace } = self;
+        let submitted = match tools.hub.submit_unrecorded(caller, submission) {
+            Ok(submitted) => submitted,
+            Err(refused) => return Call::done(ToolResult::refused(&refused)),
+        };
+        let id = Some(submitted.accepted.id.clone());
+        if wait.is_zero() {
+            let result = match tools.hub.confirm(caller, &submitted).await {
+                Ok(()) => ToolResult::of(&queued(&submitted.accepted)),
+                Err(refused) => ToolResult::refused(&refused),
+            };
+            return Call { submitted: id, outcome: Outcome::Now(result) };
+        }
+        let (hub, caller) = (tools.hub.clone(), caller.clone());
+        let outcome = Outcome::Later(Box::pin(async move {
+            match finish(&hub, &caller, &submitted, wait, with_trace).await {
+                Ok(result) => result,
+                Err(refused) => ToolResult::refused(&refused),
+            }
+        }));
+        Call { submitted: id, outcome }
+    }
+}
+
+/// Waits for a command's end. Nothing is said of it before its acceptance is recorded.
+async fn finish(
+    hub: &Hub,
+    caller: &Caller,
+    submitted: &Submitted,
+    wait: Duration,
+    with_trace: bool,
+) -> Result<ToolResult, Refused> {
+    let waited = tokio::select! {
+        biased;
+        waited = hub.wait(caller, &submitted.accepted.id, wait, with_trace) => waited,
+        refused = hub.refused(caller, submitted) => return Err(refused),
+    };
+    hub.confirm(caller, submitted).await?;
+    // Without a result it was accepted all the same: say so rather than that it was not.
+    Ok(waited
+        .map_or_else(|_| ToolResult::of(&queued(&submitted.accepted)), ToolResult::of_own_command))
+}
+
+fn wrong_key() -> ToolResult {
+    ToolResult::failed(&json!({
+        "error": "invalid_argument",
+        "message": format!("`idempotency_key` must be {IDEMPOTENCY_KEY_FORM}"),
+        "param": "idempotency_key",
+        "expected": IDEMPOTENCY_KEY_FORM,
+        "hint": "Give `idempotency_key` a random text such as a UUID, or leave it out.",
+    }))
+}
+
+fn queued(accepted: &Accepted) -> Queued<'_> {
+    let id = &accepted.id;
+    let how = format!(
+        "Get its result with observe({{what:\"command_result\", correlation_id:\"{id}\", \
+         wait_ms:10000}})."
+    );
+    let message = if accepted.reachable {
+        format!("Command queued for execution. {how}")
+    } else {
+        format!(
+            "No browser is connected, so the command waits for one. Open the browser and check \
+             that the Tabwire extension is enabled (`tabwire extension unpack` says how to load \
+             it). {how}"
+        )
+    };
+    Queued {
+        status: "queued",
+        correlation_id: id,
+        query_id: &accepted.query_id,
+        job_id: id,
+        estimated_runtime_seconds: accepted.estimate.as_secs_f64(),
+        message,
+    }
+}
