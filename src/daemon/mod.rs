@@ -138,7 +138,7 @@ impl Daemon {
     pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &Reading::now());
-        let tools = Tools::new(hub.clone(), settings.default_wait);
+        let tools = Tools::new(hub.clone(), settings.default_wait).with_store(home.store());
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
         let serving = edge::serve(listeners, home, tools, stop.clone());

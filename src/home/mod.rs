@@ -1,10 +1,11 @@
 //! The state directory: the secret, the lock of the one daemon, where that daemon is
-//! to be found, and which further extensions may connect.
+//! to be found, which further extensions may connect, and what agents store.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
 mod legacy;
 mod lock;
+mod store;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::proof::{self, AuthKey, KEY_LENGTH};
 pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
+pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
 
 const AUTH_KEY: &str = "auth.key";
 const DAEMON_LOCK: &str = "daemon.lock";

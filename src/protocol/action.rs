@@ -72,7 +72,7 @@ pub enum Action {
     },
     /// Looks at the page; `analyze` offers this, so it is no part of the schema.
     #[serde(untagged)]
-    #[schemars(skip)]
+    #[schemars(skip, !untagged)]
     Analyze(Analysis),
 }
 

@@ -112,7 +112,6 @@ impl Arguments {
             }
             let schema = variant.properties.get(name).or_else(|| self.common.get(name));
             let schema = schema.ok_or_else(|| self.unknown(variant, name))?;
-            make_whole(value);
             check_value(name, schema, value)?;
         }
         match variant.required.iter().find(|name| !given.contains_key(*name)) {
@@ -256,7 +255,12 @@ fn make_whole(value: &mut Value) {
     }
 }
 
-fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArgument> {
+/// Whether the value fits. A schema without a type takes any, and leaves it as it is.
+fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), WrongArgument> {
+    let Some(wanted) = schema["type"].as_str() else { return Ok(()) };
+    if wanted == "integer" {
+        make_whole(value);
+    }
     let wrong = |message: String, expected: Value, hint: String| WrongArgument {
         error: "invalid_argument",
         message,
@@ -264,7 +268,6 @@ fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArg
         expected: Some(expected.into()),
         hint,
     };
-    let wanted = schema["type"].as_str().unwrap_or_default();
     if kind(value) != wanted {
         let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));
         let hint = format!("Give `{name}` a value of type {wanted}, or leave it out.");
@@ -274,7 +277,7 @@ fn check_value(name: &str, schema: &Value, value: &Value) -> Result<(), WrongArg
         return items.iter().try_for_each(|item| check_value(name, &schema["items"], item));
     }
     if let Some(choices) = schema["enum"].as_array()
-        && !choices.contains(value)
+        && !choices.contains(&*value)
     {
         let near =
             closest(value.as_str().unwrap_or_default(), choices.iter().filter_map(Value::as_str));
@@ -310,7 +313,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// The known name that is most like this one, if any is.
-fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Swapped letters count as one slip, and a name that breaks off is a good guess.
     let likeness = |known: &str| {
         let breaks_off = name.len() > 2 && known.starts_with(name);

@@ -1,4 +1,4 @@
-//! `configure`: looks after commands and the daemon.
+//! `configure`: looks after commands, the daemon and what agents store.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::observe::{Nothing, command_result};
-use super::{Call, ToolResult, Tools, read, streams};
+use super::result::Part;
+use super::{Call, ToolResult, Tools, read, stored, streams};
 use crate::hub::{Caller, CaptureChange, Wish};
 use crate::protocol::{SERVER_VERSION, Stream, TabId};
 
 pub(super) const NAME: &str = "configure";
 
-pub(super) const DESCRIPTION: &str = "Manages commands, the daemon, and what is recorded of pages.";
+pub(super) const DESCRIPTION: &str =
+    "Manages commands, stored JSON, the daemon, and what is recorded of pages.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::of::<Configure, Nothing>("action"));
@@ -63,6 +65,31 @@ enum Configure {
         /// Which; default all.
         streams: Option<Vec<Stream>>,
     },
+    /// Keeps JSON under a name, also after a restart.
+    Store {
+        /// Default `default`.
+        name: Option<String>,
+        /// Any JSON.
+        data: Value,
+    },
+    /// Reads what was stored.
+    Load {
+        /// Default `default`.
+        name: Option<String>,
+        /// Read large data on from this byte.
+        #[schemars(range(min = 0))]
+        offset: Option<usize>,
+        /// How many bytes of it.
+        #[schemars(range(min = 1, max = 65_536))]
+        limit: Option<usize>,
+    },
+    /// Lists what is stored.
+    List {},
+    /// Deletes what is stored under a name.
+    Delete {
+        /// Which.
+        name: String,
+    },
 }
 
 pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
@@ -108,5 +135,11 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             streams::noise_rule(hub, caller, pattern.as_deref(), remove.as_deref())
         }
         Configure::Clear { streams } => streams::clear(hub, streams),
+        Configure::Store { name, data } => stored::store(tools, caller, name, data).await,
+        Configure::Load { name, offset, limit } => {
+            stored::load(tools, caller, name, Part::asked_for(offset, limit)).await
+        }
+        Configure::List {} => stored::list(tools, caller).await,
+        Configure::Delete { name } => stored::delete(tools, caller, name).await,
     })
 }

@@ -7,6 +7,7 @@ mod configure;
 mod interact;
 mod observe;
 mod result;
+mod stored;
 mod streams;
 mod submit;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::home::Store;
 use crate::hub::{Caller, Hub};
 use crate::protocol::CorrelationId;
 use arguments::Arguments;
@@ -29,6 +31,8 @@ pub use result::{Picture, ToolResult};
 pub struct Tools {
     hub: Hub,
     default_wait: Duration,
+    /// Where `configure store` keeps what it is given.
+    store: Option<Store>,
 }
 
 /// One tool as `tools/list` shows it.
@@ -131,7 +135,13 @@ impl Tools {
     /// the result unless the call says otherwise.
     #[must_use]
     pub const fn new(hub: Hub, default_wait: Duration) -> Self {
-        Self { hub, default_wait }
+        Self { hub, default_wait, store: None }
+    }
+
+    /// The same tools, with a place for what agents store. Without one nothing can be.
+    #[must_use]
+    pub fn with_store(self, store: Store) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     /// The hub that they work on.

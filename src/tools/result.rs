@@ -60,19 +60,36 @@ impl Part {
     }
 }
 
-/// A report whose result was cut.
+/// What is said of JSON that was cut.
 #[derive(Serialize)]
-struct Cut {
-    #[serde(flatten)]
-    report: CommandReport,
+pub(super) struct Cut {
     truncated: bool,
     offset: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
     total_bytes: usize,
-    result_ref: CorrelationId,
+    result_ref: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+}
+
+/// What the parts of a large text belong to.
+pub(super) struct Whole<'a> {
+    /// The field of the answer that it stands in.
+    pub(super) field: &'a str,
+    /// What names it.
+    pub(super) name: Arc<str>,
+    /// The call that reads on, but for the offset and what closes it.
+    pub(super) read_on: String,
+}
+
+/// A report whose result was cut.
+#[derive(Serialize)]
+struct CutReport {
+    #[serde(flatten)]
+    report: CommandReport,
+    #[serde(flatten)]
+    cut: Cut,
 }
 
 impl ToolResult {
@@ -180,7 +197,7 @@ impl ToolResult {
         let id = report.correlation_id.clone();
         let is_over = !matches!(report.status, Status::Pending { .. });
         let picture = take_picture(&mut report);
-        let result = match cut(report, part) {
+        let result = match cut_report(report, part) {
             Ok(cut) => Self::of(&cut),
             Err(whole) => Self::of(&*whole),
         };
@@ -190,12 +207,31 @@ impl ToolResult {
 
 /// Cuts a result that is too long, or out of which a part was asked for. `Err`: it
 /// stays whole.
-fn cut(mut report: CommandReport, part: Option<Part>) -> Result<Cut, Box<CommandReport>> {
+fn cut_report(
+    mut report: CommandReport,
+    part: Option<Part>,
+) -> Result<CutReport, Box<CommandReport>> {
+    let id = &report.correlation_id;
     let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
-    let text = result.clone();
-    let text = text.get();
+    let whole = Whole {
+        field: "result",
+        name: id.as_str().into(),
+        read_on: format!("observe({{what:\"command_result\", correlation_id:\"{id}\""),
+    };
+    let Some((text, cut)) = cut(result, part, whole) else { return Err(report.into()) };
+    *result = text.into();
+    Ok(CutReport { report, cut })
+}
+
+/// The part of a JSON text that is to be answered, as a string. `None`: all of it, as it is.
+pub(super) fn cut(
+    json: &RawValue,
+    part: Option<Part>,
+    whole: Whole<'_>,
+) -> Option<(Box<RawValue>, Cut)> {
+    let text = json.get();
     if part.is_none() && text.len() <= LONGEST {
-        return Err(report.into());
+        return None;
     }
     let Part { offset, limit } = part.unwrap_or(Part { offset: 0, limit: LONGEST });
     let from = text.floor_char_boundary(offset);
@@ -204,18 +240,20 @@ fn cut(mut report: CommandReport, part: Option<Part>) -> Result<Cut, Box<Command
         // At least one character, or reading on would never end.
         to = text.ceil_char_boundary(from + 1);
     }
-    *result = to_raw_value(&text[from..to]).map(Arc::from).unwrap_or_else(|_| result.clone());
+    let Whole { field, name, read_on } = whole;
     let next_offset = (to < text.len()).then_some(to);
-    let id = report.correlation_id.clone();
     let hint = next_offset.map(|next| {
-        format!(
-            "`result` is a part of the JSON text. Read on with observe({{what:\"command_result\", \
-             correlation_id:\"{id}\", offset:{next}}})."
-        )
+        format!("`{field}` is a part of the JSON text. Read on with {read_on}, offset:{next}}}).")
     });
-    let total_bytes = text.len();
-    let truncated = next_offset.is_some() || from > 0;
-    Ok(Cut { report, truncated, offset: from, next_offset, total_bytes, result_ref: id, hint })
+    let cut = Cut {
+        truncated: next_offset.is_some() || from > 0,
+        offset: from,
+        next_offset,
+        total_bytes: text.len(),
+        result_ref: name,
+        hint,
+    };
+    to_raw_value(&text[from..to]).ok().map(|text| (text, cut))
 }
 
 /// Takes the picture out of a screenshot's result; its description stays.

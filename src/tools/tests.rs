@@ -53,7 +53,9 @@ fn every_input_schema_is_one_flat_object_that_all_clients_can_read() {
             }
         });
         for (name, property) in schema["properties"].as_object().unwrap() {
-            assert!(property["type"].is_string(), "{name} has one type: {property}");
+            // One type, or any at all.
+            assert!(property["type"].is_string() || name == "data", "{name}: {property}");
+            assert!(property.get("type").is_none_or(Value::is_string), "{name}: {property}");
             assert!(property["description"].is_string(), "{name} says what it is for");
         }
     }
@@ -61,10 +63,12 @@ fn every_input_schema_is_one_flat_object_that_all_clients_can_read() {
 
 #[test]
 fn a_tool_that_can_return_early_says_so_in_both_places() {
-    let interact = &list()[0];
-    assert_eq!(interact["async"], true);
-    assert_eq!(interact["_meta"]["tabwire/async"], true);
-    assert!(list()[1].get("async").is_none());
+    for tool in list().as_array().unwrap() {
+        let is_async = submits(tool["name"].as_str().unwrap());
+        assert_eq!(tool.get("async").is_some_and(|said| *said == true), is_async);
+        assert_eq!(tool["_meta"]["tabwire/async"] == true, is_async);
+    }
+    assert!(submits("interact") && submits("analyze") && !submits("observe"));
 }
 
 #[test]
@@ -88,6 +92,22 @@ fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
     let script = properties["script"]["description"].as_str().unwrap();
     assert!(script.starts_with("(execute_js)"), "{script}");
     assert_eq!(properties["wait_ms"]["maximum"], 55_000);
+}
+
+#[test]
+fn what_one_tool_offers_the_other_refuses() {
+    let analyses = &list()[2]["inputSchema"]["properties"]["what"]["enum"];
+    assert_eq!(*analyses, json!(["dom", "accessibility", "page_summary", "performance"]));
+    let wrong = interact(json!({"action": "dom", "selector": "a"})).unwrap_err();
+    assert_eq!((&wrong["error"], &wrong["param"]), (&json!("invalid_argument"), &json!("action")));
+    for given in [json!({"what": "execute_js"}), json!({"what": "dom", "action": "execute_js"})] {
+        check(&analyze::ARGUMENTS, given).unwrap_err();
+    }
+    let wrong = check(&analyze::ARGUMENTS, json!({"what": "dom"})).unwrap_err();
+    assert_eq!(
+        (&wrong["error"], &wrong["param"]),
+        (&json!("missing_argument"), &json!("selector"))
+    );
 }
 
 #[test]
@@ -164,6 +184,11 @@ fn what_passes_the_check_can_be_read_by_the_handlers() {
         ("observe", json!({"what": "tabs"})),
         ("configure", json!({"action": "cancel", "correlation_id": "x"})),
         ("configure", json!({"action": "health"})),
+        ("configure", json!({"action": "store", "data": null})),
+        ("configure", json!({"action": "load", "name": "a", "offset": 1, "limit": 9})),
+        ("analyze", json!({"what": "dom", "selector": "a", "limit": 5, "wait_ms": 0, "tab_id": 7})),
+        ("analyze", json!({"what": "accessibility", "selector": "a", "depth": 5, "wait_ms": 0})),
+        ("analyze", json!({"what": "performance", "wait_ms": 0, "timeout_ms": 1, "trace": true})),
     ] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -210,6 +235,9 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
         r#"{"what":"command_result","correlation_id":"exec_1","wait_ms":5,"offset":0,"limit":9}"#,
         r#"{"what":"pending_commands"}"#,
         r#"{"action":"cancel","correlation_id":"exec_1"}"#,
+        r#"{"what":"dom","selector":"main a","limit":20,"wait_ms":0,"tab_id":7}"#,
+        r#"{"action":"store","name":"a","data":{"b":[1,2.0,null]}}"#,
+        r#"{"action":"load","name":"a","offset":0,"limit":9}"#,
     ];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
@@ -218,7 +246,7 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     proptest!(garbled::cases(2_000), |(text in garbled::nearly(&samples))| {
         let Ok(Value::Object(given)) = serde_json::from_slice(&text) else { return Ok(()) };
-        for tool in ["interact", "observe", "configure"] {
+        for tool in ["interact", "observe", "analyze", "configure"] {
             let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None));
             let Some(Outcome::Now(answer)) = call.map(|call| call.outcome) else { continue };
             let answer_is: Value = serde_json::from_str(answer.body.get()).unwrap();
@@ -295,4 +323,90 @@ fn a_parameter_of_many_variants_does_not_list_them_but_the_refusal_does() {
     assert!(wrong["hint"].as_str().unwrap().starts_with("`url` is for logs, errors,"), "{wrong}");
     let given = json!({"what": "logs", "limit": 500});
     assert_eq!(check(&observe::ARGUMENTS, given).unwrap_err()["expected"], "1 to 200");
+}
+
+/// Tools that keep what they are given in a folder of this test's own.
+fn keeping() -> (Tools, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = crate::home::Home::open(&dir.path().join("state")).unwrap().store();
+    let tools = Tools::new(Hub::start(Limits::default()), Duration::ZERO).with_store(store);
+    (tools, dir)
+}
+
+/// What `configure` answers, and whether the call failed.
+async fn configure(tools: &Tools, owner: &str, given: Value) -> (Value, bool) {
+    let caller = Caller { owner: owner.into(), client: "ann".into() };
+    let given = given.as_object().unwrap().clone();
+    let call = tools.call(&caller, "configure", given, None).await.unwrap();
+    let Outcome::Now(result) = call.outcome else { panic!("it does not wait") };
+    (serde_json::from_str(result.body.get()).unwrap(), result.is_error)
+}
+
+#[tokio::test]
+async fn any_json_is_kept_as_it_is_under_its_name_or_under_default() {
+    let (tools, _dir) = keeping();
+    for data in [json!(null), json!(5.0), json!("{}"), json!([]), json!({"b": 1, "a": {"$": 2}})] {
+        let (stored, _) = configure(&tools, "user", json!({"action": "store", "data": data})).await;
+        assert_eq!((&stored["status"], &stored["name"]), (&json!("stored"), &json!("default")));
+        let (loaded, _) = configure(&tools, "user", json!({"action": "load"})).await;
+        assert_eq!(loaded["data"].to_string(), data.to_string());
+        assert_eq!(loaded["size_bytes"], data.to_string().len());
+    }
+    configure(&tools, "user", json!({"action": "store", "name": "Größe", "data": 1})).await;
+    let (list, _) = configure(&tools, "user", json!({"action": "list"})).await;
+    let names: Vec<_> = list["values"].as_array().unwrap().iter().map(|v| &v["name"]).collect();
+    assert_eq!(json!([list["count"], names]), json!([2, ["Größe", "default"]]));
+    assert!(list["values"][0]["stored_at"].as_str().unwrap().ends_with('Z'), "{list}");
+    let (list, _) = configure(&tools, "ci", json!({"action": "list"})).await;
+    assert_eq!(list, json!({"count": 0, "values": []}));
+    let gone = json!({"action": "delete", "name": "Größe"});
+    assert_eq!(configure(&tools, "user", gone.clone()).await.0["status"], "deleted");
+    assert_eq!(configure(&tools, "user", gone).await.0["error"], "not_found");
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_refused_with_the_next_step() {
+    let (tools, dir) = keeping();
+    configure(&tools, "user", json!({"action": "store", "name": "login-flow", "data": 1})).await;
+    let long = "x".repeat(crate::home::VALUE_MAX);
+    for (given, code, hint) in [
+        (json!({"action": "store"}), "missing_argument", "Add `data`"),
+        (json!({"action": "store", "name": "a\nb", "data": 1}), "invalid_argument", "short name"),
+        (json!({"action": "delete"}), "missing_argument", "Add `name`"),
+        (json!({"action": "store", "data": long}), "value_too_large", "in parts"),
+        (json!({"action": "load", "name": "login-flo"}), "not_found", "`login-flow`"),
+        (json!({"action": "load"}), "not_found", "list"),
+    ] {
+        let (answer, is_error) = configure(&tools, "user", given.clone()).await;
+        assert!(is_error && answer["error"] == code, "{answer}");
+        assert!(answer["hint"].as_str().unwrap().contains(hint), "{answer}");
+    }
+    // The folder cannot be made: a file is in its place.
+    let store = dir.path().join("state/store");
+    std::fs::remove_dir_all(&store).unwrap();
+    std::fs::write(&store, "").unwrap();
+    let (answer, is_error) = configure(&tools, "user", json!({"action": "store", "data": 1})).await;
+    assert!(is_error && answer["error"] == "storage_unavailable", "{answer}");
+    assert!(answer["hint"].as_str().unwrap().contains("Free space"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_large_value_is_loaded_in_parts_that_make_it_up() {
+    let (tools, _dir) = keeping();
+    let data = json!({"text": "ä€".repeat(30_000)});
+    configure(&tools, "user", json!({"action": "store", "name": "a \"b\"", "data": data})).await;
+    let mut given = json!({"action": "load", "name": "a \"b\""});
+    let mut text = String::new();
+    loop {
+        let (part, _) = configure(&tools, "user", given.clone()).await;
+        assert_eq!(part["result_ref"], "a \"b\"");
+        assert_eq!(part["total_bytes"], data.to_string().len());
+        assert!(part["data"].as_str().unwrap().len() <= 65_536);
+        text.push_str(part["data"].as_str().unwrap());
+        let Some(next) = part.get("next_offset") else { break };
+        let call = format!(r#"configure({{action:"load", name:"a \"b\"", offset:{next}}})"#);
+        assert!(part["hint"].as_str().unwrap().contains(&call), "{}", part["hint"]);
+        given["offset"] = next.clone();
+    }
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), data);
 }

@@ -1,0 +1,159 @@
+//! What `configure` does with the values that agents store. Their files are read and
+//! written on threads of their own: the disk keeps nobody waiting who does not ask for it.
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::arguments::closest;
+use super::result::{Cut, Part, Whole, cut};
+use super::{ToolResult, Tools};
+use crate::home::{NAME_MAX, Store, StoreError, StoredValue, ValueName};
+use crate::hub::{Caller, Refusal};
+use crate::protocol::{Moment, Owner};
+
+/// Where a value is stored whose name is not given.
+const DEFAULT_NAME: &str = "default";
+
+/// A loaded value, or a part of it.
+#[derive(Serialize)]
+struct Loaded {
+    status: &'static str,
+    name: String,
+    size_bytes: u64,
+    stored_at: Moment,
+    data: Box<RawValue>,
+    #[serde(flatten)]
+    cut: Option<Cut>,
+}
+
+pub(super) async fn store(
+    tools: &Tools,
+    caller: &Caller,
+    name: Option<String>,
+    data: Value,
+) -> ToolResult {
+    let name = match named(name) {
+        Ok(name) => name,
+        Err(wrong) => return wrong,
+    };
+    let answer = move |store: &Store, owner: &Owner| {
+        let data = to_raw_value(&data).unwrap_or_default();
+        store.store(owner, &name, &data)?;
+        let size = data.get().len();
+        Ok(json!({"status": "stored", "name": name.as_str(), "size_bytes": size}))
+    };
+    on_disk(tools, caller, answer).await
+}
+
+pub(super) async fn load(
+    tools: &Tools,
+    caller: &Caller,
+    name: Option<String>,
+    part: Option<Part>,
+) -> ToolResult {
+    let name = match named(name) {
+        Ok(name) => name,
+        Err(wrong) => return wrong,
+    };
+    let answer = move |store: &Store, owner: &Owner| {
+        let (StoredValue { size, at, .. }, value) = store.load(owner, &name)?;
+        let name = name.as_str();
+        let quoted = Value::from(name);
+        let read_on = format!("configure({{action:\"load\", name:{quoted}");
+        let whole = Whole { field: "data", name: name.into(), read_on };
+        let (data, cut) = match cut(&value, part, whole) {
+            Some((data, cut)) => (data, Some(cut)),
+            None => (value, None),
+        };
+        let name = name.to_owned();
+        Ok(Loaded { status: "ok", name, size_bytes: size, stored_at: at, data, cut })
+    };
+    on_disk(tools, caller, answer).await
+}
+
+pub(super) async fn list(tools: &Tools, caller: &Caller) -> ToolResult {
+    let answer = |store: &Store, owner: &Owner| {
+        let describe = |StoredValue { name, size, at }| json!({"name": name.as_str(), "size_bytes": size, "stored_at": at});
+        let values: Vec<_> = store.list(owner)?.into_iter().map(describe).collect();
+        Ok(json!({"count": values.len(), "values": values}))
+    };
+    on_disk(tools, caller, answer).await
+}
+
+pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> ToolResult {
+    let name = match named(Some(name)) {
+        Ok(name) => name,
+        Err(wrong) => return wrong,
+    };
+    let answer = move |store: &Store, owner: &Owner| {
+        store.delete(owner, &name)?;
+        Ok(json!({"status": "deleted", "name": name.as_str()}))
+    };
+    on_disk(tools, caller, answer).await
+}
+
+/// Does this where the disk may take its time. It is done even if nobody waits any more.
+async fn on_disk<T, F>(tools: &Tools, caller: &Caller, run: F) -> ToolResult
+where
+    T: Serialize,
+    F: FnOnce(&Store, &Owner) -> Result<T, StoreError> + Send + 'static,
+{
+    let Some(store) = tools.store.clone() else { return unavailable("this daemon has no disk") };
+    let owner = caller.owner.clone();
+    let done = tokio::task::spawn_blocking(move || match run(&store, &owner) {
+        Ok(answer) => ToolResult::of(&answer),
+        Err(error) => failed(&error, &store, &owner),
+    });
+    done.await.unwrap_or_else(|error| unavailable(&error.to_string()))
+}
+
+fn named(name: Option<String>) -> Result<ValueName, ToolResult> {
+    let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
+    ValueName::parse(&name).map_err(|why| {
+        ToolResult::failed(&json!({
+            "error": "invalid_argument",
+            "message": format!("`name` cannot be {}: {why}", Value::from(name)),
+            "param": "name",
+            "expected": format!("1 to {NAME_MAX} bytes of text in one line"),
+            "hint": "Take a short name such as `login-flow`, or leave it out for `default`.",
+        }))
+    })
+}
+
+fn failed(error: &StoreError, store: &Store, owner: &Owner) -> ToolResult {
+    let (code, hint) = match error {
+        StoreError::TooLarge { .. } => {
+            ("value_too_large", "Store it in parts, under several names.".to_owned())
+        }
+        StoreError::Full => (
+            "store_full",
+            "Delete what is not needed; configure({action:\"list\"}) names all.".to_owned(),
+        ),
+        StoreError::NotFound { name } => ("not_found", what_there_is(name, store, owner)),
+        StoreError::Damaged { .. } => {
+            ("stored_value_damaged", "Store it again, or delete it.".to_owned())
+        }
+        StoreError::Io { .. } => return unavailable(&error.to_string()),
+    };
+    ToolResult::failed(&json!({"error": code, "message": error.to_string(), "hint": hint}))
+}
+
+fn what_there_is(name: &ValueName, store: &Store, owner: &Owner) -> String {
+    let values = store.list(owner).unwrap_or_default();
+    let known = || values.iter().map(|value| value.name.as_str());
+    match closest(name.as_str(), known()) {
+        Some(near) => format!("Did you mean `{near}`?"),
+        None if values.is_empty() => "Nothing is stored yet.".to_owned(),
+        None => "configure({action:\"list\"}) names what there is.".to_owned(),
+    }
+}
+
+fn unavailable(why: &str) -> ToolResult {
+    let refusal = Refusal::StorageUnavailable { why: why.into() };
+    ToolResult::failed(&json!({
+        "error": refusal.code(),
+        "message": format!("The disk did not do what was asked: {why}"),
+        "hint": refusal.hint(),
+    }))
+}
