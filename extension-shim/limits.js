@@ -64,3 +64,21 @@ export const SCREENSHOT_MAX_SIDE = 1568;
 export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;
+/** How much of a page an analysis visits: more takes the page seconds, and no model reads it. */
+export const LOOK_NODES = 100_000;
+/** How long the page may be kept busy by it. */
+export const LOOK_MS = 1_500;
+/** How many matches of a selector are told. */
+export const DOM_MATCHES = { least: 1, most: 200 };
+export const DOM_MATCHES_USUAL = 20;
+/** More elements than this, and the browser is at their accessibility tree for seconds and answers nobody. */
+export const AX_ELEMENTS = 4_000;
+/** How deep an accessibility tree is told. */
+export const AX_DEPTHS = { least: 1, most: 100 };
+/** How many lines of it, and how long a name in it. */
+export const AX_LINES = 2_000;
+export const AX_TEXT = 200;
+/** How far below an element that means nothing by itself its tree is looked for. */
+export const AX_LEVELS_DOWN = 2;
+/** How many frames of a page are read. */
+export const AX_FRAMES = 10;

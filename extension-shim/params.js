@@ -33,3 +33,9 @@ export function checkedInteger(name, value, { least, most }) {
   if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
   throw new ActionError('invalid_params', `${name} must be a whole number from ${least} to ${most}`);
 }
+
+/** @param {string} name @param {unknown} value @returns {string} */
+export function checkedText(name, value) {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new ActionError('invalid_params', `${name} must be a text`);
+}

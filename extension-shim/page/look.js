@@ -11,8 +11,9 @@
 export class Look {
   /** Whether it gave up because there was too much to visit. */
   full = false;
-  #nodes;
-  #end;
+  #budget;
+  #nodes = 0;
+  #end = 0;
   #unread = new Set(['script', 'style', 'noscript', 'template', 'svg', 'canvas', 'video', 'audio', 'object', 'select', 'textarea', 'iframe']);
 
   // Forms and documents answer to the names of what is in them before their own properties, so a page could
@@ -30,9 +31,16 @@ export class Look {
   rectOf = this.#method(Element, 'getBoundingClientRect');
 
   /** @param {Budget} budget */
-  constructor({ nodes, ms }) {
-    this.#nodes = nodes;
-    this.#end = performance.now() + ms;
+  constructor(budget) {
+    this.#budget = budget;
+    this.renew();
+  }
+
+  /** For the next walk. A part of the whole budget is enough where little is looked for. */
+  renew(part = 1) {
+    this.full = false;
+    this.#nodes = this.#budget.nodes * part;
+    this.#end = performance.now() + this.#budget.ms * part;
   }
 
   /** @param {any} Interface @param {string} name @returns {(node: any) => any} */
@@ -163,13 +171,13 @@ export class Look {
     const most = 100;
     const of = (/** @type {string} */ name) => (this.attribute(element, name) ?? '').trim();
     const root = this.rootOf(element);
-    const labelledBy = of('aria-labelledby').split(/\s+/).flatMap((id) => (id && root.getElementById?.(id)) || []);
+    const labelledBy = of('aria-labelledby').split(/\s+/).flatMap((/** @type {string} */ id) => (id && root.getElementById?.(id)) || []);
     const isField = ['input', 'select', 'textarea'].includes(element.localName);
     const isButton = element.localName === 'input' && ['submit', 'reset', 'button'].includes(element.type);
     const candidates = [
-      () => labelledBy.map((label) => this.line(label, most)).join(' '),
+      () => labelledBy.map((/** @type {any} */ label) => this.line(label, most)).join(' '),
       () => of('aria-label'),
-      () => (isField ? Array.from(element.labels ?? [], (label) => this.line(label, most)).join(' ') : ''),
+      () => (isField ? Array.from(element.labels ?? [], (/** @type {any} */ label) => this.line(label, most)).join(' ') : ''),
       () => (isButton ? element.value || { submit: 'Submit', reset: 'Reset' }[/** @type {string} */ (element.type)] || '' : ''),
       () => (isField ? '' : this.line(element, most)),
       () => of('alt') || (this.#first(element, 'img[alt]:not([alt=""])')?.alt ?? ''),
@@ -207,9 +215,13 @@ export class Look {
 
   /** @param {any} element @returns {string} it among its siblings */
   #step(element) {
+    const is = (/** @type {any} */ { localName }) => localName === element.localName;
+    let place = 1;
+    for (let before = element.previousElementSibling; before; before = before.previousElementSibling) if (is(before)) place += 1;
+    let after = place === 1 ? element.nextElementSibling : null;
+    while (after && !is(after)) after = after.nextElementSibling;
     const tag = CSS.escape(element.localName);
-    const siblings = Array.from(this.childNodes(this.parent(element) ?? element)).filter(({ localName }) => localName === element.localName);
-    return siblings.length < 2 ? tag : `${tag}:nth-of-type(${siblings.indexOf(element) + 1})`;
+    return place === 1 && !after ? tag : `${tag}:nth-of-type(${place})`;
   }
 
   /** The frames and shadow hosts that it is in, the outermost first. @param {any} element @returns {string[]} */

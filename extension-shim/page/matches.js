@@ -32,6 +32,7 @@ export class Matches {
       if (first.length < limit) first.push(node);
     });
     const complete = !this.#look.full;
+    this.#look.renew();
     const matches = first.map((element) => this.describe(element));
     return { url: location.href, count, shown: matches.length, ...(!complete && { more_not_counted: true }), matches };
   }

@@ -29,11 +29,11 @@ export class Summary {
     const { documentElement: page } = document;
     this.#look.walk(page, (node) => node.nodeType !== 1 || this.#visit(node), { flat: true });
     const full = this.#look.full;
-    this.#look.full = false;
+    this.#look.renew(0.1);
     const active = document.activeElement;
     return {
       url: location.href,
-      title: this.#look.line(document.querySelector('head > title') ?? page, 0) && document.title,
+      title: this.#title(),
       language: page.lang || null,
       description: document.querySelector('meta[name=description i]')?.getAttribute('content')?.slice(0, 300) ?? null,
       ready_state: document.readyState,
@@ -48,8 +48,14 @@ export class Summary {
       focused: active && active !== document.body && active !== page ? this.#look.selector(active) : null,
       text: this.#look.text(this.#main ?? document.body ?? page, this.#most.text),
       hidden_controls: this.#hidden,
-      incomplete: full || this.#look.full,
+      incomplete: full,
     };
+  }
+
+  /** The document's own, whatever of the page is called `title`. */
+  #title() {
+    const { get } = /** @type {any} */ (Object.getOwnPropertyDescriptor(Document.prototype, 'title'));
+    return get.call(document);
   }
 
   /** @param {any} element @returns {boolean} whether to look into it */
@@ -111,18 +117,22 @@ export class Summary {
     this.#found.push({ role, ...(name && { name }), selector: this.#look.selector(element) });
   }
 
-  /** @param {any} form @returns {any} */
+  /** @param {any} form or the document: for what stands in none @returns {any} */
   #form(form) {
     const known = this.#forms.get(form);
     if (known || this.#forms.size >= this.#most.forms) return known;
-    const of = (/** @type {string} */ name) => this.#look.attribute(form, name);
-    const name = of('aria-label') || of('name');
-    const about = form && form.localName === 'form'
-      ? { selector: this.#look.selector(form), ...(name && { name }), method: (of('method') ?? 'get').toLowerCase(), action: this.#short(of('action') ?? '') }
-      : { outside_forms: true };
+    const about = form === document ? { outside_forms: true } : this.#aboutForm(form);
     const entry = { ...about, fields: [], buttons: [] };
     this.#forms.set(form, entry);
     return entry;
+  }
+
+  /** @param {any} form */
+  #aboutForm(form) {
+    const of = (/** @type {string} */ name) => this.#look.attribute(form, name);
+    const name = of('aria-label') || of('name');
+    const action = this.#short(of('action') ?? '');
+    return { selector: this.#look.selector(form), ...(name && { name }), method: (of('method') ?? 'get').toLowerCase(), action };
   }
 
   /** @param {any} element */
@@ -159,10 +169,11 @@ export class Summary {
   /** @param {any} button */
   #button(button) {
     this.#buttons.count += 1;
-    const name = this.#look.name(button) || `(no name) ${this.#look.selector(button)}`;
     const owner = 'form' in button ? button.form : button.closest('form');
-    if (owner) this.#form(owner)?.buttons.push(name);
-    if (this.#buttons.first.length < this.#most.first) this.#buttons.first.push(name);
+    const lists = [this.#buttons.first, (owner && this.#form(owner)?.buttons) ?? []].filter(({ length }) => length < this.#most.first);
+    if (lists.length === 0) return;
+    const name = this.#look.name(button) || `(no name) ${this.#look.selector(button)}`;
+    for (const list of lists) list.push(name);
   }
 
   /** @param {any} link */
@@ -185,8 +196,8 @@ export class Summary {
     const reached = this.#look.frameIn(frame) !== null;
     if (this.#look.hiddenBy(frame)) return false;
     const name = this.#look.attribute(frame, 'title') || this.#look.attribute(frame, 'name');
-    const url = this.#short(this.#look.attribute(frame, 'src') ?? '');
-    const entry = { selector: this.#look.selector(frame), ...(name && { name }), url, ...(!reached && { not_read: 'of another origin' }) };
+    const src = this.#look.attribute(frame, 'src');
+    const entry = { selector: this.#look.selector(frame), ...(name && { name }), ...(src && { url: this.#short(src) }), ...(!reached && { not_read: 'of another origin' }) };
     if (this.#frames.length < this.#most.frames) this.#frames.push(entry);
     return reached;
   }

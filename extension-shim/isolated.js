@@ -1,0 +1,76 @@
+// @ts-check
+// Looks at a page from a world of its own: the page's scripts share nothing with it but the document.
+
+/** @import {Context} from './protocol.js' */
+
+import { attach, cdp, commandError, withDialogs } from './debugger.js';
+import { ActionError, executionTimeout } from './errors.js';
+import { LOOK_MS, LOOK_NODES } from './limits.js';
+import { Look } from './page/look.js';
+import { assertReachable } from './pages.js';
+import { tabs } from './state.js';
+import { stopWaiting } from './unstick.js';
+
+/** Named, so that each look at a page uses the same world. */
+const WORLD = 'tabwire';
+
+/**
+ * @typedef {object} View a tab whose page can be looked at
+ * @property {number} id
+ * @property {string | undefined} url
+ */
+
+/**
+ * Looks at the page that a command is for. It reads only: what takes too long is left alone, never the page.
+ * @template T @param {Context} context @param {(view: View) => Promise<T>} look
+ * @returns {Promise<{value: T, url: string | undefined, dialogs: import('./protocol.js').Dialog[]}>}
+ */
+export async function lookAt({ tab_id, timeout_ms, onStop }, look) {
+  const tab = await tabs.target(tab_id);
+  assertReachable(tab);
+  const startedAt = performance.now();
+  onStop(() => stopWaiting(tab.id));
+  await attach(tab.id);
+  const watcher = { dialogs: [] };
+  try {
+    const value = await withDialogs(tab.id, watcher, () => look({ id: tab.id, url: tab.url }));
+    return { value, url: tab.url, dialogs: watcher.dialogs };
+  } catch (error) {
+    if (error instanceof ActionError) throw error;
+    if (performance.now() - startedAt >= timeout_ms) throw executionTimeout(timeout_ms);
+    throw commandError(error, tab.id, await tabs.isOpen(tab.id));
+  }
+}
+
+/**
+ * What an expression gives. As JSON text: the protocol's own way would sort the keys.
+ * @param {number} tabId @param {string} expression whose value may be a promise @returns {Promise<any>}
+ */
+export async function readIsolated(tabId, expression) {
+  const { value } = await evaluateIsolated(tabId, `(async()=>JSON.stringify(await ${expression}))()`);
+  return JSON.parse(value);
+}
+
+/**
+ * @param {number} tabId @param {string} expression whose value may be a promise
+ * @param {string} [inFrame] absent: in the page itself
+ * @returns {Promise<any>} the protocol's description of the value
+ */
+export async function evaluateIsolated(tabId, expression, inFrame) {
+  const frameId = inFrame ?? (await cdp(tabId, 'Page.getFrameTree')).frameTree.frame.id;
+  const params = { frameId, worldName: WORLD };
+  const { executionContextId: contextId } = await cdp(tabId, 'Page.createIsolatedWorld', params);
+  const { result, exceptionDetails: failed } = await cdp(tabId, 'Runtime.evaluate', { expression, contextId, awaitPromise: true });
+  if (failed) throw new ActionError('internal', `the page cannot be read: ${failed.exception?.description ?? failed.text}`);
+  return result;
+}
+
+/** An expression with a `look` in it. @param {string} expression */
+export function withLook(expression) {
+  return `(()=>{const look=new(${Look})({nodes:${LOOK_NODES},ms:${LOOK_MS}});return ${expression}})()`;
+}
+
+/** @param {string} selector */
+export function wrongSelector(selector) {
+  return new ActionError('invalid_params', `${JSON.stringify(selector)} is no CSS selector; write one such as form input[name="q"]`);
+}

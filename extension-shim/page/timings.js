@@ -1,0 +1,40 @@
+// @ts-check
+// What the browser has noted of a page's load. Runs beside the page, like `Look`.
+
+/** What is needed of the many things that the browser notes. */
+const FIELDS = {
+  navigation: ['type', 'startTime', 'redirectCount', 'requestStart', 'responseStart', 'responseEnd', 'domInteractive',
+    'domContentLoadedEventEnd', 'loadEventEnd', 'transferSize', 'decodedBodySize', 'nextHopProtocol', 'responseStatus'],
+  resource: ['name', 'initiatorType', 'startTime', 'duration', 'transferSize', 'decodedBodySize', 'responseStatus', 'renderBlockingStatus'],
+  paint: ['name', 'startTime'],
+  'largest-contentful-paint': ['startTime', 'size', 'url'],
+  'layout-shift': ['value', 'hadRecentInput', 'startTime'],
+  longtask: ['startTime', 'duration'],
+};
+
+/** @param {Record<string, string[]>} fields @returns {Promise<Record<string, any>>} */
+async function readTimings(fields) {
+  /** @type {Record<string, any>} */
+  const told = { url: location.href, now: performance.now(), visibility: document.visibilityState };
+  const pick = (/** @type {string} */ type, /** @type {any} */ entry) => {
+    const picked = Object.fromEntries(fields[type].map((name) => [name, entry[name]]));
+    const { element } = entry;
+    if (type === 'largest-contentful-paint' && element) picked.element = element.localName + (element.id ? `#${element.id}` : '');
+    return picked;
+  };
+  await Promise.all(Object.keys(fields).map(async (type) => {
+    const timeline = performance.getEntriesByType(type);
+    const entries = timeline.length > 0 ? timeline : await new Promise((resolve) => {
+      if (!PerformanceObserver.supportedEntryTypes.includes(type)) return resolve([]);
+      const observer = new PerformanceObserver((list) => { observer.disconnect(); resolve(list.getEntries()); });
+      observer.observe({ type, buffered: true });
+      // Nothing was noted: then nothing comes either.
+      setTimeout(() => { observer.disconnect(); resolve([]); }, 50);
+    });
+    told[type] = Array.from(entries, (entry) => pick(type, entry));
+  }));
+  return told;
+}
+
+/** An expression whose value is what was noted. */
+export const timingsSource = () => `(${readTimings})(${JSON.stringify(FIELDS)})`;
