@@ -20,8 +20,6 @@
  * @property {number} text characters of one name
  */
 
-/** A page can nest without end; the stack cannot. */
-const DEEPEST = 2_000;
 /** What says nothing by itself; what is in it stands in its place. */
 const LIFTED = new Set(['generic', 'none', 'LabelText', 'MenuListPopup', 'LineBreak', 'ListMarker', 'LayoutTable', 'LayoutTableRow', 'LayoutTableCell']);
 const RENAMED = /** @type {Record<string, string>} */ ({ RootWebArea: 'document', StaticText: 'text', Iframe: 'frame', IframePresentational: 'frame' });
@@ -61,7 +59,7 @@ export class AxTree {
    */
   render(bounds) {
     const out = { lines: /** @type {string[]} */ ([]), left: 0 };
-    for (const place of this.#uppermost().flatMap((start) => shown(start, 0))) write(place, 0, '', bounds, out);
+    for (const place of this.#uppermost().flatMap(shown)) write(place, 0, '', bounds, out);
     return { tree: out.lines.join('\n'), nodes: out.lines.length, ...(out.left > 0 && { not_shown: out.left }) };
   }
 
@@ -82,14 +80,19 @@ export class AxTree {
   }
 }
 
-/** A node, or what stands in the place of one that says nothing. @param {Place} place @param {number} level @returns {Place[]} */
-function shown(place, level) {
-  const { tree, node } = place;
-  const role = node.role?.value ?? '';
-  if (role === 'InlineTextBox') return [];
-  const says = !node.ignored && (!LIFTED.has(role) || (role === 'generic' && oneLine(node.name?.value) !== ''));
-  if (says) return [place];
-  return level < DEEPEST ? tree.below(node).flatMap((child) => shown(child, level + 1)) : [];
+/** A node, or what stands in the place of one that says nothing. @param {Place} start @returns {Place[]} */
+function shown(start) {
+  /** @type {Place[]} */
+  const found = [];
+  const stack = [start]; // Pages nest without end, and calls do not.
+  for (let place = stack.pop(); place; place = stack.pop()) {
+    const { ignored, role, name } = place.node;
+    if (role?.value === 'InlineTextBox') continue;
+    const says = !ignored && (!LIFTED.has(role?.value ?? '') || (role?.value === 'generic' && oneLine(name?.value) !== ''));
+    if (says) found.push(place);
+    else stack.push(...place.tree.below(place.node).reverse());
+  }
+  return found;
 }
 
 /**
@@ -105,7 +108,7 @@ function write({ tree, node }, depth, above, bounds, out) {
     out.left += 1;
     return;
   }
-  const below = tree.below(node).flatMap((child) => shown(child, 0)).filter((child) => !(NAMED.has(role) && name && isText(child)));
+  const below = tree.below(node).flatMap(shown).filter((child) => !(NAMED.has(role) && name && isText(child)));
   const text = !name && below.length > 0 && below.every(isText) ? below.map(({ node: one }) => oneLine(one.name?.value)).join(' ') : '';
   out.lines.push('  '.repeat(depth) + line(node, name, text, bounds.text));
   if (!text) for (const child of below) write(child, depth + 1, name, bounds, out);

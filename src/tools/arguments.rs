@@ -274,7 +274,7 @@ fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), Wron
         return Err(wrong(message, wanted.into(), hint));
     }
     if let Value::Array(items) = value {
-        return items.iter().try_for_each(|item| check_value(name, &schema["items"], item));
+        return items.iter_mut().try_for_each(|item| check_value(name, &schema["items"], item));
     }
     if let Some(choices) = schema["enum"].as_array()
         && !choices.contains(&*value)

@@ -14,21 +14,21 @@ use tokio::io::AsyncReadExt as _;
 use crate::support::{Daemon, McpClient, Pages, kill_worker, phases, soon};
 
 /// A daemon, a browser that is connected to it, pages and a client.
-struct Stage {
+pub(crate) struct Stage {
     daemon: Daemon,
-    client: McpClient,
-    pages: Pages,
+    pub(crate) client: McpClient,
+    pub(crate) pages: Pages,
     browser: Browser,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
-    async fn set() -> Self {
+    pub(crate) async fn set() -> Self {
         Self::showing(None).await
     }
 
     /// With a page that is not one of ours.
-    async fn showing(page: Option<&str>) -> Self {
+    pub(crate) async fn showing(page: Option<&str>) -> Self {
         Self::in_browser(&chromium(), page).await
     }
 
@@ -67,7 +67,7 @@ impl Stage {
     }
 
     /// The value that a script gives.
-    async fn value(&self, script: &str) -> Value {
+    pub(crate) async fn value(&self, script: &str) -> Value {
         let answer = self.run(script).await;
         assert_eq!(answer["status"], "complete", "{script}: {answer}");
         answer["result"]["value"].clone()
@@ -77,7 +77,7 @@ impl Stage {
         self.interact(json!({"action": action})).await
     }
 
-    async fn go(&self, path: &str) -> Value {
+    pub(crate) async fn go(&self, path: &str) -> Value {
         self.interact(json!({"action": "navigate", "url": self.pages.url(path)})).await
     }
 
@@ -94,7 +94,7 @@ impl Stage {
         soon("the page", shown).await;
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.browser.end().await.unwrap();
         self.daemon.stop().await;
     }

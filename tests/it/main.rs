@@ -4,6 +4,7 @@
 
 mod support;
 
+mod analyze;
 mod bridge;
 mod browser;
 mod browser_hand_over;

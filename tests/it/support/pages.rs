@@ -12,6 +12,16 @@ use super::{soon, until};
 const STRICT: &str = "Content-Security-Policy: default-src 'none'; require-trusted-types-for \
                       'script'; trusted-types 'none'\r\n";
 
+/// The same, but with styles: its elements are hidden in every way.
+const STYLED: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; \
+                      require-trusted-types-for 'script'; trusted-types 'none'\r\n";
+
+const SHOP: &str = include_str!("../../fixtures/shop.html");
+
+/// Keeps itself busy while it loads, and loads what is slow and what is not there.
+const HEAVY: &str = "<script>const end = performance.now() + 80; while (performance.now() < end);
+    </script><img src=/second width=9 height=9><script src=/missing></script>";
+
 /// At work for 200 ms, again and again, with hardly a pause.
 const BUSY: &str = "<script>
     window.bursts = 0;
@@ -77,7 +87,12 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         *hit += 1;
         *hit
     };
-    let headers = if path == "/strict" { STRICT } else { "" };
+    let headers = match path.as_str() {
+        "/strict" => STRICT,
+        "/shop" => STYLED,
+        _ => "",
+    };
+    let rows;
     let (title, body, ends) = match path.as_str() {
         "/" => ("Home Page", "", true),
         "/second" => ("Second Page", "", true),
@@ -85,13 +100,22 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/busy" => ("Busy Page", BUSY, true),
         "/image" => ("Page With An Image", "<img src=/silent>", true),
         "/leaves" => ("Page That Leaves", LEAVES, true),
+        "/heavy" => ("Heavy Page", HEAVY, true),
+        "/rows" => {
+            rows = "<p class=row>A <a href=/>row</a>".repeat(4_000);
+            ("Many Rows", rows.as_str(), true)
+        }
         "/half" => ("Half A Page", "<p>and no end", false),
         "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),
         "/silent" | "/slow-at-first" => return hold(stream).await,
         _ => ("Another Page", "", true),
     };
-    let body =
-        format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}");
+    let body = match path.as_str() {
+        "/shop" => SHOP.to_owned(),
+        _ => format!(
+            "<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}"
+        ),
+    };
     let length = body.len() + usize::from(!ends);
     let answer = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}Content-Length: {length}\r\n\
