@@ -319,9 +319,12 @@ fn describe(path: &Path, name: ValueName) -> Result<StoredValue, StoreError> {
 
 fn missing_or_io(path: &Path, name: &ValueName) -> impl Fn(io::Error) -> StoreError {
     let (path, name) = (path.to_owned(), name.clone());
-    move |source| match source.kind() {
-        io::ErrorKind::NotFound => StoreError::NotFound { name: name.clone() },
-        _ => StoreError::Io { path: path.clone(), source },
+    move |source| {
+        if source.kind() == io::ErrorKind::NotFound {
+            StoreError::NotFound { name: name.clone() }
+        } else {
+            StoreError::Io { path: path.clone(), source }
+        }
     }
 }
 

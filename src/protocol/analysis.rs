@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Analysis {
-    /// The elements that match a CSS selector: text, attributes, box, visibility.
+    /// Elements by selector: text, attributes, box, visibility.
     Dom {
-        /// CSS selector; shadow roots and frames are searched too. accessibility: shows only its first match.
+        /// CSS; searches shadow roots and frames too. accessibility: only its first match.
         selector: String,
-        /// How many at most; default 20.
+        /// Default 20.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
     },
-    /// The page as a tree of roles, names and states.
+    /// A tree of roles, names, states.
     Accessibility {
         /// Only what is below the first match.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         selector: Option<String>,
-        /// How many levels at most.
+        /// Levels at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1, max = 100))]
         depth: Option<u32>,
     },
-    /// What is on it: headings, landmarks, forms, buttons, links, the text's beginning.
+    /// Headings, landmarks, forms, buttons, links, text.
     PageSummary {},
-    /// How it loaded: timing, paint, layout shifts, resources, long tasks, memory.
+    /// Load times, paint, layout shifts, resources, long tasks, memory.
     Performance {},
 }
 

@@ -65,27 +65,27 @@ enum Configure {
         /// Which; default all.
         streams: Option<Vec<Stream>>,
     },
-    /// Keeps JSON under a name, also after a restart.
+    /// Keeps JSON under a name.
     Store {
         /// Default `default`.
         name: Option<String>,
         /// Any JSON.
         data: Value,
     },
-    /// Reads what was stored.
+    /// Reads it.
     Load {
         /// Default `default`.
         name: Option<String>,
-        /// Read large data on from this byte.
+        /// Read on from this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// How many bytes of it.
+        /// Bytes at most.
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
     /// Lists what is stored.
     List {},
-    /// Deletes what is stored under a name.
+    /// Deletes it.
     Delete {
         /// Which.
         name: String,
