@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::{Action, CorrelationId, ExtensionReport, QueryId, ReportedError};
+use super::{Action, Analysis, CorrelationId, ExtensionReport, QueryId, ReportedError};
 
 /// A command as a polling extension gets it.
 #[derive(Clone, Debug, Serialize)]
@@ -56,19 +56,38 @@ impl LegacyAction {
             Action::Forward {} => ("browser_action", json!({"action": "forward"}), true),
             Action::PageInfo {} => ("page_info", json!({}), false),
             Action::TabList {} => ("tabs", json!({}), false),
+            // It tells as many matches, and as deep a tree, as it likes.
+            Action::Analyze(Analysis::Dom { selector, limit: _ }) => {
+                ("dom", json!({"selector": selector}), false)
+            }
+            Action::Analyze(Analysis::Accessibility { selector: None, .. }) => {
+                ("a11y", json!({}), false)
+            }
+            Action::Analyze(Analysis::Accessibility { selector: Some(scope), depth: _ }) => {
+                ("a11y", json!({"scope": scope}), false)
+            }
             Action::TabOpen { .. }
             | Action::TabClose {}
             | Action::TabActivate { .. }
             | Action::Screenshot { .. }
-            | Action::Analyze(_) => return None,
+            | Action::Analyze(Analysis::PageSummary {} | Analysis::Performance {}) => return None,
         };
         Some(Self { kind, params, says_pending })
     }
 }
 
 /// The actions that a polling extension knows, by name.
-pub const LEGACY_ACTIONS: [&str; 7] =
-    ["execute_js", "navigate", "refresh", "back", "forward", "page_info", "tab_list"];
+pub const LEGACY_ACTIONS: [&str; 9] = [
+    "execute_js",
+    "navigate",
+    "refresh",
+    "back",
+    "forward",
+    "page_info",
+    "tab_list",
+    "dom",
+    "accessibility",
+];
 
 /// What a polling extension posts of a command, on whichever route.
 #[derive(Clone, Debug, Deserialize)]
@@ -175,21 +194,27 @@ fn shaped(result: Option<&RawValue>, action: &Action) -> Arc<RawValue> {
             sent.shift_remove("result").unwrap_or(Value::Null)
         }
         (Action::TabList {}, Value::Object(mut sent)) => match sent.shift_remove("tabs") {
-            Some(Value::Array(tabs)) => tabs.into_iter().map(tab).collect(),
+            Some(Value::Array(tabs)) => tabs
+                .into_iter()
+                .map(|tab| renamed(tab, &[("id", "tab_id"), ("windowId", "window_id")]))
+                .collect(),
             Some(_) | None => Value::Object(sent),
         },
+        (Action::Analyze(Analysis::Dom { .. }), sent) => {
+            renamed(sent, &[("matchCount", "count"), ("returnedCount", "shown")])
+        }
         (_, sent) => sent,
     };
     let kind = kind(&value);
     to_raw_value(&json!({"success": true, "value": value, "type": kind})).unwrap_or_default().into()
 }
 
-/// A tab under the names that all lists of tabs have.
-fn tab(sent: Value) -> Value {
+/// An object under the names that its fields have from every extension.
+fn renamed(sent: Value, names: &[(&str, &str)]) -> Value {
     let Value::Object(mut sent) = sent else { return sent };
-    for (theirs, ours) in [("id", "tab_id"), ("windowId", "window_id")] {
-        if let Some(value) = sent.shift_remove(theirs) {
-            sent.insert(ours.to_owned(), value);
+    for (theirs, ours) in names {
+        if let Some(value) = sent.shift_remove(*theirs) {
+            sent.insert((*ours).to_owned(), value);
         }
     }
     Value::Object(sent)
@@ -219,6 +244,10 @@ mod tests {
         Action::ExecuteJs { script: "1".to_owned() }
     }
 
+    fn dom() -> Action {
+        Action::Analyze(Analysis::Dom { selector: "a".to_owned(), limit: Some(5) })
+    }
+
     fn value(report: &ExtensionReport) -> &str {
         let ExtensionReport::Complete { result, .. } = report else { panic!("{report:?}") };
         result.get()
@@ -237,11 +266,24 @@ mod tests {
             Action::TabOpen { url: None, focus: None },
             Action::TabClose {},
             Action::TabActivate { focus: None },
+            dom(),
+            Action::Analyze(Analysis::Accessibility { selector: None, depth: None }),
+            Action::Analyze(Analysis::PageSummary {}),
+            Action::Analyze(Analysis::Performance {}),
         ];
         for action in all {
             let is_known = LegacyAction::of(&action, 1).is_some();
             assert_eq!(is_known, LEGACY_ACTIONS.contains(&action.name()), "{}", action.name());
         }
+    }
+
+    #[test]
+    fn an_analysis_is_asked_for_in_its_own_words() {
+        let of = |analysis| LegacyAction::of(&Action::Analyze(analysis), 1).unwrap();
+        let part = of(Analysis::Accessibility { selector: Some("main".to_owned()), depth: None });
+        assert_eq!((part.kind, part.params), ("a11y", json!({"scope": "main"})));
+        let found = LegacyAction::of(&dom(), 1).unwrap();
+        assert_eq!((found.kind, found.params), ("dom", json!({"selector": "a"})));
     }
 
     #[test]
@@ -255,6 +297,9 @@ mod tests {
         );
         let expected = r#"{"success":true,"value":[{"url":"http://a/","tab_id":7,"window_id":1}],"type":"array"}"#;
         assert_eq!(value(&listed), expected);
+        let found = report(&dom(), r#"{"id":"q","result":{"matchCount":3,"returnedCount":1}}"#);
+        let expected = r#"{"success":true,"value":{"count":3,"shown":1},"type":"object"}"#;
+        assert_eq!(value(&found), expected);
         let bare = report(&script(), r#"{"status":"complete","result":5,"error":null}"#);
         assert_eq!(value(&bare), r#"{"success":true,"value":5,"type":"number"}"#);
         let nothing = report(&Action::Refresh {}, r#"{"id":"q"}"#);
