@@ -211,7 +211,7 @@ export function commandError(error, tabId, tabOpen) {
   const said = messageOf(error);
   if (!tabOpen) return closedMeanwhile(tabId);
   if (dismissed.has(tabId)) return dismissedError();
-  if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find object/i.test(said)) {
+  if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(said)) {
     return navigationInterrupted();
   }
   return new ActionError('debugger_unavailable', `the debugger failed: ${said}; try again or use another tab`);
