@@ -31,6 +31,11 @@ export type NackReason =
   | 'unknown_type'
   | 'malformed';
 
+export type Stream = 'logs' | 'network' | 'bodies' | 'websocket' | 'actions' | 'performance';
+
+/** What to record: in all tabs, and more in some. Empty: nothing. */
+export type Capture = { all?: Stream[]; tabs?: { tab_id: number; streams: Stream[] }[] };
+
 /** Names one attempt of one command. */
 export type AttemptRef = { correlation_id: string; attempt: number };
 
@@ -41,7 +46,7 @@ export type Welcome = {
   epoch: string;
   server_version: string;
   heartbeat_ms: number;
-  capture: object;
+  capture: Capture;
   mac: string;
 };
 export type CommandFrame = { type: 'command'; attempt: number; command: Command };
@@ -49,7 +54,7 @@ export type GoFrame = { type: 'go' } & AttemptRef;
 export type CancelFrame = { type: 'cancel'; correlation_id: string; reason: string };
 export type ResultAckFrame = { type: 'result_ack' } & AttemptRef;
 export type NackFrame = { type: 'nack'; reason: NackReason } & Partial<AttemptRef>;
-export type CaptureFrame = { type: 'capture'; capture: object };
+export type CaptureFrame = { type: 'capture'; capture: Capture };
 export type PingFrame = { type: 'ping'; t: number };
 
 export type ToExtension =
@@ -119,6 +124,67 @@ export type Cancelled = { type: 'cancelled'; may_have_run: boolean } & AttemptRe
 export type TabsFrame = { type: 'tabs'; tabs: TabEntry[] };
 export type Pong = { type: 'pong'; t: number };
 
+/** `t`: unix time in milliseconds. No `tab_id`: it is not of a tab. */
+export type Recorded = { t: number; tab_id?: number; url: string };
+export type LogEntry = Recorded & {
+  level: 'debug' | 'log' | 'info' | 'warn' | 'error';
+  source: 'console' | 'exception' | 'browser';
+  text: string;
+  script_url?: string;
+  /** Counted from 1. */
+  line?: number;
+  stack?: string;
+};
+export type NetworkEntry = Recorded & {
+  request_id: string;
+  method: string;
+  page_url: string;
+  resource_type: string;
+  status?: number;
+  status_text?: string;
+  mime_type?: string;
+  duration_ms?: number;
+  ttfb_ms?: number;
+  /** As they came over the network: compressed, with headers. */
+  bytes?: number;
+  from_cache?: boolean;
+  error?: string;
+  request_headers?: Record<string, string>;
+  response_headers?: Record<string, string>;
+};
+export type BodyEntry = Recorded & {
+  request_id: string;
+  method: string;
+  status?: number;
+  mime_type?: string;
+  request_body?: string;
+  response_body?: string;
+  base64?: boolean;
+  truncated: boolean;
+};
+export type SocketEntry = Recorded & {
+  request_id: string;
+  event: 'open' | 'sent' | 'received' | 'error' | 'close';
+  text?: string;
+  bytes?: number;
+  truncated?: boolean;
+};
+export type ActionEntry = Recorded & {
+  kind: 'click' | 'input' | 'change' | 'submit' | 'key' | 'scroll' | 'navigate';
+  target?: { selector: string; tag: string; role?: string; text?: string };
+  value?: string;
+  /** The value is one that nobody should read. */
+  masked?: true;
+  key?: string;
+};
+export type PerformanceEntry = Recorded & { metrics: Record<string, number> };
+/** Lost with the link, but for what was not yet sent. */
+export type EventsFrame = {
+  type: 'events';
+  stream: Stream;
+  entries: (LogEntry | NetworkEntry | BodyEntry | SocketEntry | ActionEntry | PerformanceEntry)[];
+};
+
 /** The last word on an attempt: exactly one each, kept in the outbox until acknowledged. */
 export type Report = Complete | Failed | TimedOut | Cancelled;
 
@@ -130,6 +196,7 @@ export type FromExtension =
   | Report
   | TabsFrame
   | Pong
+  | EventsFrame
   | { type: 'nack'; reason: NackReason };
 
 /** What an action is told besides its parameters. */
@@ -147,5 +214,8 @@ export type Context = {
 
 /** What runs now, for the popup. */
 export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number };
+
+/** What is recorded now, for the popup. */
+export type RecordedTab = { tab_id: number; streams: Stream[] };
 
 export type Action = (params: Record<string, any>, context: Context) => Promise<Outcome>;
