@@ -5,7 +5,7 @@
 import { adoptAttached, handleDetach, handleEvent } from './debugger.js';
 import { RECONNECT_ALARM_S } from './limits.js';
 import { link, panel } from './shim.js';
-import { navigations, tabs } from './state.js';
+import { navigations, recorder, tabs } from './state.js';
 
 const ensureConnected = () => link.ensureConnected();
 const tabsChanged = () => tabs.handleChange();
@@ -18,15 +18,20 @@ chrome.runtime.onMessage.addListener((ask, _sender, answer) => {
   if (state) answer(state);
 });
 
-chrome.tabs.onCreated.addListener((tab) => tabs.handleUpdated(tab));
+chrome.tabs.onCreated.addListener((tab) => {
+  tabs.handleUpdated(tab);
+  recorder.handleTab(tab);
+});
 chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   tabs.handleUpdated(tab);
+  recorder.handleTab(tab);
   if (change.status === 'complete') navigations.handleTabComplete(tabId);
   ensureConnected();
 });
 chrome.tabs.onRemoved.addListener((tabId) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
+  recorder.handleGone(tabId);
 });
 chrome.tabs.onReplaced.addListener((_added, removed) => tabs.handleRemoved(removed));
 chrome.tabs.onActivated.addListener(tabsChanged);
@@ -44,10 +49,17 @@ chrome.webNavigation.onReferenceFragmentUpdated.addListener((details) => navigat
 chrome.webNavigation.onHistoryStateUpdated.addListener((details) => navigations.handleSameDocument(details));
 chrome.webNavigation.onErrorOccurred.addListener((details) => navigations.handleErrorOccurred(details));
 
-chrome.debugger.onEvent.addListener(handleEvent);
-chrome.debugger.onDetach.addListener(handleDetach);
+chrome.debugger.onEvent.addListener((source, method, params) => {
+  handleEvent(source, method, params);
+  recorder.handleEvent(source, method, params);
+});
+chrome.debugger.onDetach.addListener((source, reason) => {
+  handleDetach(source, reason);
+  if (source.tabId !== undefined) recorder.handleGone(source.tabId);
+});
 
 // The same alarm again replaces the old one.
 chrome.alarms.create('reconnect', { periodInMinutes: RECONNECT_ALARM_S / 60 });
 adoptAttached().catch(console.debug);
+recorder.restore().catch(console.warn);
 ensureConnected();

@@ -8,6 +8,7 @@ import { DETACH_IDLE_MS } from './limits.js';
 import { restrictedPage } from './pages.js';
 
 const PROTOCOL = '1.3';
+const DISMISSED_KEY = 'dismissed';
 
 /**
  * @typedef {object} Watcher takes the dialogs that open while a command runs
@@ -25,6 +26,8 @@ const PROTOCOL = '1.3';
 const sessions = new Map();
 /** Tabs whose debugger bar the person closed. Only the person can undo that. @type {Set<number>} */
 const dismissed = new Set();
+/** Tabs that are not let go when idle. @type {Set<number>} */
+const held = new Set();
 
 /** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
 export async function attach(tabId) {
@@ -32,6 +35,36 @@ export async function attach(tabId) {
   const session = sessions.get(tabId) ?? startSession(tabId);
   touch(tabId, session);
   if (session.attaching) await session.attaching;
+}
+
+/** Attaches, and stays so until it is let go. @param {number} tabId @returns {Promise<void>} */
+export async function hold(tabId) {
+  held.add(tabId);
+  try {
+    await attach(tabId);
+  } catch (error) {
+    held.delete(tabId);
+    throw error;
+  }
+}
+
+/** Stays attached for as long as after a command. @param {number} tabId */
+export function letGo(tabId) {
+  held.delete(tabId);
+  const session = sessions.get(tabId);
+  if (session) touch(tabId, session);
+}
+
+/**
+ * Lets go at once, unless a command uses the tab: the only thing that a page which never pauses cannot hold up.
+ * @param {number} tabId @returns {boolean} whether it did
+ */
+export function drop(tabId) {
+  if ((sessions.get(tabId)?.watchers.size ?? 1) > 0) return false;
+  held.delete(tabId);
+  forget(tabId);
+  chrome.debugger.detach({ tabId }).catch(console.debug);
+  return true;
 }
 
 /** @param {number} tabId */
@@ -105,12 +138,26 @@ export function handleEvent({ tabId }, method, params) {
 export function handleDetach({ tabId }, reason) {
   if (tabId === undefined) return;
   forget(tabId);
-  if (reason === 'canceled_by_user') dismissed.add(tabId);
+  held.delete(tabId);
+  if (reason !== 'canceled_by_user') return;
+  dismissed.add(tabId);
+  rememberDismissed();
 }
 
 /** The person clicked our icon: the bar may be shown again. */
 export function allowAgain() {
   dismissed.clear();
+  rememberDismissed();
+}
+
+/** The end of a worker is not the person's word. */
+export async function restoreDismissed() {
+  const stored = (await chrome.storage.session.get(DISMISSED_KEY))[DISMISSED_KEY];
+  for (const tabId of Array.isArray(stored) ? stored : []) dismissed.add(tabId);
+}
+
+function rememberDismissed() {
+  chrome.storage.session.set({ [DISMISSED_KEY]: [...dismissed] }).catch(console.warn);
 }
 
 /** What the last worker attached is still attached; take it over, so that it is let go when idle. */
@@ -161,6 +208,7 @@ async function open(tabId) {
 /** @param {number} tabId @param {Session} session */
 function touch(tabId, session) {
   clearTimeout(session.idleTimer);
+  if (held.has(tabId)) return;
   session.idleTimer = setTimeout(() => {
     forget(tabId);
     chrome.debugger.detach({ tabId }).catch(console.debug);
@@ -195,6 +243,11 @@ function attachError(error) {
 /** @param {number} tabId whether the person closed its debugger bar */
 export function isDismissed(tabId) {
   return dismissed.has(tabId);
+}
+
+/** Whether the person has closed the bar in any tab: one bar stands for all of them. */
+export function isAnyDismissed() {
+  return dismissed.size > 0;
 }
 
 function dismissedError() {

@@ -2,9 +2,9 @@
 // The popup: asks the worker twice a second, shows what it says, passes on what is clicked. Everything
 // from pages is set as text.
 
-/** @import {Ask, PanelState, RunningRow} from './panel.js' */
+/** @import {Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
 
-import { detail, headline, since, versions } from './popup_view.js';
+import { detail, headline, recorded, since, versions } from './popup_view.js';
 
 const REFRESH_MS = 500;
 
@@ -32,6 +32,19 @@ function show(state) {
     const length = /** @type {HTMLElement} */ (row.querySelector('time'));
     length.textContent = ` for ${since(one.started_at, state.now)}`;
   }
+  element('recorded').hidden = state.recording.length === 0;
+  element('recording').replaceChildren(...state.recording.map(recordingRow));
+}
+
+/** @param {RecordingRow} one */
+function recordingRow(one) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const tab = document.createElement('div');
+  Object.assign(tab, { className: 'tab', textContent: one.tab_title, title: one.tab_title });
+  text.append(recorded(one), tab);
+  row.append(text);
+  return row;
 }
 
 /** @param {RunningRow} one */

@@ -1,7 +1,8 @@
 // @ts-check
 // What the popup says of each state. Words only, no page.
 
-/** @import {PanelState} from './panel.js' */
+/** @import {PanelState, RecordingRow} from './panel.js' */
+/** @import {Stream} from './protocol.js' */
 /** @import {Status} from './link.js' */
 
 /** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
@@ -31,6 +32,17 @@ export function detail({ status, detail: said }) {
 export function versions({ shim_version, daemon_version, status }) {
   const isThere = status === 'connected' && daemon_version;
   return isThere ? `extension ${shim_version} · daemon ${daemon_version}` : `extension ${shim_version}`;
+}
+
+/** @type {Record<Stream, string>} */
+const RECORDED = {
+  logs: 'console', network: 'requests', bodies: 'what requests carry', websocket: 'WebSockets',
+  actions: 'your clicks and input', performance: 'loading times',
+};
+
+/** @param {RecordingRow} row @returns {string} what of its tab is recorded */
+export function recorded({ streams }) {
+  return streams.map((stream) => RECORDED[stream]).join(', ');
 }
 
 /** @param {number} startedAt @param {number} now @returns {string} such as "3 s" or "2 min 5 s" */

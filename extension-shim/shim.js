@@ -14,7 +14,7 @@ import { browserLabel, browserSession, Identity } from './identity.js';
 import { Link } from './link.js';
 import { Outbox } from './outbox.js';
 import { makePanel } from './panel.js';
-import { tabs } from './state.js';
+import { recorder, tabs } from './state.js';
 import { Takeover } from './takeover.js';
 
 const takeover = new Takeover();
@@ -30,9 +30,11 @@ let connection = { status: 'connecting', detail: '', daemon_version: null };
 export const panel = makePanel({
   connection: () => connection,
   running: () => dispatcher.running(),
+  recording: () => recorder.recording(),
   titleOf: (tabId) => tabs.titleOf(tabId),
   opened() {
     allowAgain();
+    recorder.apply();
     link.connectNow();
   },
   reconnect: () => link.connectNow(),
@@ -45,7 +47,7 @@ let session = '';
 
 /** What an earlier worker left is read once, what is open each time. */
 async function prepare() {
-  restored ??= Promise.all([outbox.restore(), takeover.restore()]);
+  restored ??= Promise.all([outbox.restore(), takeover.restore(), recorder.restore()]);
   [session] = await Promise.all([browserSession(), restored, tabs.load()]);
 }
 
@@ -54,10 +56,11 @@ function onStatus(status, detail) {
   // A try that follows a failure does not make the reason of the failure go away.
   if (status !== 'connecting' || connection.detail === '') connection = { ...connection, status, detail };
   showStatus(status, detail);
+  recorder.handleLink(status === 'connected');
 }
 
 /** @param {Welcome} welcome */
-function onWelcome({ epoch, server_version }) {
+function onWelcome({ epoch, server_version, capture }) {
   connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
   link.send({
@@ -70,6 +73,7 @@ function onWelcome({ epoch, server_version }) {
     in_flight: dispatcher.inFlight(),
   });
   outbox.replay();
+  recorder.configure(capture);
 }
 
 /** @param {ToExtension} frame @returns {boolean} false: not a type that we know */
@@ -80,7 +84,7 @@ function onFrame(frame) {
     case 'cancel': dispatcher.handleCancel(frame); break;
     case 'result_ack': dispatcher.handleResultAck(frame); break;
     case 'nack': dispatcher.handleNack(frame); break;
-    case 'capture': // There is nothing to record.
+    case 'capture': recorder.configure(frame.capture); break;
     case 'challenge':
     case 'welcome':
     case 'ping': break;
@@ -90,3 +94,4 @@ function onFrame(frame) {
 }
 
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
+recorder.onEvents = (text) => link.sendText(text);

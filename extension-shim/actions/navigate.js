@@ -9,7 +9,7 @@ import { attach, cdp, withDialogs } from '../debugger.js';
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { assertReachable, isReachable, originOf } from '../pages.js';
-import { navigations, tabs } from '../state.js';
+import { navigations, recorder, tabs } from '../state.js';
 import { stopWaiting } from '../unstick.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -76,6 +76,7 @@ async function arrive(id, aim, { signal, onStop }, depart) {
 
 /** @param {number} tabId @param {Aim} aim @param {AbortSignal} signal @param {() => Promise<unknown>} depart */
 async function load(tabId, aim, signal, depart) {
+  await recorder.ready(tabId);
   const loaded = navigations.follow(tabId, aim, signal);
   try {
     await Promise.all([depart(), loaded]);

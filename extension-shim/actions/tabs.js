@@ -6,7 +6,7 @@
 
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
-import { navigations, tabs } from '../state.js';
+import { navigations, recorder, tabs } from '../state.js';
 import { stopWaiting } from '../unstick.js';
 
 /** @returns {Promise<Outcome>} */
@@ -42,6 +42,7 @@ async function openBlank(inFront) {
 /** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {Context} context */
 async function load(id, url, { signal, onStop }) {
   onStop(() => stopWaiting(id));
+  await recorder.ready(id);
   const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
   try {
     await Promise.all([chrome.tabs.update(id, { url }), loaded]);

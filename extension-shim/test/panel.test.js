@@ -6,7 +6,7 @@ import { installChrome } from './support/fakes.js';
 
 installChrome();
 const { makePanel } = await import('../panel.js');
-const { detail, headline, since, versions } = await import('../popup_view.js');
+const { detail, headline, recorded, since, versions } = await import('../popup_view.js');
 
 let done;
 let panel;
@@ -16,6 +16,7 @@ beforeEach(() => {
   panel = makePanel({
     connection: () => ({ status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0' }),
     running: () => [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1 }],
+    recording: () => [{ tab_id: 8, streams: ['logs', 'actions'] }],
     titleOf: (tabId) => `title of ${tabId}`,
     opened: () => done.push('opened'),
     reconnect: () => done.push('reconnect'),
@@ -29,6 +30,7 @@ test('tells connection, versions and what runs in which tab', () => {
   assert.deepEqual(state, {
     status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', shim_version: '0.1.0',
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
+    recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
   });
   assert.deepEqual(done, []);
 });
@@ -62,6 +64,11 @@ test('tells the version of a daemon only while it is there', () => {
 
 test('a length is told in seconds and minutes, and never below zero', () => {
   assert.deepEqual([since(0, 3_900), since(0, 125_000), since(10, 0)], ['3 s', '2 min 5 s', '0 s']);
+});
+
+test('a person reads what is recorded in words of their own', () => {
+  assert.equal(recorded({ streams: ['logs', 'actions'] }), 'console, your clicks and input');
+  assert.doesNotMatch(recorded({ streams: ['logs', 'network', 'bodies', 'websocket', 'actions', 'performance'] }), /undefined/);
 });
 
 test('the popup has no inline script, and nothing from outside', () => {
