@@ -11,6 +11,7 @@ mod browser_hand_over;
 mod browser_kills;
 mod browser_trouble;
 mod cancel;
+mod capture;
 mod chaos;
 mod cli;
 mod docs;

@@ -5,6 +5,7 @@
 mod cutter;
 mod daemon;
 mod extension;
+mod hand;
 mod mcp_client;
 mod pages;
 mod program;
@@ -18,8 +19,9 @@ mod worker;
 pub(crate) use cutter::Cutter;
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
+pub(crate) use hand::Hand;
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};
-pub(crate) use pages::Pages;
+pub(crate) use pages::{LATE, Pages};
 pub(crate) use program::{Place, Served, StdioClient, finish, signal};
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
 pub(crate) use relay::Relay;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -34,8 +35,15 @@ const BUSY: &str = "<script>
     onload = () => setTimeout(burst);
 </script>";
 
+/// How long the server takes for its late page.
+pub(crate) const LATE: Duration = Duration::from_millis(300);
+
 /// Goes to a server that never answers, once it is there itself.
 const LEAVES: &str = "<script>onload = () => setTimeout(() => location.href = '/silent')</script>";
+
+/// Asks for a name and a password.
+const FORM: &str = "<button id=go>Go on</button><form onsubmit='return false'>
+    <input id=name><input id=password type=password><button id=send>Send</button></form>";
 
 /// Pages for a browser, some of which cause trouble, and how often each was asked for.
 pub(crate) struct Pages {
@@ -104,6 +112,11 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/rows" => {
             rows = "<p class=row>A <a href=/>row</a>".repeat(4_000);
             ("Many Rows", rows.as_str(), true)
+        }
+        "/form" => ("A Form", FORM, true),
+        "/late" => {
+            tokio::time::sleep(LATE).await;
+            ("Late Page", "", true)
         }
         "/half" => ("Half A Page", "<p>and no end", false),
         "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),

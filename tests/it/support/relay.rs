@@ -1,21 +1,36 @@
-//! Between an extension and its daemon: passes frames on until one comes that it is to keep.
+//! Between an extension and its daemon: passes frames on until one comes that it is to keep,
+//! and can speak in the daemon's place.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tabwire::protocol::{WS_PATH, WS_SUBPROTOCOL};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
+
+use super::{soon, until};
 
 /// A relay on a port of its own. The extension takes it for the daemon, and proves itself to the
 /// daemon behind it.
 pub(crate) struct Relay {
     port: u16,
-    trap: Arc<Mutex<Option<Trap>>>,
+    shared: Arc<Shared>,
+}
+
+/// What its connections share.
+#[derive(Default)]
+struct Shared {
+    trap: Mutex<Option<Trap>>,
+    /// What the extension is told to record, if it is told so here.
+    capture: Mutex<Option<Value>>,
+    /// The way to the extension on the last connection.
+    to_extension: Mutex<Option<mpsc::UnboundedSender<Message>>>,
+    /// The `events` frames that have passed.
+    events: Mutex<Vec<Value>>,
 }
 
 /// What is waited for: the first frame of a type.
@@ -28,14 +43,14 @@ impl Relay {
     pub(crate) async fn start(daemon: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let trap = Arc::new(Mutex::new(None));
-        let its = trap.clone();
+        let shared = Arc::new(Shared::default());
+        let its = shared.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(pass_on(stream, daemon, its.clone()));
             }
         });
-        Self { port, trap }
+        Self { port, shared }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -46,13 +61,39 @@ impl Relay {
     /// frame comes out of what this returns.
     pub(crate) fn keep(&self, kind: &'static str) -> oneshot::Receiver<Value> {
         let (sprung, kept) = oneshot::channel();
-        *self.trap.lock().unwrap() = Some(Trap { kind, sprung });
+        *self.shared.trap.lock().unwrap() = Some(Trap { kind, sprung });
         kept
+    }
+
+    /// What the extension is to record from here on, as a daemon would say it: now, and in each
+    /// `welcome` to come.
+    pub(crate) fn capture(&self, settings: Value) {
+        let frame = json!({"type": "capture", "capture": settings});
+        *self.shared.capture.lock().unwrap() = Some(settings);
+        let way = self.shared.to_extension.lock().unwrap();
+        // While no extension is connected there is only the `welcome`.
+        if let Some(way) = way.as_ref() {
+            let _ = way.send(Message::text(frame.to_string()));
+        }
+    }
+
+    /// All entries of a stream that have passed so far.
+    pub(crate) fn entries(&self, stream: &str) -> Vec<Value> {
+        let events = self.shared.events.lock().unwrap();
+        let of_stream = events.iter().filter(|frame| frame["stream"] == stream);
+        of_stream.flat_map(|frame| frame["entries"].as_array().unwrap().clone()).collect()
+    }
+
+    /// Waits for an entry that is so, and tells what it is.
+    pub(crate) async fn entry(&self, stream: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let find = || self.entries(stream).into_iter().find(&is_it);
+        soon(stream, until(async || find().is_some())).await;
+        find().unwrap()
     }
 }
 
 /// One connection, until either side ends it.
-async fn pass_on(stream: TcpStream, daemon: u16, trap: Arc<Mutex<Option<Trap>>>) -> Option<()> {
+async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<()> {
     let mut origin = String::new();
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let greet = |request: &Request, mut response: Response| {
@@ -70,28 +111,48 @@ async fn pass_on(stream: TcpStream, daemon: u16, trap: Arc<Mutex<Option<Trap>>>)
     let (behind, _) = tokio_tungstenite::client_async(request, behind).await.ok()?;
     let (mut to_extension, mut from_extension) = extension.split();
     let (mut to_daemon, mut from_daemon) = behind.split();
+    let (way, mut said) = mpsc::unbounded_channel();
+    *shared.to_extension.lock().unwrap() = Some(way);
     loop {
         let (message, is_the_daemons) = tokio::select! {
             message = from_extension.next() => (message?.ok()?, false),
             message = from_daemon.next() => (message?.ok()?, true),
+            message = said.recv() => (message?, true),
         };
-        if is_kept(&message, &trap) {
+        if is_kept(&message, &shared) {
             // Nothing passes any more; the connection ends with the worker that is killed.
             while let Some(Ok(_)) = from_extension.next().await {}
             return None;
         }
         if is_the_daemons {
-            to_extension.send(message).await.ok()?;
+            to_extension.send(with_capture(message, &shared)).await.ok()?;
         } else {
             to_daemon.send(message).await.ok()?;
         }
     }
 }
 
-fn is_kept(message: &Message, trap: &Mutex<Option<Trap>>) -> bool {
+/// A `welcome` with what is to be recorded; its proof does not cover that.
+fn with_capture(message: Message, shared: &Shared) -> Message {
+    let capture = shared.capture.lock().unwrap();
+    let (Message::Text(text), Some(capture)) = (&message, capture.as_ref()) else { return message };
+    match serde_json::from_str::<Value>(text) {
+        Ok(mut frame) if frame["type"] == "welcome" => {
+            frame["capture"] = capture.clone();
+            Message::text(frame.to_string())
+        }
+        _other => message,
+    }
+}
+
+fn is_kept(message: &Message, shared: &Shared) -> bool {
     let Message::Text(text) = message else { return false };
     let Ok(frame) = serde_json::from_str::<Value>(text) else { return false };
-    let mut trap = trap.lock().unwrap();
+    if frame["type"] == "events" {
+        shared.events.lock().unwrap().push(frame);
+        return false;
+    }
+    let mut trap = shared.trap.lock().unwrap();
     let Some(Trap { sprung, .. }) = trap.take_if(|trap| frame["type"] == trap.kind) else {
         return false;
     };

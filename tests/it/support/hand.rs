@@ -1,0 +1,94 @@
+//! A person's hand: input that a page cannot tell from a person's. Script cannot make such,
+//! so it comes through the browser's own debugging port.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::{soon, until};
+
+/// Uses the page that is open in a browser.
+pub(crate) struct Hand {
+    socket: WebSocketStream<TcpStream>,
+    session: String,
+    asked: u32,
+}
+
+impl Hand {
+    /// A program that starts the browser so that a hand can reach in.
+    pub(crate) fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
+        let program = folder.join("browser");
+        let script =
+            format!("#!/bin/sh\nexec '{}' --remote-debugging-port=0 \"$@\"\n", chromium.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
+        program
+    }
+
+    /// Reaches for the page in the browser with this profile.
+    pub(crate) async fn reach(profile: &Path) -> Self {
+        let file = profile.join("DevToolsActivePort");
+        let told = || std::fs::read_to_string(&file).ok().filter(|told| told.contains("/devtools"));
+        soon("the debugging port", until(async || told().is_some())).await;
+        let told = told().unwrap();
+        let (port, path) = told.trim().split_once('\n').unwrap();
+        let stream = TcpStream::connect(format!("127.0.0.1:{port}")).await.unwrap();
+        let url = format!("ws://127.0.0.1:{port}{path}");
+        let (socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+        let mut hand = Self { socket, session: String::new(), asked: 0 };
+        let targets = hand.ask("Target.getTargets", json!({})).await;
+        let targets = targets["targetInfos"].as_array().unwrap().clone();
+        let page = targets.iter().find(|target| target["type"] == "page").expect("a page");
+        let attach = json!({"targetId": page["targetId"], "flatten": true});
+        let attached = hand.ask("Target.attachToTarget", attach).await;
+        hand.session = attached["sessionId"].as_str().unwrap().to_owned();
+        hand
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        let mut question = json!({"id": self.asked, "method": method, "params": params});
+        if !self.session.is_empty() {
+            question["sessionId"] = json!(self.session);
+        }
+        self.socket.send(Message::text(question.to_string())).await.unwrap();
+        loop {
+            let message = soon(method, self.socket.next()).await.unwrap().unwrap();
+            let Message::Text(text) = message else { continue };
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            if answer["id"] == self.asked {
+                assert!(answer.get("error").is_none(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    /// Clicks into the middle of an element.
+    pub(crate) async fn click(&mut self, selector: &str) {
+        let expression = format!(
+            "(() => {{ const box = document.querySelector('{selector}').getBoundingClientRect(); \
+             return [box.x + box.width / 2, box.y + box.height / 2] }})()"
+        );
+        let found = json!({"expression": expression, "returnByValue": true});
+        let at = self.ask("Runtime.evaluate", found).await["result"]["value"].clone();
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event =
+                json!({"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1});
+            self.ask("Input.dispatchMouseEvent", event).await;
+        }
+    }
+
+    /// Types where the focus is.
+    pub(crate) async fn type_text(&mut self, text: &str) {
+        for character in text.chars() {
+            let key = json!({"type": "keyDown", "text": character, "key": character});
+            self.ask("Input.dispatchKeyEvent", key).await;
+        }
+    }
+}
