@@ -115,13 +115,18 @@ export const BODIES_AT_ONCE = 16;
 /** How often a page may forget what it has logged. */
 export const RELEASE_MS = 1_000;
 /**
- * A page that says more in this time is not listened to for a while. Lines: what can be sent of them. Of a
- * request the browser tells in some ten events, and a large page begins hundreds at once.
+ * A page that says more in this time is not listened to for a while. Little, since what is on its way by then
+ * holds up commands; lines that are held back are told afterwards. Of a request the browser tells in some ten
+ * events, and a large page begins hundreds at once.
  */
-export const FLOOD_WINDOW_MS = 500;
-export const FLOOD_EVENTS = { Runtime: 500, Log: 500, Network: 3_000 };
-/** Twice as long each time that it goes on: what is on its way when it is noticed holds up commands. */
-export const FLOOD_PAUSE_MS = 2_000;
+export const FLOOD_WINDOW_MS = 100;
+export const FLOOD_EVENTS = { Runtime: 100, Log: 100, Network: 1_500 };
+/** Twice as long each time that it goes on. */
+export const FLOOD_PAUSE_MS = 500;
 export const FLOOD_PAUSE_MAX_MS = 60_000;
-/** A page that does not take our word within this is in a loop. */
+/** After this it is a flood of its own. Not sooner: a flood itself may delay all for seconds. */
+export const FLOOD_CALM_MS = 60_000;
+/** At least so long if it took no word: to begin again costs most of all. */
+export const FLOOD_REST_MS = 30_000;
+/** A page that does not take our word within this, and goes on, is in a loop. */
 export const FLOOD_PATIENCE_MS = 300;

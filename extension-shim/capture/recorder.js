@@ -6,7 +6,7 @@
 /** @import {Settings} from './settings.js' */
 
 import { isAnyDismissed, letGo, restoreDismissed } from '../debugger.js';
-import { BUFFER_MAX_ENTRIES, FLOOD_PAUSE_MS, RECORD_ALONE_MS, RECORD_FIRST_MS } from '../limits.js';
+import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from '../limits.js';
 import { isReachable } from '../pages.js';
 import { Batches } from './batches.js';
 import { NOTHING, readSettings, STREAMS, streamsOf, writeSettings } from './settings.js';
@@ -37,10 +37,7 @@ export class Recorder {
   #outlet = {
     add: (stream, entry) => this.#batches.add(stream, entry),
     remember: (tabId, mark) => store({ [MARK_PREFIX + tabId]: mark }),
-    dropped: (tabId) => {
-      this.handleGone(tabId);
-      setTimeout(() => this.ready(tabId).catch(console.debug), FLOOD_PAUSE_MS);
-    },
+    dropped: (tabId) => { this.ready(tabId).catch(console.debug); },
   };
   /** Sends a frame; false if there is no daemon to hear it. @type {(text: string) => boolean} */
   onEvents = () => false;
@@ -97,7 +94,7 @@ export class Recorder {
   /** @param {number} tabId @param {Set<Stream>} streams */
   #record(tabId, streams) {
     const recording = this.#tabs.get(tabId) ?? this.#begin(tabId);
-    if (sameStreams(recording.streams, streams)) return;
+    if (recording.resting || sameStreams(recording.streams, streams)) return;
     recording.change(streams).catch((error) => {
       // A page that extensions are kept out of, or another debugger: tried again when the tab goes somewhere.
       console.debug(error);
@@ -148,7 +145,8 @@ export class Recorder {
 
   /** What a person sees of it. @returns {RecordedTab[]} */
   recording() {
-    return Array.from(this.#tabs, ([tab_id, { streams }]) => ({ tab_id, streams: STREAMS.filter((stream) => streams.has(stream)) }));
+    const tabs = [...this.#tabs].filter(([, { streams }]) => streams.size > 0);
+    return tabs.map(([tab_id, { streams }]) => ({ tab_id, streams: STREAMS.filter((stream) => streams.has(stream)) }));
   }
 }
 

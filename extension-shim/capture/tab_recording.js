@@ -6,7 +6,7 @@
 /** @import {Finished} from './requests.js' */
 
 import { cdp, drop, hold, letGo } from '../debugger.js';
-import { BODIES_AT_ONCE, BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MAX_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from '../limits.js';
+import { BODIES_AT_ONCE, BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from '../limits.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
 import { FloodGuard } from './flood.js';
 import { browserEntry, consoleEntry, exceptionEntry } from './logs.js';
@@ -22,7 +22,7 @@ import { clip } from './text.js';
  * @typedef {object} Outlet
  * @property {(stream: Stream, entry: Recorded) => void} add
  * @property {(tabId: number, mark: Mark) => void} remember
- * @property {(tabId: number) => void} dropped the debugger was let go; to be tried again later
+ * @property {(tabId: number) => void} dropped the debugger was let go, and may be taken up again now
  */
 
 const NETWORK_OPTIONS = { maxPostDataSize: BODY_MAX_BYTES };
@@ -39,10 +39,11 @@ export class TabRecording {
   #mainFrame = '';
   #fetching = 0;
   #guard = new FloodGuard();
-  /** What is not listened to for the moment. @type {Set<string>} */
-  #muted = new Set();
-  #pauseMs = FLOOD_PAUSE_MS;
-  #heardAgainAt = -Infinity;
+  /** When the last line was said, by what tells of it. @type {Partial<Record<Domain, number>>} */
+  #heard = {};
+  #flooded = false;
+  /** It was let go of, and is to be left alone for a while. */
+  resting = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #releaseTimer;
   #tabId;
@@ -98,6 +99,8 @@ export class TabRecording {
     const isOn = others.length < this.#mark.domains.length;
     if (on === isOn) return;
     this.#mark.domains = on ? [...others, name] : others;
+    // After a flood not even what was kept of it is wanted.
+    if (on && name === 'Runtime' && this.#flooded) await this.#cdp('Runtime.discardConsoleEntries');
     await this.#cdp(`${name}.${on ? 'enable' : 'disable'}`, on ? params : undefined);
   }
 
@@ -110,9 +113,14 @@ export class TabRecording {
     if (!of) return;
     // Another name each time: what a former one left in the page is not heard.
     const binding = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
-    await this.#cdp('Runtime.addBinding', { name: binding, executionContextName: WORLD });
+    await this.#addBinding(binding);
     const { identifier } = await this.#inject(watchSource(streams, binding));
     this.#mark.watch = { binding, identifier, of };
+  }
+
+  /** @param {string} name */
+  #addBinding(name) {
+    return this.#cdp('Runtime.addBinding', { name, executionContextName: WORLD });
   }
 
   /** @param {Watch} watch */
@@ -130,17 +138,14 @@ export class TabRecording {
 
   /** @param {string} method @param {any} params */
   handleEvent(method, params) {
-    if (this.#muted.has(method.slice(0, method.indexOf('.')))) return;
-    const flooding = this.#guard.handle(method, Date.now());
-    if (flooding) this.#mute(flooding).catch(console.debug);
     if (method.startsWith('Network.')) return this.#handleNetwork(method, params);
     switch (method) {
-      case 'Runtime.consoleAPICalled': this.#log(consoleEntry, params, params.timestamp); break;
-      case 'Runtime.exceptionThrown': this.#log(exceptionEntry, params, params.timestamp); break;
+      case 'Runtime.consoleAPICalled': this.#log('Runtime', consoleEntry, params, params.timestamp); break;
+      case 'Runtime.exceptionThrown': this.#log('Runtime', exceptionEntry, params, params.timestamp); break;
       case 'Log.entryAdded':
         // With the network recorded, a request that failed has its entry there.
         if (params.entry.source === 'network' && this.streams.has('network')) return;
-        this.#log(browserEntry, params, params.entry.timestamp);
+        this.#log('Log', browserEntry, params, params.entry.timestamp);
         break;
       case 'Runtime.bindingCalled': this.#handleSaid(params); break;
       case 'Page.frameNavigated': if (!params.frame.parentId) this.#handleNavigated(params.frame.id, params.frame.url); break;
@@ -149,37 +154,58 @@ export class TabRecording {
     }
   }
 
-  /** What is on its way comes all the same, and goes unheard. @param {Domain} domain */
+  /** What is on its way comes all the same. @param {Domain} domain */
   async #mute(domain) {
-    this.#muted.add(domain);
-    const calmMs = Date.now() - this.#heardAgainAt;
-    this.#pauseMs = calmMs > FLOOD_PAUSE_MAX_MS ? FLOOD_PAUSE_MS : Math.min(this.#pauseMs * 2, FLOOD_PAUSE_MAX_MS);
-    const text = `Tabwire: the page says more than can be recorded; ${this.#pauseMs / 1000} s of ${domain} events are missing`;
-    this.#add('logs', /** @type {LogEntry} */ ({ t: Date.now(), level: 'warn', source: 'browser', text, url: this.#url }));
+    const pauseMs = this.#guard.mute(domain, Date.now());
+    // What a short burst of lines says meanwhile is told afterwards.
+    if (pauseMs > FLOOD_PAUSE_MS || domain === 'Network') this.#noteFlood(domain, pauseMs);
     const heeded = this.#cdp(`${domain}.disable`).then(() => true);
-    if (!await Promise.race([heeded, after(FLOOD_PATIENCE_MS)]) && drop(this.#tabId)) return this.#outlet.dropped(this.#tabId);
-    await heeded;
-    await after(this.#pauseMs);
-    if (this.#mark.domains.includes(domain)) await this.#listenAgain(domain);
-    this.#muted.delete(domain);
-    this.#heardAgainAt = Date.now();
+    while (!await Promise.race([heeded, after(FLOOD_PATIENCE_MS)])) {
+      if (this.#guard.isInLoop(domain) && drop(this.#tabId)) return this.#rest(domain);
+    }
+    // To disable it took the watch's way out, too.
+    const { watch } = this.#mark;
+    if (domain === 'Runtime' && watch) await this.#addBinding(watch.binding);
+    await after(pauseMs);
+    await this.#listenAgain(domain, domain !== 'Network' && pauseMs === FLOOD_PAUSE_MS);
   }
 
-  /** @param {Domain} domain */
-  async #listenAgain(domain) {
-    const { watch } = this.#mark;
-    if (domain === 'Runtime') {
-      await this.#cdp('Runtime.discardConsoleEntries');
-      // To disable it took the watch's way out, too.
-      if (watch) await this.#cdp('Runtime.addBinding', { name: watch.binding, executionContextName: WORLD });
-    }
-    if (domain === 'Log') await this.#cdp('Log.clear');
+  /** @param {Domain} domain @param {number} pauseMs */
+  #noteFlood(domain, pauseMs) {
+    const text = `Tabwire: the page says more than can be recorded; about ${pauseMs / 1000} s of ${domain} events are missing`;
+    this.#add('logs', /** @type {LogEntry} */ ({ t: Date.now(), level: 'warn', source: 'browser', text, url: this.#url }));
+  }
+
+  /** The debugger is let go: all that it had switched on is off. @param {Domain} domain */
+  #rest(domain) {
+    const pauseMs = this.#guard.rest();
+    this.#noteFlood(domain, pauseMs);
+    this.#mark = { since: Date.now(), domains: [], watch: null };
+    this.streams = new Set();
+    this.resting = true;
+    this.#flooded = true;
+    setTimeout(() => {
+      this.resting = false;
+      this.#guard.end(domain, Date.now());
+      this.#outlet.dropped(this.#tabId);
+    }, pauseMs);
+  }
+
+  /** @param {Domain} domain @param {boolean} again the browser is to tell again what it has kept: too much of a page that goes on */
+  async #listenAgain(domain, again) {
+    this.#guard.end(domain, Date.now());
+    if (!this.#mark.domains.includes(domain)) return;
+    if (again) this.#mark.since = this.#heard[domain] ?? this.#mark.since;
+    else if (domain === 'Runtime') await this.#cdp('Runtime.discardConsoleEntries');
+    else if (domain === 'Log') await this.#cdp('Log.clear');
     await this.#cdp(`${domain}.enable`, domain === 'Network' ? NETWORK_OPTIONS : undefined);
   }
 
-  /** @param {(params: any) => Omit<LogEntry, 'url'> | null} make @param {any} params @param {number} t */
-  #log(make, params, t) {
-    if (!this.streams.has('logs') || t < this.#mark.since) return;
+  /** @param {'Runtime' | 'Log'} domain @param {(params: any) => Omit<LogEntry, 'url'> | null} make @param {any} params @param {number} t */
+  #log(domain, make, params, t) {
+    if (!this.streams.has('logs') || t <= this.#mark.since) return;
+    this.#heard[domain] = t;
+    this.#count(domain);
     const entry = make(params);
     if (entry) this.#add('logs', { ...entry, url: this.#url });
     // It keeps what was logged for whoever may want to look into it: nobody will.
@@ -189,8 +215,14 @@ export class TabRecording {
     }, RELEASE_MS);
   }
 
+  /** @param {Domain} domain */
+  #count(domain) {
+    if (this.#guard.handle(domain, Date.now())) this.#mute(domain).catch(console.debug);
+  }
+
   /** @param {string} method @param {any} params */
   #handleNetwork(method, params) {
+    this.#count('Network');
     if (method.startsWith('Network.webSocket')) {
       const entry = this.#sockets.handle(method, params, Date.now());
       if (entry && this.streams.has('websocket')) this.#add('websocket', entry);

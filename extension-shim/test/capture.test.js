@@ -229,10 +229,41 @@ test('no half a character is left at a cut', () => {
 
 test('a page that says too much is noticed once in each window, and a large page is none', () => {
   const guard = new FloodGuard();
-  const told = (method, count, now) => Array.from({ length: count }, () => guard.handle(method, now)).filter(Boolean);
-  assert.deepEqual(told('Runtime.consoleAPICalled', 499, 0), []);
-  assert.deepEqual(told('Runtime.consoleAPICalled', 5_000, 499), ['Runtime']);
-  assert.deepEqual(told('Runtime.consoleAPICalled', 5_000, 500), ['Runtime']);
-  assert.deepEqual(told('Network.dataReceived', 2_000, 0), []);
-  assert.deepEqual(told('Page.frameNavigated', 10_000, 0), []);
+  const told = (domain, count, now) => Array.from({ length: count }, () => guard.handle(domain, now)).filter(Boolean).length;
+  assert.equal(told('Runtime', 99, 0), 0);
+  assert.equal(told('Runtime', 5_000, 99), 1);
+  assert.equal(told('Runtime', 5_000, 100), 1);
+  assert.equal(told('Network', 1_000, 0), 0);
+});
+
+test('what goes on is not listened to for longer each time, up to a minute, until it has been calm', () => {
+  const guard = new FloodGuard();
+  let now = 0;
+  const pauses = Array.from({ length: 10 }, () => {
+    const pauseMs = guard.mute('Runtime', now);
+    now += pauseMs;
+    guard.end('Runtime', now);
+    return pauseMs;
+  });
+  assert.deepEqual(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
+  assert.equal(guard.mute('Runtime', now + 60_000), 500);
+});
+
+test('what had to be let go of is left alone for longer', () => {
+  const guard = new FloodGuard();
+  guard.mute('Runtime', 0);
+  assert.equal(guard.rest(), 30_000);
+  guard.end('Runtime', 30_000);
+  assert.equal(guard.mute('Runtime', 31_000), 60_000);
+  assert.equal(guard.rest(), 60_000);
+});
+
+test('what comes although it was asked to stop tells a loop', () => {
+  const guard = new FloodGuard();
+  guard.mute('Runtime', 0);
+  const say = (count) => { for (let at = 0; at < count; at += 1) guard.handle('Runtime', 1); };
+  say(100);
+  assert.equal(guard.isInLoop('Runtime'), false);
+  say(1);
+  assert.equal(guard.isInLoop('Runtime'), true);
 });

@@ -276,43 +276,74 @@ test('bodies are asked for only when they are wanted', async () => {
   assert.deepEqual(events.map(([stream, { response_body }]) => [stream, response_body]), [['network', undefined], ['bodies', '{}']]);
 });
 
-test('a page that says too much is not listened to for two seconds, and the log says so', async () => {
+/** Time passes, and what waits for it goes on. */
+const pass = async (ms) => {
+  for (let at = 0; at < ms; at += 100) {
+    mock.timers.tick(100);
+    await settled();
+  }
+};
+const flood = (count, t) => { for (let at = 0; at < count; at += 1) log(7, `${t + at}`, t + at); };
+const switches = () => of(7).filter((method) => /^(Runtime|Log)\.(?!release)/.test(method));
+
+test('a burst of lines is not listened to for half a second, and told in full afterwards', async () => {
   await configure({ all: ['logs', 'actions'] });
   sent.length = 0;
-  for (let at = 0; at < 5_000; at += 1) log(7, `${at}`);
+  // The browser tells again what it has kept.
+  broken['Runtime.enable'] = async () => { flood(230, 6_000); return {}; };
+  flood(150, 6_000);
   await settled();
-  assert.deepEqual(of(7), ['Runtime.disable']);
-  for (let at = 0; at < 10; at += 1) { mock.timers.tick(200); await settled(); }
-  await settled();
-  assert.deepEqual(of(7).filter((method) => !method.includes('release')), ['Runtime.disable', 'Runtime.discardConsoleEntries', 'Runtime.addBinding', 'Runtime.enable']);
-  log(7, 'later');
-  for (let at = 0; at < 10; at += 1) mock.timers.tick(200);
-  const texts = events.map(([, { text }]) => text);
-  assert.ok(texts.length < 510, `${texts.length}`);
-  assert.ok(texts.some((text) => /more than can be recorded/.test(text)));
-  assert.equal(texts.at(-1), 'later');
+  assert.deepEqual(switches(), ['Runtime.disable', 'Runtime.addBinding'], 'actions go on');
+  await pass(2_000);
+  assert.deepEqual(switches(), ['Runtime.disable', 'Runtime.addBinding', 'Runtime.enable']);
+  assert.deepEqual(events.map(([, { text }]) => text), Array.from({ length: 230 }, (_, at) => String(6_000 + at)));
+});
 
-  // Again, and it takes twice as long.
-  for (let at = 0; at < 5_000; at += 1) log(7, `${at}`);
+test('lines that were kept from before do not count', async () => {
+  broken['Runtime.enable'] = async () => { flood(1_000, 1_000); return {}; };
+  await configure({ tabs: [{ tab_id: 7, streams: ['logs'] }] });
+  await pass(1_000);
+  assert.deepEqual([switches(), told()], [['Runtime.enable', 'Log.enable'], []]);
+});
+
+test('a page that goes on is not listened to for longer each time, and the log says so', async () => {
+  await configure({ all: ['logs'] });
+  flood(150, 6_000);
+  await pass(600);
+  flood(150, 7_000);
   await settled();
   sent.length = 0;
-  for (let at = 0; at < 19; at += 1) { mock.timers.tick(200); await settled(); }
-  assert.equal(sent.includes('7 Runtime.enable'), false);
-  mock.timers.tick(200);
-  await settled();
-  assert.equal(sent.includes('7 Runtime.enable'), true);
+  await pass(900);
+  assert.deepEqual(switches(), []);
+  await pass(200);
+  assert.deepEqual(switches(), ['Runtime.discardConsoleEntries', 'Runtime.enable']);
+  const notes = events.map(([, { text }]) => text).filter((text) => /more than can be recorded/.test(text));
+  assert.equal(notes.length, 1);
+  assert.match(notes[0], /about 1 s of Runtime/);
 });
 
 test('a page in a loop, which takes no word, is let go of and tried again', async () => {
   await configure({ all: ['logs'] });
   broken['Runtime.disable'] = () => new Promise(() => {});
   sent.length = 0;
-  for (let at = 0; at < 1_000; at += 1) log(7, `${at}`);
-  mock.timers.tick(300);
-  await settled();
+  flood(1_000, 6_000);
+  await pass(300);
   assert.equal(of(7).at(-1), 'detach');
   assert.deepEqual(recorder.recording().map(({ tab_id }) => tab_id), [8]);
-  mock.timers.tick(2_000);
+  // Not sooner, whatever its tab does.
+  sent.length = 0;
+  recorder.handleTab(open.get(7));
   await settled();
-  assert.ok(of(7).includes('attach'));
+  assert.deepEqual(of(7), []);
+  await pass(30_000);
+  assert.ok(of(7).includes('Runtime.enable'));
+  assert.deepEqual(recorder.recording().map(({ tab_id }) => tab_id), [7, 8]);
+});
+
+test('a page that is only busy is waited for', async () => {
+  await configure({ all: ['logs'] });
+  broken['Runtime.disable'] = () => new Promise(() => {});
+  flood(150, 6_000);
+  await pass(2_000);
+  assert.equal(of(7).includes('detach'), false);
 });

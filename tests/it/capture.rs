@@ -259,14 +259,14 @@ async fn a_page_that_logs_without_end_does_not_hold_up_the_commands_of_other_tab
     stage.run(flood).await;
     stage.line("more than can be recorded").await;
     let mut took = Vec::new();
-    for _ in 0..30 {
+    for _ in 0..12 {
         let script = json!({"action": "execute_js", "script": "1", "tab_id": other});
         let answer = stage.client.call("interact", with_wait(script)).await;
         assert_eq!(answer["result"]["value"], 1, "{answer}");
         took.push(answer["duration_ms"].as_f64().unwrap());
     }
     took.sort_by(f64::total_cmp);
-    assert!(took[took.len() / 2] < 500.0, "{took:?}");
+    assert!(took[took.len() / 2] < 1_000.0, "{took:?}");
     let frames = stage.relay.entries("logs");
     assert!(frames.len() < 20_000, "{}", frames.len());
     stage.end().await;
