@@ -99,7 +99,7 @@ export const STACK_MAX = 4_096;
 export const URL_MAX = 2_048;
 export const HEADER_MAX = 1_024;
 /** What the daemon keeps of each. */
-export const BODY_MAX_BYTES = 16 * 1024;
+export const KEPT_BODY_MAX_BYTES = 16 * 1024;
 export const SOCKET_TEXT_MAX_BYTES = 4 * 1024;
 /** The browser hands over a body as a whole: to cut 16 KiB off a larger one would cost more than they are worth. */
 export const BODY_FETCH_MAX_BYTES = 2 * 1024 * 1024;

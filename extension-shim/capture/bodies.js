@@ -4,7 +4,7 @@
 /** @import {BodyEntry} from '../protocol.js' */
 /** @import {Finished, Request} from './requests.js' */
 
-import { BODY_FETCH_MAX_BYTES, BODY_MAX_BYTES } from '../limits.js';
+import { BODY_FETCH_MAX_BYTES, KEPT_BODY_MAX_BYTES } from '../limits.js';
 import { clipBytes, present } from './text.js';
 
 const TEXTUAL = /^text\/|[/+](json|xml|ndjson|graphql|x-www-form-urlencoded|javascript|ecmascript|yaml)\b/i;
@@ -58,5 +58,5 @@ export function bodyEntry(finished, postData, answer) {
 function clipped(body, base64 = false) {
   if (body === undefined) return undefined;
   // 16 KiB divide by four: no group of base64 is cut in two.
-  return base64 ? { text: body.slice(0, BODY_MAX_BYTES), truncated: body.length > BODY_MAX_BYTES } : clipBytes(body, BODY_MAX_BYTES);
+  return base64 ? { text: body.slice(0, KEPT_BODY_MAX_BYTES), truncated: body.length > KEPT_BODY_MAX_BYTES } : clipBytes(body, KEPT_BODY_MAX_BYTES);
 }

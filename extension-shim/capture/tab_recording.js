@@ -6,7 +6,7 @@
 /** @import {Finished} from './requests.js' */
 
 import { cdp, drop, hold, letGo } from '../debugger.js';
-import { BODIES_AT_ONCE, BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from '../limits.js';
+import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from '../limits.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
 import { FloodGuard } from './flood.js';
 import { browserEntry, consoleEntry, exceptionEntry } from './logs.js';
@@ -25,7 +25,7 @@ import { clip } from './text.js';
  * @property {(tabId: number) => void} dropped the debugger was let go, and may be taken up again now
  */
 
-const NETWORK_OPTIONS = { maxPostDataSize: BODY_MAX_BYTES };
+const NETWORK_OPTIONS = { maxPostDataSize: KEPT_BODY_MAX_BYTES };
 
 export class TabRecording {
   /** @type {Set<Stream>} */
