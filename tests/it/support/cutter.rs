@@ -60,11 +60,11 @@ impl Cutter {
 }
 
 impl Seen {
-    /// Three or four in a row, so that HTTP is tried, then one to three in a row are not.
+    /// Three in a row, so that HTTP is tried, then one or two in a row are not.
     fn is_refused(&self, dice: &mut Dice) -> bool {
         let mut spell = self.spell.lock().unwrap();
         let (is_refusing, left) = *spell;
-        let next = if is_refusing { 1 + dice.below(3) } else { 3 + dice.below(2) };
+        let next = if is_refusing { 1 + dice.below(2) } else { 3 };
         *spell = if left == 0 { (!is_refusing, next - 1) } else { (is_refusing, left - 1) };
         spell.0
     }
@@ -77,10 +77,7 @@ impl Seen {
                 return Fate::Refused;
             }
             self.sockets.fetch_add(1, Ordering::Relaxed);
-            return Fate::Lives(Duration::from_millis(200 + dice.below(1_300)));
-        }
-        if head.starts_with(b"POST /session ") {
-            self.sessions.fetch_add(1, Ordering::Relaxed);
+            return Fate::Lives(Duration::from_millis(200 + dice.below(800)));
         }
         let is_cut = dice.below(4) == 0;
         Fate::Lives(Duration::from_millis(if is_cut { dice.below(1_500) } else { 600_000 }))
@@ -104,7 +101,7 @@ async fn pass_on(
     let (from_daemon, to_daemon) = behind.into_split();
     let both = async {
         tokio::select! {
-            _ = copy(head, from_extension, to_daemon, Some(ports)) => {}
+            _ = copy(head, from_extension, to_daemon, Some((ports, &seen))) => {}
             _ = copy(Vec::new(), from_daemon, to_extension, None) => {}
         }
     };
@@ -116,14 +113,18 @@ async fn copy(
     mut bytes: Vec<u8>,
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    ports: Option<[u16; 2]>,
+    requests: Option<([u16; 2], &Seen)>,
 ) -> Option<()> {
     let host = |port| format!("Host: 127.0.0.1:{port}\r\n");
     loop {
-        if let Some([own, daemon]) = ports
-            && let Some(at) = bytes.windows(host(own).len()).position(|w| w == host(own).as_bytes())
-        {
-            bytes.splice(at..at + host(own).len(), host(daemon).into_bytes());
+        if let Some(([own, daemon], seen)) = requests {
+            let is_hello = bytes.starts_with(b"POST /session ")
+                && bytes.windows(7).any(|part| part == b"\"hello\"");
+            seen.sessions.fetch_add(usize::from(is_hello), Ordering::Relaxed);
+            let own = host(own);
+            if let Some(at) = bytes.windows(own.len()).position(|part| part == own.as_bytes()) {
+                bytes.splice(at..at + own.len(), host(daemon).into_bytes());
+            }
         }
         to.write_all(&bytes).await.ok()?;
         bytes.resize(64 * 1024, 0);
