@@ -27,7 +27,7 @@ struct Counts {
 
 enum Carrier {
     Socket(Box<FakeExtension>),
-    Http(HttpLink),
+    Http(Box<HttpLink>),
 }
 
 impl Carrier {
@@ -106,7 +106,7 @@ impl Worker {
             let breaks = dice.below(10) == 0;
             if breaks { Duration::from_micros(dice.below(3_000)) } else { Duration::from_secs(60) }
         };
-        HttpLink::try_open(&self.http, patience).await.map(Carrier::Http)
+        Some(Carrier::Http(Box::new(HttpLink::try_open(&self.http, patience).await?)))
     }
 
     /// Does what it is told until the connection ends, or is cut.

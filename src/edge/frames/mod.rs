@@ -79,22 +79,21 @@ pub(super) async fn begin(
         let nonce = edge.sessions.challenge(&id, edge.tools.hub().now());
         return json_of(&ToExtension::Challenge { nonce });
     }
-    open(&edge, &id, &opening.challenge, text).unwrap_or_else(|refused| refused)
+    if !edge.sessions.has_room() {
+        return Problem::TooManySessions.into_response();
+    }
+    open(&edge, &id, &opening.challenge, text).unwrap_or_else(|close| over(&close))
 }
 
 /// Takes a `hello`.
-fn open(edge: &Edge, id: &str, challenge: &str, hello: &str) -> Result<Response, Response> {
-    if !edge.sessions.has_room() {
-        return Err(Problem::TooManySessions.into_response());
-    }
+fn open(edge: &Edge, id: &str, challenge: &str, hello: &str) -> Result<Response, Close> {
     let hello = FromExtension::parse(hello);
     if matches!(hello, Ok(FromExtension::Hello(_)))
         && !edge.sessions.answers(challenge, id, edge.tools.hub().now())
     {
-        return Err(over(&conversation::no_hello()));
+        return Err(conversation::no_hello());
     }
-    let greeted = conversation::greet(edge, Carrier::Http, id, challenge, hello)
-        .map_err(|close| over(&close))?;
+    let greeted = conversation::greet(edge, Carrier::Http, id, challenge, hello)?;
     let token = proof::nonce();
     let answer = json_of(&Opened { welcome: greeted.welcome, session: &token });
     let (session, run) = Session::open(token, id, greeted.link, greeted.outbox);
