@@ -6,7 +6,7 @@
 //! were. The lock around the rings is held to put entries in, or to copy references out.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -17,14 +17,15 @@ use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, Owner, Stream, Tab, TabId};
 use crate::streams::{
     Entry, Kept, LegacyStream, Level, NoiseRule, NoiseRules, NotLegacy, Page, Query, Reader, Rings,
-    TooMuchNoise, Vitals, Waterfall,
+    TooMuchNoise, View, Vitals, Waterfall,
 };
 
 /// After so many entries other tasks have their turn: about 0.1 ms.
 const TURN: usize = 32;
 
-/// How many entries of a ring are looked at in one turn.
-const LOOKS: usize = 128;
+/// How many entries of a ring are looked at in one turn: with the longest texts and a hundred
+/// noise rules each takes its time.
+const LOOKS: usize = 16;
 
 /// How many bytes may wait to be read; the oldest batch leaves first.
 const WAITING: usize = 4 << 20;
@@ -81,6 +82,19 @@ pub struct PageRecord {
     pub hidden: usize,
     /// What was measured last.
     pub vitals: Option<Vitals>,
+}
+
+impl PageRecord {
+    /// The count that an error goes into.
+    fn count_of(&mut self, error: &Entry, noise: &NoiseRules) -> &mut usize {
+        if noise.hide(error) {
+            &mut self.hidden
+        } else if error.stream() == Stream::Network {
+            &mut self.failed_requests
+        } else {
+            &mut self.errors
+        }
+    }
 }
 
 impl Streams {
@@ -265,25 +279,30 @@ impl Hub {
     }
 
     /// How a page did, from what is kept of its tab.
-    #[must_use]
-    pub fn page_record(&self, caller: &Caller, browser: &BrowserId, tab: TabId) -> PageRecord {
-        let shelf = self.0.streams.shelf();
-        let noise = shelf.noise.get(&caller.owner);
-        let of_tab = |kept: &&std::sync::Arc<Kept>| {
-            kept.entry.tab() == Some(tab) && kept.browser == *browser
+    pub async fn page_record(
+        &self,
+        caller: &Caller,
+        browser: &BrowserId,
+        tab: TabId,
+    ) -> PageRecord {
+        let (errors, noise, vitals) = {
+            let shelf = self.0.streams.shelf();
+            let of_tab =
+                |kept: &&Arc<Kept>| kept.entry.tab() == Some(tab) && kept.browser == *browser;
+            let kept = View::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
+            let is_error = |kept: &&Arc<Kept>| kept.entry.level() == Level::Error;
+            let errors: Vec<_> = kept.filter(of_tab).filter(is_error).cloned().collect();
+            let mut measured = shelf.rings.all(Stream::Performance).filter(of_tab);
+            let vitals = measured.next_back().and_then(|kept| kept.entry.vitals().cloned());
+            (errors, shelf.noise.get(&caller.owner).cloned().unwrap_or_default(), vitals)
         };
-        let mut record = PageRecord::default();
-        for (stream, errors) in
-            [(Stream::Logs, &mut record.errors), (Stream::Network, &mut record.failed_requests)]
-        {
-            let kept = shelf.rings.all(stream).filter(of_tab);
-            for kept in kept.filter(|kept| kept.entry.level() == Level::Error) {
-                let is_noise = noise.is_some_and(|noise| noise.hide(&kept.entry));
-                *(if is_noise { &mut record.hidden } else { &mut *errors }) += 1;
+        let mut record = PageRecord { vitals, ..PageRecord::default() };
+        for part in errors.chunks(LOOKS) {
+            for kept in part {
+                *record.count_of(&kept.entry, &noise) += 1;
             }
+            tokio::task::yield_now().await;
         }
-        let mut measured = shelf.rings.all(Stream::Performance).filter(of_tab);
-        record.vitals = measured.next_back().and_then(|kept| kept.entry.vitals().cloned());
         record
     }
 

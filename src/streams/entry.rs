@@ -62,6 +62,7 @@ impl Entry {
             weight += text.len();
             is_cut
         });
+        weight += record.weight_of_names();
         Self { t, tab, record, weight }
     }
 

@@ -5,6 +5,7 @@
 //! rejected, and the others are kept.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Number, Value};
@@ -56,16 +57,17 @@ pub struct LegacyBatch {
     /// How many items are some, also those that were posted before.
     pub received: usize,
     /// What tells each entry of a waterfall from the others.
-    marks: Vec<String>,
+    marks: Vec<u64>,
 }
 
 /// Which requests each browser has posted last: it posts those that its page has had again
 /// and again.
 #[derive(Debug, Default)]
-pub struct Waterfall(HashMap<BrowserId, HashSet<String>>);
+pub struct Waterfall(HashMap<BrowserId, HashSet<u64>>);
 
-/// For so many browsers it is remembered what they have posted.
+/// For so many browsers it is remembered what they have posted, and so many requests of each.
 const BROWSERS: usize = 64;
+const MARKS: usize = 1_000;
 
 impl LegacyStream {
     /// The name of the list in its bodies.
@@ -117,8 +119,7 @@ impl LegacyStream {
             };
             batch.received += 1;
             if self == Self::NetworkWaterfall {
-                let page = page.as_deref().unwrap_or_default();
-                batch.marks.push(format!("{page} {} {:?}", item["url"], item.get("startTime")));
+                batch.marks.push(mark(page.as_deref(), item));
             }
             let tab = number_of(item, &["tabId", "tab_id"]).and_then(|n| n.as_i64()).map(TabId);
             let t = time(item).unwrap_or_else(|| millis(now));
@@ -157,11 +158,19 @@ impl Waterfall {
         }
         let marks = std::mem::take(&mut batch.marks);
         let before = self.0.get(browser);
-        let is_repeated = |mark: &String| before.is_some_and(|before| before.contains(mark));
+        let is_repeated = |mark: &u64| before.is_some_and(|before| before.contains(mark));
         let mut each = marks.iter();
         batch.entries.retain(|_| each.next().is_none_or(|mark| !is_repeated(mark)));
-        self.0.insert(browser.clone(), marks.into_iter().collect());
+        self.0.insert(browser.clone(), marks.into_iter().take(MARKS).collect());
     }
+}
+
+/// What tells a request from the others of its page.
+fn mark(page: Option<&str>, item: &Map<String, Value>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let start = item.get("startTime").map(Value::to_string);
+    (page, text(item, &["url"]), start).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn log(item: &Map<String, Value>) -> Option<Log> {

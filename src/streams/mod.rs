@@ -3,7 +3,7 @@
 //! the shell ([`crate::hub`]) is to hold the rings behind a lock, to take turns between
 //! batches, and to say who may read.
 //!
-//! An entry is read and redacted ([`Entry::read`]) without the rings, so that a lock around
+//! An entry is read and redacted ([`Entry::read`](crate::streams::Entry::read)) without the rings, so that a lock around
 //! them is held only to put it in. Nothing is stored that was not redacted.
 
 mod clean;

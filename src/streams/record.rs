@@ -190,6 +190,16 @@ pub(super) struct ExtensionLog {
     pub(super) data: Option<Box<str>>,
 }
 
+impl Record {
+    /// About how many bytes the names of headers take, with what holds them together.
+    pub(super) fn weight_of_names(&self) -> usize {
+        let Self::Request(request) = self else { return 0 };
+        let both = [&request.request_headers, &request.response_headers];
+        let names = both.into_iter().flatten().flat_map(BTreeMap::keys);
+        names.map(|name| name.len() + 2 * size_of::<Box<str>>()).sum()
+    }
+}
+
 impl Request {
     pub(super) fn has_failed(&self) -> bool {
         self.error.is_some() || self.status.is_some_and(|status| status >= 400)

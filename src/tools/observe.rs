@@ -123,7 +123,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             streams::read(hub, caller, of(Stream::ExtensionLogs), wanted).await
         }
         Observe::Page { tab_id, browser } => {
-            streams::page(hub, caller, &Wish { browser, tab: tab_id })
+            streams::page(hub, caller, &Wish { browser, tab: tab_id }).await
         }
     })
 }

@@ -1,6 +1,6 @@
 //! What `observe` and `configure` do with what browsers send on their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -174,12 +174,12 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
 }
 
 /// What is known of a page.
-pub(super) fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult {
+pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult {
     let (browser, tab) = match hub.find_tab(caller, wish) {
         Ok(found) => found,
         Err(refused) => return ToolResult::refused(&refused),
     };
-    let record = hub.page_record(caller, &browser, tab.tab_id);
+    let record = hub.page_record(caller, &browser, tab.tab_id).await;
     let capture = hub.capture_of(&browser);
     let recorded: Vec<_> =
         Stream::ALL.into_iter().filter(|stream| capture.has(*stream, Some(tab.tab_id))).collect();
@@ -250,8 +250,7 @@ pub(super) fn noise_rule(
 
 /// Drops what is kept of streams.
 pub(super) fn clear(hub: &Hub, streams: Option<Vec<Stream>>) -> ToolResult {
-    let cleared = hub.clear_streams(streams.unwrap_or_else(|| Stream::ALL.to_vec()));
-    let cleared: BTreeMap<_, _> =
-        cleared.into_iter().map(|(stream, entries)| (stream.name(), entries)).collect();
+    let streams: BTreeSet<_> = streams.map_or_else(|| Stream::ALL.into(), BTreeSet::from_iter);
+    let cleared: BTreeMap<_, _> = hub.clear_streams(streams).into_iter().collect();
     ToolResult::of(&json!({"status": "ok", "cleared": cleared}))
 }

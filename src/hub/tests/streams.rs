@@ -223,7 +223,7 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     hub.add_noise(&"user".into(), "[hmr]").unwrap();
     let (found, tab) = hub.find_tab(&agent("a"), &Wish::default()).unwrap();
     assert_eq!((&found, tab.tab_id), (&browser, TabId(1)), "the active one");
-    let record = hub.page_record(&agent("a"), &browser, TabId(1));
+    let record = hub.page_record(&agent("a"), &browser, TabId(1)).await;
     assert_eq!((record.errors, record.hidden, record.failed_requests), (1, 1, 0));
-    assert_eq!(hub.page_record(&agent("a"), &browser, TabId(2)).errors, 0);
+    assert_eq!(hub.page_record(&agent("a"), &browser, TabId(2)).await.errors, 0);
 }
