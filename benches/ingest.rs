@@ -7,7 +7,6 @@
 //! After `--`: `--quick` for a fifth, `--check` to exit with 1 if a required bound is missed.
 
 #[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
 mod figures;
 #[path = "push/load.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]
