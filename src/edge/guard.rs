@@ -72,7 +72,7 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 20] = [
+static TABLE: [Rule; 28] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
     Rule { method: Method::POST, path: SESSION_PATH, who: Who::Extension, body: SESSION_BODY },
@@ -89,6 +89,14 @@ static TABLE: [Rule; 20] = [
     polled("/highlight-result"),
     polled("/state-result"),
     polled("/screenshots"),
+    polled("/logs"),
+    Rule { method: Method::DELETE, path: "/logs", who: Who::Poller, body: 0 },
+    polled("/extension-logs"),
+    polled("/network-waterfall"),
+    polled("/network-bodies"),
+    polled("/websocket-events"),
+    polled("/enhanced-actions"),
+    polled("/performance-snapshots"),
     polled("/api/extension-status"),
     Rule { method: Method::GET, path: "/api/status", who: Who::Owner, body: 0 },
     Rule { method: Method::GET, path: "/api/commands", who: Who::Owner, body: 0 },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -18,8 +18,9 @@ use super::Edge;
 use super::body::read_body;
 use super::guard::{Admitted, EXTENSION_BODY, single};
 use super::problem::{Problem, json_response};
-use crate::hub::{Poll, Verdict};
+use crate::hub::{Poll, Taken, Verdict};
 use crate::protocol::{InstanceId, LegacyReport};
+use crate::streams::LegacyStream;
 
 /// Which life of the extension's worker polls.
 const SESSION: HeaderName = HeaderName::from_static("x-gasoline-session");
@@ -112,6 +113,53 @@ pub(super) async fn result(
             Problem::StorageUnavailable.into_response()
         }
     }
+}
+
+/// What a page logged, requested and did: into what is kept of such things.
+pub(super) async fn ingest(
+    kind: LegacyStream,
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Response {
+    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
+    let body = match read_body(body, EXTENSION_BODY).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    let hub = edge.tools.hub();
+    match hub.take_legacy_events(&hub.browser_with(&extension_id), kind, &body) {
+        Ok(taken) => {
+            let entries = hub.stream_entries(kind.stream());
+            let Taken { received, rejected } = taken;
+            answer(&json!({"received": received, "rejected": rejected, "entries": entries}))
+        }
+        Err(error) => {
+            tracing::debug!(%error, ?kind, "a body that is not what it should be");
+            Problem::MalformedJson.into_response()
+        }
+    }
+}
+
+/// `DELETE /logs`: the person has cleared what their extension shows.
+async fn clear_logs(edge: &Edge, admitted: Admitted) -> Response {
+    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
+    let hub = edge.tools.hub();
+    let cleared = hub.clear_logs(&hub.browser_with(&extension_id));
+    answer(&json!({"status": "ok", "cleared": cleared}))
+}
+
+/// `POST` and `DELETE /logs`.
+pub(super) async fn logs(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    method: Method,
+    body: Body,
+) -> Response {
+    if method == Method::DELETE {
+        return clear_logs(&edge, admitted).await;
+    }
+    ingest(LegacyStream::Logs, State(edge), Extension(admitted), body).await
 }
 
 /// What the extension says of itself, and pictures that it takes of errors: read, answered

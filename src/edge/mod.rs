@@ -25,7 +25,7 @@ use axum::extract::{Extension, MatchedPath, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::any;
+use axum::routing::{MethodRouter, any};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
@@ -40,6 +40,7 @@ use crate::hub::{Caller, Hub};
 use crate::lifecycle::limits;
 use crate::mcp::Calls;
 use crate::protocol::{FRAMES_PATH, SERVER_VERSION, SESSION_PATH, WS_PATH};
+use crate::streams::LegacyStream;
 use crate::tools::Tools;
 use frames::Sessions;
 use guard::{Admitted, Guard};
@@ -159,6 +160,13 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/highlight-result", any(legacy::result))
         .route("/state-result", any(legacy::result))
         .route("/screenshots", any(legacy::noted))
+        .route("/logs", any(legacy::logs))
+        .route("/extension-logs", ingest(LegacyStream::ExtensionLogs))
+        .route("/network-waterfall", ingest(LegacyStream::NetworkWaterfall))
+        .route("/network-bodies", ingest(LegacyStream::NetworkBodies))
+        .route("/websocket-events", ingest(LegacyStream::WebsocketEvents))
+        .route("/enhanced-actions", ingest(LegacyStream::EnhancedActions))
+        .route("/performance-snapshots", ingest(LegacyStream::PerformanceSnapshots))
         .route("/api/extension-status", any(legacy::noted))
         .route("/api/status", any(admin::status))
         .route("/api/commands", any(admin::commands))
@@ -166,6 +174,13 @@ fn router(edge: Arc<Edge>) -> Router {
         .fallback(|| async { Problem::NoRoute })
         .layer(middleware::from_fn_with_state(edge.clone(), admit))
         .with_state(edge)
+}
+
+/// A route on which extensions that poll post what a page did.
+fn ingest(kind: LegacyStream) -> MethodRouter<Arc<Edge>> {
+    any(move |state: State<Arc<Edge>>, admitted: Extension<Admitted>, body: Body| {
+        legacy::ingest(kind, state, admitted, body)
+    })
 }
 
 /// Every request passes here first; handlers find out by the extension who was let in.

@@ -6,7 +6,7 @@
 //! for the edge to find out.
 
 use super::desk::Desk;
-use super::sessions::{Answer, Poller, is_browser_of};
+use super::sessions::{Answer, Poller, first_browser_of, is_browser_of};
 use super::{Hub, targets};
 use crate::journal::{Seq, Trouble};
 use crate::lifecycle::{Command, Event, Lane, Peer, Phase};
@@ -67,6 +67,17 @@ impl Hub {
     #[must_use]
     pub fn extension_of(&self, session: &InstanceId) -> Option<String> {
         self.with_desk(|desk| desk.sessions.extension_of(session))
+    }
+
+    /// The browser in which this extension was heard of last: what it posts of pages does not
+    /// say which session it is of.
+    #[must_use]
+    pub fn browser_with(&self, extension_id: &str) -> BrowserId {
+        self.with_desk(|desk| {
+            let known = desk.browsers.iter().filter(|(id, _)| is_browser_of(id, extension_id));
+            let last = known.max_by_key(|(_, browser)| browser.last_seen);
+            last.map_or_else(|| first_browser_of(extension_id), |(id, _)| id.clone())
+        })
     }
 
     /// Answers a poll: with the next command for this extension, if there is one. When this

@@ -113,7 +113,7 @@ impl Desk<'_> {
         match longest_ago {
             Some((id, _)) if !was_displaced => (*id).clone(),
             Some(_) => BrowserId::from(format!("legacy-{extension_id}-{}", pollers.len() + 1)),
-            None => BrowserId::from(format!("legacy-{extension_id}")),
+            None => first_browser_of(extension_id),
         }
     }
 
@@ -146,6 +146,11 @@ impl Desk<'_> {
             self.apply(&id, Event::LinkClosed);
         }
     }
+}
+
+/// The first browser with this polling extension.
+pub(super) fn first_browser_of(extension_id: &str) -> BrowserId {
+    BrowserId::from(format!("legacy-{extension_id}"))
 }
 
 /// Whether this is a browser with this polling extension.

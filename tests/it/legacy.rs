@@ -77,9 +77,12 @@ fn call_for(query: &Value) -> (&'static str, Value) {
     let params = &query["params"];
     match query["type"].as_str().unwrap() {
         "tabs" => ("interact", json!({"action": "tab_list"})),
-        "page_info" | "state_list" | "highlight" | "dom" | "a11y" => {
-            ("interact", json!({"action": "page_info"}))
+        "page_info" | "state_list" | "highlight" => ("interact", json!({"action": "page_info"})),
+        "dom" => {
+            let selector = &params["selector"];
+            ("analyze", json!({"what": "dom", "selector": selector, "wait_ms": 0}))
         }
+        "a11y" => ("analyze", json!({"what": "accessibility", "wait_ms": 0})),
         "execute" => {
             let (script, timeout) = (&params["script"], &params["timeout_ms"]);
             ("interact", json!({"action": "execute_js", "script": script, "timeout_ms": timeout}))
@@ -187,11 +190,6 @@ async fn every_request_of_a_recorded_session_is_accepted_and_every_result_lands_
     };
     replay.submit_next().await;
     for request in recorded["log"].as_array().unwrap() {
-        if ["/logs", "/extension-logs", "/network-waterfall"]
-            .contains(&request["path"].as_str().unwrap())
-        {
-            continue;
-        } // XXX
         replay.send(request).await;
     }
     assert_eq!(replay.finished.len(), how_many, "every query was answered");
@@ -207,6 +205,13 @@ async fn every_request_of_a_recorded_session_is_accepted_and_every_result_lands_
             .collect();
         assert_eq!(carriers, ["poll"], "{outcome}");
     }
+    let seen = |what: &str| {
+        let ask = json!({"what": what});
+        let agent = &replay.agent;
+        async move { agent.call("observe", ask).await["entries"].as_array().unwrap().len() }
+    };
+    assert!(seen("logs").await >= 2 && seen("network").await >= 2, "what pages did is kept, too");
+    assert!(seen("extension_logs").await >= 3);
     let titled = replay.finished.iter().find(|(query, _)| query["correlation_id"] == "corr-exec-1");
     let outcome = replay.agent.outcome(&titled.unwrap().1).await;
     assert_eq!(outcome["result"], json!({"success": true, "value": "Home Page", "type": "string"}));

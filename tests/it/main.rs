@@ -12,6 +12,7 @@ mod browser_kills;
 mod browser_trouble;
 mod cancel;
 mod capture;
+mod capture_observed;
 mod chaos;
 mod cli;
 mod docs;
