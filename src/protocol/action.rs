@@ -14,16 +14,16 @@ use super::Analysis;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Runs JavaScript in the page and returns its value.
+    /// Runs JavaScript; gives its value.
     ExecuteJs {
-        /// JavaScript to run in the page. An expression gives its value; `return` and `await` work too.
+        /// An expression or statements; `return` and `await` work.
         script: String,
     },
-    /// Opens a URL in the tab and waits until it has loaded.
+    /// Opens a URL and waits for it to load.
     Navigate {
-        /// Where to go: http, https, file or about:blank.
+        /// http, https, file or about:blank.
         url: String,
-        /// Brings the tab to the front; unless true the person's view stays as it is.
+        /// To the front; else the person's view stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
@@ -33,11 +33,11 @@ pub enum Action {
     Back {},
     /// Goes forward.
     Forward {},
-    /// The page's URL, title, loading state, viewport.
+    /// URL, title, loading state, viewport.
     PageInfo {},
     /// Lists the tabs.
     TabList {},
-    /// Opens a tab; it is then the tab used last.
+    /// Opens a tab, used from then on.
     TabOpen {
         /// What to open in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
-    /// Closes the tab, even while a command runs in it.
+    /// Closes the tab, whatever runs in it.
     TabClose {},
     /// Shows the tab in its window.
     TabActivate {
@@ -54,19 +54,19 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
-    /// Takes a picture of the page.
+    /// A picture of the page.
     Screenshot {
-        /// The whole page instead of the visible part.
+        /// Not only the visible part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_page: Option<bool>,
-        /// The picture's format; png unless given.
+        /// Default png.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<ImageFormat>,
-        /// Its longest side in px at most; 1568 unless given.
+        /// Longest side in px; default 1568.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 64, max = 8_192))]
         max_side: Option<u32>,
-        /// A new file for it (absolute path), written when the result is fetched.
+        /// A new file for it, absolute.
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },

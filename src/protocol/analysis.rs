@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Analysis {
     /// Elements by selector: text, attributes, box, visibility.
     Dom {
-        /// CSS; searches shadow roots and frames too. accessibility: only its first match.
+        /// CSS; searches shadow roots and frames too.
         selector: String,
         /// Default 20.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub enum Analysis {
     },
     /// Headings, landmarks, forms, buttons, links, text.
     PageSummary {},
-    /// Load times, paint, layout shifts, resources, long tasks, memory.
+    /// Load times, paint, layout shifts, resources, long tasks.
     Performance {},
 }
 

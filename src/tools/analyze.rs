@@ -27,7 +27,7 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 /// What every analysis takes.
 #[derive(Deserialize, JsonSchema)]
 struct Parameters {
-    /// Block so long for the result; default 10000, 0: return at once.
+    /// Block up to so many ms; default 10000.
     #[schemars(range(min = 0, max = 55_000))]
     wait_ms: Option<u64>,
     #[serde(flatten)]

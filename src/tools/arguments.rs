@@ -213,7 +213,7 @@ fn plain_schema<T: JsonSchema>() -> Value {
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            for noise in ["format", "default", "title", "$schema"] {
+            for noise in ["format", "default", "title", "$schema", "writeOnly"] {
                 if object.get(noise).is_some_and(|value| !value.is_object()) {
                     object.shift_remove(noise);
                 }

@@ -26,21 +26,21 @@ pub(super) static ARGUMENTS: LazyLock<Arguments> =
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 enum Configure {
-    /// The same as observe command_result.
+    /// As observe command_result.
     QueryStatus {
-        /// The command's id, as interact returned it.
+        /// As interact returned it.
         correlation_id: String,
-        /// Add the time of every phase.
+        /// Add phase times.
         trace: Option<bool>,
     },
-    /// Cancels a command; the page is told to stop.
+    /// Cancels a command.
     Cancel {
-        /// The command's id, as interact returned it.
+        /// As interact returned it.
         correlation_id: String,
     },
-    /// The daemon's version, uptime and load.
+    /// The daemon's version, uptime, load.
     Health {},
-    /// The clients that the daemon knows.
+    /// Known clients.
     Clients {},
     /// Records what pages do, or stops it.
     Capture {
@@ -53,7 +53,7 @@ enum Configure {
         /// Default: every browser.
         browser: Option<String>,
     },
-    /// Hides log lines and requests, or lists what does.
+    /// Hides log lines and requests; lists the rules.
     NoiseRule {
         /// Part of a text or URL to hide; * is anything.
         pattern: Option<String>,

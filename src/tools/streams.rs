@@ -23,7 +23,7 @@ const OLDEST: &str = "oldest";
 /// Which entries of a stream.
 #[derive(Default, Deserialize, JsonSchema)]
 pub(super) struct StreamArguments {
-    /// Read on from this next_cursor, or from the `oldest`; default: the newest.
+    /// A next_cursor, or `oldest`; default: the newest.
     cursor: Option<String>,
     /// How many entries.
     #[schemars(range(min = 1, max = 200))]

@@ -18,16 +18,16 @@ use crate::protocol::{
 /// What every command takes.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Common {
-    /// Default: the tab used last, at first the active one.
+    /// Default: the one used last, else the active one.
     tab_id: Option<TabId>,
-    /// Its id or label; needed if several are connected.
+    /// Id or label.
     browser: Option<String>,
     /// How long it may run; default 10000.
     #[schemars(range(min = 1, max = 300_000))]
     timeout_ms: Option<u64>,
-    /// Add the time of every phase.
+    /// Add phase times.
     trace: Option<bool>,
-    /// The same key (1-128 visible ASCII) within 10 min is the same command.
+    /// Same key, same command.
     idempotency_key: Option<String>,
 }
 

@@ -10,6 +10,9 @@ use crate::support::{Daemon, McpClient, RawAnswer, Shim, phases, raw};
 /// The recorded traffic of an extension that polls.
 const RECORDED: &str = include_str!("../fixtures/legacy-5.6.0.json");
 
+/// How much of a body was recorded: what is left of a longer one is no JSON.
+const RECORDED_BYTES: usize = 6_000;
+
 const EXTENSION: &str = "pknkjmecjogdphnahbagadepchhknbfe";
 
 /// A request as an extension that polls makes it.
@@ -136,6 +139,10 @@ impl Replay<'_> {
         }
         let lines: Vec<_> = lines.iter().map(String::as_str).collect();
         let answer = raw(self.daemon, &lines, body.as_bytes()).await;
+        if recorded["body"].as_str().map(str::len) == Some(RECORDED_BYTES) {
+            assert_eq!(answer.status, 400, "half a body is none");
+            return;
+        }
         assert_eq!(answer.status, 200, "{method} {path}: {answer:?}");
         let answer = answer.json();
         if path == "/pending-queries" {
