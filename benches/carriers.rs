@@ -17,6 +17,8 @@ mod figures;
 #[path = "push/load.rs"]
 #[expect(dead_code, reason = "shared with the other benchmarks")]
 mod load;
+#[path = "carriers/poller.rs"]
+mod poller;
 #[path = "push/process.rs"]
 #[expect(dead_code, reason = "shared with the other benchmarks")]
 mod process;
@@ -39,6 +41,7 @@ use tokio::task::JoinSet;
 
 use figures::Series;
 use load::{Client, Extension};
+use poller::Poller;
 use process::Server;
 
 /// Required: by how much the answer over the fallback is late, in µs at p99.
@@ -58,23 +61,41 @@ enum Carrier {
     WebSocket,
     /// The same frames over HTTP.
     Fallback,
+    /// Answers to polls, once a second.
+    Poll,
 }
 
-/// A legacy poller would be the next row.
-const CARRIERS: [Carrier; 2] = [Carrier::WebSocket, Carrier::Fallback];
+const CARRIERS: [Carrier; 3] = [Carrier::WebSocket, Carrier::Fallback, Carrier::Poll];
+
+/// The extension's end.
+enum End {
+    Frames(Box<Extension>),
+    Poller(Poller),
+}
+
+impl End {
+    /// When it had the next command, and how long it was at it.
+    async fn run_for(&mut self, length: Duration) -> anyhow::Result<(Instant, Duration)> {
+        match self {
+            Self::Frames(extension) => extension.run_for(length).await,
+            Self::Poller(poller) => poller.run_for(length).await,
+        }
+    }
+}
 
 impl Carrier {
     const fn name(self) -> &'static str {
         match self {
             Self::WebSocket => "WebSocket",
             Self::Fallback => "HTTP fallback",
+            Self::Poll => "poll every 1 s",
         }
     }
 
     /// How late an answer may be, in µs at p99.
     const fn latest(self) -> Option<f64> {
         match self {
-            Self::WebSocket => None,
+            Self::WebSocket | Self::Poll => None,
             Self::Fallback => Some(LATE),
         }
     }
@@ -83,14 +104,40 @@ impl Carrier {
         self,
         server: &Server,
         home: &Home,
-        browser: &str,
-    ) -> anyhow::Result<Extension> {
+        number: usize,
+    ) -> anyhow::Result<(End, String)> {
         let mut extension = match self {
             Self::WebSocket => Extension::connect(server.port).await?,
             Self::Fallback => Extension::connect_http(server.port).await?,
+            Self::Poll => {
+                let poller = Poller::connect(server.port, home, number).await?;
+                let browser = poller.browser();
+                return Ok((End::Poller(poller), browser));
+            }
         };
-        extension.introduce(&home.auth().extension_key(EXTENSION_ID), browser).await?;
-        Ok(extension)
+        let browser = format!("{}-{number}", self.name());
+        extension.introduce(&home.auth().extension_key(EXTENSION_ID), &browser).await?;
+        Ok((End::Frames(Box::new(extension)), browser))
+    }
+
+    /// How many calls each pair makes.
+    fn calls(self, length: Duration, quick: bool) -> usize {
+        let calls = match (self, length.as_millis()) {
+            (Self::Poll, 0..1_000) => 30,
+            (_, 0..100) => 200,
+            (_, 100..1_000) => 40,
+            _ => 10,
+        };
+        if quick { calls / 10 } else { calls }
+    }
+
+    /// How long to wait before the call of this number: one that came right after the result
+    /// before would always come right after a poll.
+    fn pause(self, number: usize) -> Duration {
+        match self {
+            Self::WebSocket | Self::Fallback => Duration::ZERO,
+            Self::Poll => Duration::from_millis((number as u64 * 618) % 1_000),
+        }
     }
 }
 
@@ -151,30 +198,22 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
             pairs.push(Pair::connect(carrier, &server, &home, number).await?);
         }
         // What does not count: connections and caches are warm then.
-        measure(&mut pairs, Duration::ZERO, 20).await?;
+        measure(&mut pairs, Duration::ZERO, carrier.calls(Duration::ZERO, true)).await?;
         let mut of_carrier = Vec::new();
         for length in LENGTHS {
-            of_carrier.push(measure(&mut pairs, length, calls(length, options.quick)).await?);
+            of_carrier
+                .push(measure(&mut pairs, length, carrier.calls(length, options.quick)).await?);
         }
         costs.push((carrier, of_carrier));
     }
     show(&costs)
 }
 
-/// How many calls each pair makes.
-fn calls(length: Duration, quick: bool) -> usize {
-    let calls = match length.as_millis() {
-        0..100 => 200,
-        100..1_000 => 40,
-        _ => 10,
-    };
-    if quick { calls / 10 } else { calls }
-}
-
 /// A client, and an extension in a browser of its own.
 struct Pair {
+    carrier: Carrier,
     client: Client,
-    extension: Extension,
+    extension: End,
     body: Bytes,
 }
 
@@ -185,14 +224,14 @@ impl Pair {
         home: &Home,
         number: usize,
     ) -> anyhow::Result<Self> {
-        let browser = format!("{}-{number}", carrier.name());
-        let extension = carrier.connect(server, home, &browser).await?;
+        let (extension, browser) = carrier.connect(server, home, number).await?;
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let mut client = Client::connect(server.port, token, Duration::from_millis(1)).await?;
         client.name.clone_from(&browser);
-        let target = format!(r#""browser":"{browser}","tab_id":7,"wait_ms":20000"#);
+        let tab = if carrier == Carrier::Poll { "" } else { r#","tab_id":7"# };
+        let target = format!(r#""browser":"{browser}","wait_ms":20000{tab}"#);
         let body = load::interact(&format!("{},{target}", load::SCRIPT));
-        let mut pair = Self { client, extension, body };
+        let mut pair = Self { carrier, client, extension, body };
         while !pair.is_known(&browser).await? {}
         Ok(pair)
     }
@@ -202,13 +241,14 @@ impl Pair {
         let body = load::call("observe", r#""what":"browsers""#);
         let request = self.client.request("/mcp", body)?;
         let (answer, _) = self.client.send(request).await?;
-        let known = format!(r#"{{"browser":"{browser}","label":"Bench"#);
+        let known = format!(r#"{{"browser":"{browser}","label":""#);
         Ok(String::from_utf8_lossy(&answer).contains(&known))
     }
 
     async fn work(&mut self, length: Duration, calls: usize) -> anyhow::Result<Cost> {
         let mut cost = Cost::default();
-        for _ in 0..calls {
+        for number in 0..calls {
+            tokio::time::sleep(self.carrier.pause(number)).await;
             let request = self.client.request("/mcp", self.body.clone())?;
             let began = self.client.begin().await;
             let ran = self.extension.run_for(length);

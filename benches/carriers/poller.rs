@@ -1,0 +1,112 @@
+//! An extension that only polls, once a second, and runs what it gets.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{Request, StatusCode};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tabwire::home::Home;
+
+use crate::{load, now};
+
+/// How often it polls.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// After this long at work it says so.
+const PENDING: Duration = Duration::from_secs(3);
+
+/// The polling side of a pair.
+pub(crate) struct Poller {
+    sender: SendRequest<Full<Bytes>>,
+    host: String,
+    extension_id: String,
+    session: String,
+    every: tokio::time::Interval,
+}
+
+impl Poller {
+    /// One of so many, each an extension of its own that the person has allowed.
+    pub(crate) async fn connect(port: u16, home: &Home, number: usize) -> anyhow::Result<Self> {
+        let letter = char::from(b'a' + u8::try_from(number)?);
+        let extension_id = letter.to_string().repeat(32);
+        home.allow_extension(&extension_id)?;
+        let stream = TokioIo::new(load::tcp(port).await?);
+        let (sender, connection) = http1::handshake(stream).await?;
+        tokio::spawn(connection);
+        let mut poller = Self {
+            sender,
+            host: format!("127.0.0.1:{port}"),
+            session: format!("ext_{number}"),
+            extension_id,
+            every: tokio::time::interval(INTERVAL),
+        };
+        let session = json!({"session_id": poller.session, "settings": {}});
+        poller.post("/settings", &session).await?;
+        ensure!(poller.poll().await?.is_none(), "nothing was submitted yet");
+        Ok(poller)
+    }
+
+    /// What its browser is known by.
+    pub(crate) fn browser(&self) -> String {
+        format!("legacy-{}", self.extension_id)
+    }
+
+    /// Takes the next command and is at it for so long. When it had the command, and how long
+    /// it took over it.
+    pub(crate) async fn run_for(
+        &mut self,
+        length: Duration,
+    ) -> anyhow::Result<(Instant, Duration)> {
+        let query = loop {
+            self.every.tick().await;
+            if let Some(query) = self.poll().await? {
+                break query;
+            }
+        };
+        let frame = now();
+        let id = query["correlation_id"].as_str().context("no correlation id")?;
+        tokio::time::sleep(length.min(PENDING)).await;
+        if length > PENDING {
+            self.post("/execute-result", &json!({"correlation_id": id, "status": "pending"}))
+                .await?;
+            tokio::time::sleep(length - PENDING).await;
+        }
+        let took = now() - frame;
+        let result = json!({"success": true, "result": "Home Page"});
+        let report = json!({"correlation_id": id, "status": "complete", "result": result});
+        self.post("/execute-result", &report).await?;
+        Ok((frame, took))
+    }
+
+    async fn poll(&mut self) -> anyhow::Result<Option<Value>> {
+        let request = Request::get("/pending-queries").header("x-gasoline-session", &self.session);
+        let mut answer = self.send(request, String::new()).await?;
+        Ok(answer["queries"].as_array_mut().context("no queries")?.pop())
+    }
+
+    async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = Request::post(path)
+            .header(ORIGIN, format!("chrome-extension://{}", self.extension_id))
+            .header(CONTENT_TYPE, "application/json");
+        self.send(request, body.to_string()).await
+    }
+
+    async fn send(
+        &mut self,
+        request: axum::http::request::Builder,
+        body: String,
+    ) -> anyhow::Result<Value> {
+        let request = request.header(HOST, &self.host).header("sec-fetch-site", "none");
+        let request = request.body(Full::new(body.into()))?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        ensure!(status == StatusCode::OK, "{status}: {}", String::from_utf8_lossy(&body));
+        Ok(serde_json::from_slice(&body)?)
+    }
+}
