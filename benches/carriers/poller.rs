@@ -26,7 +26,8 @@ pub(crate) struct Poller {
     host: String,
     extension_id: String,
     session: String,
-    every: tokio::time::Interval,
+    /// From when on it polls.
+    since: Instant,
 }
 
 impl Poller {
@@ -43,7 +44,7 @@ impl Poller {
             host: format!("127.0.0.1:{port}"),
             session: format!("ext_{number}"),
             extension_id,
-            every: tokio::time::interval(INTERVAL),
+            since: now(),
         };
         let session = json!({"session_id": poller.session, "settings": {}});
         poller.post("/settings", &session).await?;
@@ -63,7 +64,7 @@ impl Poller {
         length: Duration,
     ) -> anyhow::Result<(Instant, Duration)> {
         let query = loop {
-            self.every.tick().await;
+            self.until_next_poll().await;
             if let Some(query) = self.poll().await? {
                 break query;
             }
@@ -81,6 +82,14 @@ impl Poller {
         let report = json!({"correlation_id": id, "status": "complete", "result": result});
         self.post("/execute-result", &report).await?;
         Ok((frame, took))
+    }
+
+    /// It polls by the clock, also while nothing is asked for: a command comes at any time in
+    /// between.
+    async fn until_next_poll(&self) {
+        let polls = (now() - self.since).as_nanos() / INTERVAL.as_nanos() + 1;
+        let next = self.since + INTERVAL * u32::try_from(polls).unwrap_or(u32::MAX);
+        tokio::time::sleep_until(next.into()).await;
     }
 
     async fn poll(&mut self) -> anyhow::Result<Option<Value>> {
