@@ -308,8 +308,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// What is said, to the holder of a token, of a request that the table does not have.
 fn undeclared(path: &str, routed: bool) -> Problem {
-    if let Some(rule) = TABLE.iter().find(|rule| rule.is_for(path)) {
-        return Problem::NoMethod { allow: rule.method.as_str() };
+    let mut methods = TABLE.iter().filter(|rule| rule.is_for(path)).map(|r| r.method.as_str());
+    if let Some(method) = methods.next() {
+        return Problem::NoMethod { allow: [Some(method), methods.next()] };
     }
     if routed { Problem::Undeclared } else { Problem::NoRoute }
 }
@@ -400,6 +401,21 @@ mod tests {
         assert_eq!(guard.check(&right, false), Err(Problem::NoRoute));
         for routed in [true, false] {
             assert_eq!(guard.check(&ask("wrong"), routed), Err(Problem::NoToken));
+        }
+    }
+
+    #[test]
+    fn a_wrong_method_is_told_which_ones_there_are() {
+        let allowed = |path| match undeclared(path, true) {
+            Problem::NoMethod { allow } => allow.into_iter().flatten().collect::<Vec<_>>(),
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(allowed("/mcp"), ["POST"]);
+        assert_eq!(allowed("/frames"), ["GET", "POST"]);
+        assert_eq!(allowed("/logs"), ["POST", "DELETE"]);
+        for Rule { path, .. } in &TABLE {
+            let methods = TABLE.iter().filter(|rule| rule.path == *path).count();
+            assert!(methods <= 2, "{path} has more methods than an answer has room for");
         }
     }
 

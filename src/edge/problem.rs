@@ -53,8 +53,8 @@ pub(super) enum Problem {
     NoRoute,
     /// It is here, but not with this method.
     NoMethod {
-        /// The methods that it has.
-        allow: &'static str,
+        /// The methods that it has: no path has more than two.
+        allow: [Option<&'static str>; 2],
     },
     /// A route that does not say who may call it.
     Undeclared,
@@ -163,7 +163,7 @@ impl Problem {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
             Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
-            Self::NoMethod { allow } => format!("Use {allow}"),
+            Self::NoMethod { allow } => format!("Use {}", joined(allow)),
             Self::Undeclared => "Nobody may call this".to_owned(),
             Self::BadHandshake => {
                 format!("This is a WebSocket of version 13 with the subprotocol {WS_SUBPROTOCOL}")
@@ -182,7 +182,7 @@ impl Problem {
             Self::TooManyWrongTokens { retry_after_secs } => {
                 Some((RETRY_AFTER, retry_after_secs.into()))
             }
-            Self::NoMethod { allow } => Some((ALLOW, HeaderValue::from_static(allow))),
+            Self::NoMethod { allow } => Some((ALLOW, HeaderValue::from_str(&joined(allow)).ok()?)),
             Self::BadHost
             | Self::ForeignHost
             | Self::Forwarded
@@ -204,6 +204,10 @@ impl Problem {
             | Self::TooManySessions => None,
         }
     }
+}
+
+fn joined(methods: [Option<&'static str>; 2]) -> String {
+    methods.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl IntoResponse for Problem {
