@@ -406,9 +406,10 @@ mod tests {
 
     #[test]
     fn a_wrong_method_is_told_which_ones_there_are() {
-        let allowed = |path| match undeclared(path, true) {
-            Problem::NoMethod { allow } => allow.into_iter().flatten().collect::<Vec<_>>(),
-            other => panic!("{path}: {other:?}"),
+        let allowed = |path| {
+            let problem = undeclared(path, true);
+            let Problem::NoMethod { allow } = problem else { panic!("{path}: {problem:?}") };
+            allow.into_iter().flatten().collect::<Vec<_>>()
         };
         assert_eq!(allowed("/mcp"), ["POST"]);
         assert_eq!(allowed("/frames"), ["GET", "POST"]);
