@@ -47,7 +47,12 @@ let session = '';
 
 /** What an earlier worker left is read once, what is open each time. */
 async function prepare() {
-  restored ??= Promise.all([outbox.restore(), takeover.restore(), recorder.restore()]);
+  // What could not be read now can be at the next try.
+  restored ??= Promise.all([outbox.restore(), takeover.restore(), recorder.restore()])
+    .catch((error) => {
+      restored = undefined;
+      throw error;
+    });
   [session] = await Promise.all([browserSession(), restored, tabs.load()]);
 }
 

@@ -44,7 +44,10 @@ export class Recorder {
 
   /** An event may have woken the worker: goes on with what an earlier one recorded. @returns {Promise<void>} */
   restore() {
-    this.#restored ??= this.#restore();
+    this.#restored ??= this.#restore().catch((error) => {
+      this.#restored = undefined; // To be tried again.
+      throw error;
+    });
     return this.#restored;
   }
 
