@@ -19,8 +19,9 @@ mod process;
 #[path = "push/relay.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]
 mod relay;
+#[path = "push/run.rs"]
+mod run;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -68,21 +69,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return ExitCode::SUCCESS;
-    }
-    let options = Options::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let measured =
-        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(bench(&options)));
-    match measured {
-        Ok(missed) if missed && options.check => ExitCode::FAILURE,
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "capacity: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    run::run("capacity", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {

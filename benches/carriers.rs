@@ -25,6 +25,8 @@ mod process;
 #[path = "push/relay.rs"]
 #[expect(dead_code, reason = "shared with the other benchmarks")]
 mod relay;
+#[path = "push/run.rs"]
+mod run;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -169,21 +171,7 @@ struct Cost {
 }
 
 fn main() -> ExitCode {
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return ExitCode::SUCCESS;
-    }
-    let options = Options::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let measured =
-        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(bench(&options)));
-    match measured {
-        Ok(missed) if missed && options.check => ExitCode::FAILURE,
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "carriers: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    run::run("carriers", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {

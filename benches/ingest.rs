@@ -17,8 +17,9 @@ mod process;
 #[path = "push/relay.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]
 mod relay;
+#[path = "push/run.rs"]
+mod run;
 
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -60,25 +61,11 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return ExitCode::SUCCESS;
-    }
-    let options = Options::parse();
-    let length = Duration::from_secs(if options.quick { 2 } else { 10 });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let measured =
-        runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(bench(length)));
-    match measured {
-        Ok(missed) if missed && options.check => ExitCode::FAILURE,
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "ingest: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    run::run("ingest", |options: &Options| options.check, bench)
 }
 
-async fn bench(length: Duration) -> anyhow::Result<bool> {
+async fn bench(options: &Options) -> anyhow::Result<bool> {
+    let length = Duration::from_secs(if options.quick { 2 } else { 10 });
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
     let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;

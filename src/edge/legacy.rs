@@ -4,14 +4,15 @@
 //! none. So whatever can be understood is answered with 200, also when it does not count.
 //! What has to do with a command goes through one handler, whichever route it came on.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
-use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
+use axum::response::Response;
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use super::Edge;
@@ -41,27 +42,23 @@ struct Settings {
     session_id: String,
 }
 
-/// `GET /settings`: a public constant; there is nothing to set.
-pub(super) async fn settings() -> Response {
-    json_response(StatusCode::OK, "{}")
-}
-
-/// `POST /settings`: the extension names its session. It does so before its first poll and
-/// every 2 s.
-pub(super) async fn name_session(
+/// `GET /settings`, a public constant, since there is nothing to set; and `POST`, with which the
+/// extension names its session, before its first poll and every 2 s.
+pub(super) async fn settings(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    method: Method,
     body: Body,
-) -> Response {
-    let Settings { session_id } = match parse(&admitted, body).await {
-        Ok((_, settings)) => settings,
-        Err(problem) => return problem.into_response(),
-    };
-    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
+) -> Result<Response, Problem> {
+    if method == Method::GET {
+        return Ok(json_response(StatusCode::OK, "{}"));
+    }
+    let extension_id = poller(admitted)?;
+    let Settings { session_id } = parse(&read_body(body, EXTENSION_BODY).await?)?;
     if (1..=SESSION_NAME).contains(&session_id.len()) {
         edge.tools.hub().name_session(&extension_id, &InstanceId::from(session_id));
     }
-    answer(&json!({"status": "ok"}))
+    Ok(answer(&json!({"status": "ok"})))
 }
 
 /// `GET /pending-queries`: with a session that an allowed extension has named, the next
@@ -96,23 +93,20 @@ pub(super) async fn result(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
     body: Body,
-) -> Response {
-    let report: LegacyReport = match parse(&admitted, body).await {
-        Ok((_, report)) => report,
-        Err(problem) => return problem.into_response(),
-    };
-    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
-    match edge.tools.hub().take_report(&extension_id, report).await {
-        Ok(Verdict::Accepted) => answer(&json!({"status": "ok", "accepted": true})),
-        Ok(Verdict::Refused(reason)) => {
+) -> Result<Response, Problem> {
+    let extension_id = poller(admitted)?;
+    let report: LegacyReport = parse(&read_body(body, EXTENSION_BODY).await?)?;
+    let verdict = edge.tools.hub().take_report(&extension_id, report).await.map_err(|trouble| {
+        tracing::warn!(%trouble, "a posted result cannot be recorded");
+        Problem::StorageUnavailable
+    })?;
+    Ok(answer(&match verdict {
+        Verdict::Accepted => json!({"status": "ok", "accepted": true}),
+        Verdict::Refused(reason) => {
             tracing::info!(extension_id, ?reason, "a posted result does not count");
-            answer(&json!({"status": "ok", "accepted": false, "reason": reason}))
+            json!({"status": "ok", "accepted": false, "reason": reason})
         }
-        Err(trouble) => {
-            tracing::warn!(%trouble, "a posted result cannot be recorded");
-            Problem::StorageUnavailable.into_response()
-        }
-    }
+    }))
 }
 
 /// What a page logged, requested and did: into what is kept of such things.
@@ -121,75 +115,60 @@ pub(super) async fn ingest(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
     body: Body,
-) -> Response {
-    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
-    let body = match read_body(body, EXTENSION_BODY).await {
-        Ok(body) => body,
-        Err(problem) => return problem.into_response(),
-    };
+) -> Result<Response, Problem> {
+    let extension_id = poller(admitted)?;
+    let body = read_body(body, EXTENSION_BODY).await?;
     let hub = edge.tools.hub();
-    match hub.take_legacy_events(&hub.browser_with(&extension_id), kind, &body) {
-        Ok(taken) => {
-            let entries = hub.stream_entries(kind.stream());
-            let Taken { received, rejected } = taken;
-            answer(&json!({"received": received, "rejected": rejected, "entries": entries}))
-        }
-        Err(error) => {
-            tracing::debug!(%error, ?kind, "a body that is not what it should be");
-            Problem::MalformedJson.into_response()
-        }
-    }
+    let browser = hub.browser_with(&extension_id);
+    let Taken { received, rejected } =
+        hub.take_legacy_events(&browser, kind, body).await.map_err(malformed)?;
+    let entries = hub.stream_entries(kind.stream());
+    Ok(answer(&json!({"received": received, "rejected": rejected, "entries": entries})))
 }
 
-/// `DELETE /logs`: the person has cleared what their extension shows.
-async fn clear_logs(edge: &Edge, admitted: Admitted) -> Response {
-    let Admitted::Poller(extension_id) = admitted else { return undeclared() };
-    let hub = edge.tools.hub();
-    let cleared = hub.clear_logs(&hub.browser_with(&extension_id));
-    answer(&json!({"status": "ok", "cleared": cleared}))
-}
-
-/// `POST` and `DELETE /logs`.
+/// `POST /logs`, and `DELETE`: the person has cleared what their extension shows.
 pub(super) async fn logs(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
     method: Method,
     body: Body,
-) -> Response {
-    if method == Method::DELETE {
-        return clear_logs(&edge, admitted).await;
+) -> Result<Response, Problem> {
+    if method != Method::DELETE {
+        return ingest(LegacyStream::Logs, State(edge), Extension(admitted), body).await;
     }
-    ingest(LegacyStream::Logs, State(edge), Extension(admitted), body).await
+    let extension_id = poller(admitted)?;
+    let hub = edge.tools.hub();
+    let cleared = hub.clear_logs(&hub.browser_with(&extension_id));
+    Ok(answer(&json!({"status": "ok", "cleared": cleared})))
 }
 
 /// What the extension says of itself, and pictures that it takes of errors: read, answered
 /// and not kept.
-pub(super) async fn noted(Extension(admitted): Extension<Admitted>, body: Body) -> Response {
-    match parse::<Value>(&admitted, body).await {
-        Ok(_) => answer(&json!({"status": "ok"})),
-        Err(problem) => problem.into_response(),
+pub(super) async fn noted(body: Body) -> Result<Response, Problem> {
+    parse::<IgnoredAny>(&read_body(body, EXTENSION_BODY).await?)?;
+    Ok(answer(&json!({"status": "ok"})))
+}
+
+/// The extension that posts.
+fn poller(admitted: Admitted) -> Result<String, Problem> {
+    match admitted {
+        Admitted::Poller(extension_id) => Ok(extension_id),
+        // The table lets only pollers in here.
+        Admitted::Anyone
+        | Admitted::Extension(_)
+        | Admitted::Session { .. }
+        | Admitted::Caller(_) => Err(Problem::Undeclared),
     }
 }
 
 /// Reads a body that should be JSON of this kind.
-async fn parse<T: serde::de::DeserializeOwned>(
-    admitted: &Admitted,
-    body: Body,
-) -> Result<(Bytes, T), Problem> {
-    // The table lets only pollers in here.
-    if !matches!(admitted, Admitted::Poller(_)) {
-        return Err(Problem::Undeclared);
-    }
-    let body = read_body(body, EXTENSION_BODY).await?;
-    let parsed = serde_json::from_slice(&body).map_err(|error| {
-        tracing::debug!(%error, "a body that is not what it should be");
-        Problem::MalformedJson
-    })?;
-    Ok((body, parsed))
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(malformed)
 }
 
-fn undeclared() -> Response {
-    Problem::Undeclared.into_response()
+fn malformed(error: impl Display) -> Problem {
+    tracing::debug!(%error, "a body that is not what it should be");
+    Problem::MalformedJson
 }
 
 fn answer(body: &Value) -> Response {

@@ -22,7 +22,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, MatchedPath, Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, any};
@@ -151,7 +151,7 @@ fn router(edge: Arc<Edge>) -> Router {
         .route(FRAMES_PATH, any(frames::exchange))
         .route(SESSION_PATH, any(frames::begin))
         .route("/mcp", any(mcp::post))
-        .route("/settings", any(settings))
+        .route("/settings", any(legacy::settings))
         .route("/pending-queries", any(legacy::pending_queries))
         .route("/query-result", any(legacy::result))
         .route("/execute-result", any(legacy::result))
@@ -197,20 +197,6 @@ async fn admit(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
             problem.into_response()
         }
         Err(problem) => problem.into_response(),
-    }
-}
-
-/// `GET` is for anybody, `POST` for extensions that poll.
-async fn settings(
-    state: State<Arc<Edge>>,
-    admitted: Extension<Admitted>,
-    method: Method,
-    body: Body,
-) -> Response {
-    if method == Method::GET {
-        legacy::settings().await
-    } else {
-        legacy::name_session(state, admitted, body).await
     }
 }
 

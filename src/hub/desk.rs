@@ -370,7 +370,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Row 3. False: nothing may be delivered to this browser now.
-    fn deliver_next(&mut self, browser: &BrowserId) -> bool {
+    pub(super) fn deliver_next(&mut self, browser: &BrowserId) -> bool {
         if self.is_ending() {
             return false;
         }

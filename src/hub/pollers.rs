@@ -6,10 +6,11 @@
 //! for the edge to find out.
 
 use super::desk::Desk;
+use super::links::Browser;
 use super::sessions::{Answer, Poller, first_browser_of, is_browser_of};
 use super::{Hub, targets};
 use crate::journal::{Seq, Trouble};
-use crate::lifecycle::{Command, Event, Lane, Peer, Phase};
+use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply};
 use crate::protocol::{
     BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS, LegacyAction,
     LegacyQuery, LegacyReport, Moment, NackReason, ReportedError,
@@ -55,10 +56,10 @@ impl Hub {
         self.with_desk(|desk| {
             desk.sessions.name(session, extension_id);
             let now = desk.now();
-            let of_this = |poller: &&mut Poller| poller.peer.instance == *session;
-            let mut pollers = desk.browsers.values_mut().filter_map(|b| b.poller.as_mut());
-            if let Some(poller) = pollers.find(of_this) {
-                poller.last_request = now;
+            let is_its = |poller: &Poller| poller.peer.instance == *session;
+            let mut browsers = desk.browsers.values_mut();
+            if let Some(browser) = browsers.find(|b| b.poller.as_ref().is_some_and(is_its)) {
+                browser.last_seen = now;
             }
         });
     }
@@ -83,9 +84,12 @@ impl Hub {
     /// Answers a poll: with the next command for this extension, if there is one. When this
     /// returns, its delivery is recorded.
     pub async fn poll(&self, poll: Poll) -> Option<LegacyQuery> {
-        let browser = self.with_desk(|desk| desk.begin_poll(poll))?;
-        // Delivered is when the lock above is let go.
-        let (id, query, seq) = self.with_desk(|desk| desk.end_poll(&browser))?;
+        let (id, query, seq) = self.with_desk(|desk| {
+            let browser = desk.begin_poll(poll)?;
+            // What it would never answer is answered for it, and the next one has its turn.
+            while desk.deliver_next(&browser) {}
+            desk.end_poll(&browser)
+        })?;
         match self.0.journal.recorded(seq).await {
             Ok(()) => Some(query),
             Err(trouble) => {
@@ -134,7 +138,7 @@ impl Hub {
 
 /// What pollers do at the desk.
 impl Desk<'_> {
-    /// Finds the browser that polls and lets it have a command. `None`: nobody knows whose
+    /// Finds the browser that polls; from here on it may have a command. `None`: nobody knows whose
     /// session this is.
     fn begin_poll(&mut self, poll: Poll) -> Option<BrowserId> {
         let extension_id = self.sessions.extension_of(&poll.session)?;
@@ -146,13 +150,10 @@ impl Desk<'_> {
         known.user_agent = poll.user_agent;
         known.last_seen = now;
         let poller = known.poller.as_mut()?;
-        let was_here = std::mem::replace(&mut poller.is_here, true);
         poller.is_pilot_on = poll.is_pilot_on;
-        poller.polled(now);
-        if !was_here {
+        if poller.polled(now) {
             self.welcome_poller(&browser);
         }
-        self.may_deliver_to(&browser);
         Some(browser)
     }
 
@@ -229,7 +230,7 @@ impl Desk<'_> {
             let command = tracked.borrow();
             (command.hold().cloned(), command.facts().action.clone())
         };
-        let is_its = |hold: &&crate::lifecycle::Hold| {
+        let is_its = |hold: &&Hold| {
             hold.carrier == Carrier::Poll && is_browser_of(&hold.by.browser, extension_id)
         };
         let Some(hold) = hold.as_ref().filter(is_its) else {
@@ -238,13 +239,10 @@ impl Desk<'_> {
         let now = self.now();
         if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
             browser.last_seen = now;
-            if let Some(poller) = &mut browser.poller {
-                poller.last_request = now;
-            }
         }
         let event = Event::Report(hold.by.clone(), hold.attempt, report.into_report(&action));
         let taken = match self.apply(&id, event) {
-            Some(crate::lifecycle::Reply::Nack(reason)) => Verdict::Refused(reason),
+            Some(Reply::Nack(reason)) => Verdict::Refused(reason),
             Some(_) => Verdict::Accepted,
             None => return unknown,
         };
@@ -264,16 +262,15 @@ impl Desk<'_> {
 
     /// When the next extension that polls will be away, unless it polls again.
     pub(super) fn next_lapse(&self) -> Option<Moment> {
-        let pollers = self.browsers.values().filter_map(|browser| browser.poller.as_ref());
-        pollers.filter(|poller| poller.is_here).map(Poller::here_until).min()
+        self.browsers.values().filter_map(Browser::here_until).min()
     }
 
     /// Those that have not polled in time are away.
     pub(super) fn lapse_pollers(&mut self) {
         let now = self.now();
         for (id, browser) in &mut self.books.browsers {
-            let Some(poller) = &mut browser.poller else { continue };
-            if poller.is_here && poller.here_until() <= now {
+            let is_late = browser.here_until().is_some_and(|until| until <= now);
+            if let Some(poller) = browser.poller.as_mut().filter(|_| is_late) {
                 poller.is_here = false;
                 poller.answer = Answer::None;
                 tracing::info!(browser = %id, "an extension polls no more");
@@ -290,8 +287,6 @@ impl Desk<'_> {
         }
         let names_tab = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
         let Some(tracked) = self.inner.commands.get(id) else { return false };
-        let command = tracked.borrow();
-        let is_waiting = command.phase() == Phase::Queued;
-        is_waiting && !names_tab && known.knows(&command.facts().action)
+        !names_tab && known.knows(&tracked.borrow().facts().action)
     }
 }

@@ -31,7 +31,6 @@ pub(super) struct Poller {
     pub(super) is_here: bool,
     /// Whether the person lets it be controlled.
     pub(super) is_pilot_on: bool,
-    pub(super) last_request: Moment,
     last_poll: Moment,
     /// The time between its last polls.
     interval: Duration,
@@ -80,18 +79,24 @@ impl Poller {
         matches!(self.answer, Answer::Open).then(|| self.peer.clone())
     }
 
-    /// Until when it counts as connected.
-    pub(super) fn here_until(&self) -> Moment {
-        self.last_request + limits::POLLER_GRACE + self.interval
-    }
-
-    pub(super) fn polled(&mut self, now: Moment) {
-        let since_last = now.since(self.last_poll);
-        if self.is_here {
-            self.interval = since_last.min(limits::POLL_INTERVAL_MAX);
+    /// Notes that it polls. Whether it has come back, or come for the first time.
+    pub(super) fn polled(&mut self, now: Moment) -> bool {
+        let is_back = !std::mem::replace(&mut self.is_here, true);
+        if !is_back {
+            // The time that it was away is no interval.
+            self.interval = now.since(self.last_poll).min(limits::POLL_INTERVAL_MAX);
         }
-        (self.last_poll, self.last_request) = (now, now);
+        self.last_poll = now;
         self.answer = Answer::Open;
+        is_back
+    }
+}
+
+impl Browser {
+    /// Until when it counts as connected, if it polls and has lately.
+    pub(super) fn here_until(&self) -> Option<Moment> {
+        let poller = self.poller.as_ref().filter(|poller| poller.is_here)?;
+        Some(self.last_seen + limits::POLLER_GRACE + poller.interval)
     }
 }
 
@@ -102,19 +107,26 @@ impl Desk<'_> {
     pub(super) fn browser_of(&self, extension_id: &str, session: &InstanceId) -> BrowserId {
         let of_extension = self.browsers.iter().filter_map(|(id, browser)| {
             let poller = browser.poller.as_ref()?;
-            (poller.extension_id == extension_id).then_some((id, poller))
+            (poller.extension_id == extension_id).then_some((id, browser.last_seen, poller))
         });
         let pollers: Vec<_> = of_extension.collect();
-        if let Some((id, _)) = pollers.iter().find(|(_, p)| p.peer.instance == *session) {
+        if let Some((id, ..)) = pollers.iter().find(|(.., p)| p.peer.instance == *session) {
             return (*id).clone();
         }
         let was_displaced = self.sessions.displaced.contains(session);
-        let longest_ago = pollers.iter().min_by_key(|(_, poller)| poller.last_request);
+        let longest_ago = pollers.iter().min_by_key(|(_, last_seen, _)| *last_seen);
         match longest_ago {
-            Some((id, _)) if !was_displaced => (*id).clone(),
-            Some(_) => BrowserId::from(format!("legacy-{extension_id}-{}", pollers.len() + 1)),
+            Some((id, ..)) if !was_displaced => (*id).clone(),
+            Some(_) => self.further_browser_of(extension_id),
             None => first_browser_of(extension_id),
         }
+    }
+
+    /// A name that no known browser has.
+    fn further_browser_of(&self, extension_id: &str) -> BrowserId {
+        let first = first_browser_of(extension_id);
+        let mut names = (2_u64..).map(|number| BrowserId::from(format!("{first}-{number}")));
+        names.find(|id| !self.browsers.contains_key(id)).unwrap_or(first)
     }
 
     /// Makes this session the browser's. What a former one has taken and not yet reported
@@ -133,7 +145,6 @@ impl Desk<'_> {
             peer,
             is_here: false,
             is_pilot_on: poll.is_pilot_on,
-            last_request: now,
             last_poll: now,
             interval: Duration::from_secs(1),
             answer: Answer::None,
@@ -155,6 +166,6 @@ pub(super) fn first_browser_of(extension_id: &str) -> BrowserId {
 
 /// Whether this is a browser with this polling extension.
 pub(super) fn is_browser_of(browser: &BrowserId, extension_id: &str) -> bool {
-    let own = browser.as_str().strip_prefix("legacy-").and_then(|id| id.strip_prefix(extension_id));
-    own.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    let rest = browser.as_str().strip_prefix(first_browser_of(extension_id).as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

@@ -16,8 +16,8 @@ use super::{Caller, Hub, Refused, Wish, targets};
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, Owner, Stream, Tab, TabId};
 use crate::streams::{
-    Entry, Kept, LegacyStream, Level, NoiseRule, NoiseRules, NotLegacy, Page, Query, Reader, Rings,
-    TooMuchNoise, View, Vitals, Waterfall,
+    Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRule, NoiseRules, NotLegacy, Page, Query,
+    Reader, Rings, TooMuchNoise, View, Vitals, Waterfall,
 };
 
 /// After so many entries other tasks have their turn: about 0.1 ms.
@@ -133,7 +133,7 @@ impl Streams {
     }
 
     /// Reads entries, and keeps what can be read.
-    fn take(
+    pub(super) fn take(
         &self,
         hub: &Hub,
         browser: &BrowserId,
@@ -200,29 +200,22 @@ pub(super) async fn keep_events(hub: Hub, closed: CancellationToken) {
 }
 
 impl Hub {
-    /// Takes entries of a stream, as the extension's frames have them.
-    pub fn take_events(
-        &self,
-        browser: &BrowserId,
-        stream: Stream,
-        entries: &[Box<RawValue>],
-    ) -> Taken {
-        self.0.streams.take(self, browser, stream, entries)
-    }
-
-    /// Takes what an extension posts that only polls.
+    /// Takes what an extension posts that only polls. It is read and redacted beside all else:
+    /// of a large body that takes a while.
     ///
     /// # Errors
     ///
     /// [`NotLegacy`]: the body is none of this route's, and nothing of it is kept.
-    pub fn take_legacy_events(
+    pub async fn take_legacy_events(
         &self,
         browser: &BrowserId,
         kind: LegacyStream,
-        body: &[u8],
+        body: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Taken, NotLegacy> {
         let now = self.now();
-        let mut batch = kind.read(body, now)?;
+        let reading = tokio::task::spawn_blocking(move || kind.read(body.as_ref(), now));
+        // It is given up only with the runtime.
+        let mut batch = reading.await.unwrap_or_else(|_ending| Ok(LegacyBatch::default()))?;
         let mut shelf = self.0.streams.shelf();
         if kind == LegacyStream::NetworkWaterfall {
             shelf.waterfall.drop_repeated(browser, &mut batch);

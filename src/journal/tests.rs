@@ -496,3 +496,42 @@ async fn the_log_goes_to_the_file_now_and_then_whoever_writes() {
         assert!(after > before + 100_000, "{before} bytes, then {after}");
     }
 }
+
+#[tokio::test]
+async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
+    let dir = dir();
+    let first = reopen(&file(&dir));
+    let kept = script("exec_1");
+    record(&first.journal, [accepted(&kept), Entry::Changed(started("exec_1"))]).await;
+    first.journal.close().await;
+    let before = rusqlite::Connection::open(file(&dir)).unwrap();
+    before.execute_batch("ALTER TABLE command DROP COLUMN carrier").unwrap();
+    before.pragma_update(None, "user_version", 1).unwrap();
+    drop(before);
+    let opened = reopen(&file(&dir));
+    assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
+    let Stage::Started { hold, .. } = &opened.history.commands[0].saved.stage else {
+        panic!("{:?}", opened.history)
+    };
+    assert_eq!(*hold, held(), "all that there was before were sockets");
+    let over = ended("exec_1", complete("1"));
+    record(&opened.journal, [Entry::Changed(over)]).await;
+    opened.journal.close().await;
+    let history = reopen(&file(&dir)).history;
+    assert!(matches!(history.commands[0].saved.stage, Stage::Ended { .. }), "{history:?}");
+}
+
+#[tokio::test]
+async fn what_carried_a_command_outlives_the_process() {
+    let dir = dir();
+    let mut polled = script("exec_1");
+    let _ = polled.apply(Event::Deliver(holder(), Carrier::Poll), at(1));
+    let first = reopen(&file(&dir));
+    record(&first.journal, [accepted(&script("exec_1")), Entry::Changed(polled)]).await;
+    first.journal.close().await;
+    let history = reopen(&file(&dir)).history;
+    let Stage::Started { hold, at: since } = &history.commands[0].saved.stage else {
+        panic!("it may be running: {history:?}")
+    };
+    assert_eq!((hold.carrier, *since), (Carrier::Poll, at(1)));
+}

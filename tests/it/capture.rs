@@ -3,9 +3,7 @@
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tabwire::demo::{Browser, find_browser};
-use tabwire::extension;
-use tabwire::protocol::EXTENSION_ID;
+use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
 use crate::support::{Daemon, Hand, LATE, McpClient, Pages, Relay, kill_worker};
@@ -29,14 +27,7 @@ impl Stage {
         let relay = Relay::start(daemon.port()).await;
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
-        let folder = tempfile::Builder::new().prefix("tabwire-it-capture-").tempdir().unwrap();
-        let unpacked = folder.path().join("extension");
-        let key = daemon.home().auth().extension_key(EXTENSION_ID);
-        extension::unpack(&unpacked, relay.port(), &key).unwrap();
-        let chromium = find_browser().expect("the tests need a Chromium");
-        let program = Hand::lets_in(folder.path(), &chromium);
-        let profile = folder.path().join("profile");
-        let browser = Browser::launch(&program, &profile, &unpacked, &pages.url("/")).unwrap();
+        let (browser, folder) = Hand::open_browser(&daemon, relay.port(), &pages.url("/"));
         // Accepted before the browser is there, and run when it is.
         let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
         let tabs = client.call("interact", tabs).await;

@@ -2,9 +2,7 @@
 //! Chromium with the real extension and the real daemon.
 
 use serde_json::{Value, json};
-use tabwire::demo::{Browser, find_browser};
-use tabwire::extension;
-use tabwire::protocol::EXTENSION_ID;
+use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
 use crate::support::{Daemon, Hand, LATE, McpClient, Pages, soon, until};
@@ -24,14 +22,7 @@ impl Stage {
         let daemon = Daemon::start().await;
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
-        let folder = tempfile::Builder::new().prefix("tabwire-it-observed-").tempdir().unwrap();
-        let unpacked = folder.path().join("extension");
-        let key = daemon.home().auth().extension_key(EXTENSION_ID);
-        extension::unpack(&unpacked, daemon.port(), &key).unwrap();
-        let chromium = find_browser().expect("the tests need a Chromium");
-        let program = Hand::lets_in(folder.path(), &chromium);
-        let profile = folder.path().join("profile");
-        let browser = Browser::launch(&program, &profile, &unpacked, &pages.url("/")).unwrap();
+        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
         // Accepted before the browser is there, and run when it is.
         let tabs = client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
         let tab = tabs["result"]["value"][0]["tab_id"].clone();

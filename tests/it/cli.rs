@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 13] = [
+const SUBCOMMANDS: [&[&str]; 14] = [
     &["serve"],
     &["mcp"],
     &["stop"],
@@ -25,8 +25,22 @@ const SUBCOMMANDS: [&[&str]; 13] = [
     &["extension", "unpack"],
     &["extension", "id"],
     &["extension", "allow"],
+    &["legacy"],
     &["demo"],
 ];
+
+#[tokio::test]
+async fn which_polling_extensions_are_let_in_is_shown_and_set() {
+    let place = Place::new();
+    let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
+    assert_eq!(shown, json!({"mode": "auto", "allowed": [], "paired": false}));
+    place.home().admit_legacy(&"a".repeat(32)).unwrap();
+    let set = place.run(&["legacy", "deny"]).await;
+    assert!(set.stdout.starts_with("deny: ") && set.stdout.contains(&"a".repeat(32)), "{set:?}");
+    let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
+    assert_eq!(shown, json!({"mode": "deny", "allowed": ["a".repeat(32)], "paired": false}));
+    assert_eq!(place.run(&["legacy", "maybe"]).await.code, Some(2));
+}
 
 fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))

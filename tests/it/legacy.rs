@@ -272,6 +272,28 @@ async fn bad_bodies_and_unknown_ids_are_answered_and_lose_nothing() {
 }
 
 #[tokio::test]
+async fn what_pages_logged_is_read_until_the_person_clears_it() {
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    let agent = McpClient::modern(&daemon).named("agent");
+    let body = json!({"entries": [{"message": "hello", "level": "warn"}, 5]}).to_string();
+    let answer = old.post("/logs", body).await.json();
+    assert_eq!(answer, json!({"received": 1, "rejected": 1, "entries": 1}));
+    let logs = async || agent.call("observe", json!({"what": "logs"})).await["entries"].clone();
+    assert_eq!(logs().await[0]["text"], "hello");
+    for wrong in ["{", "[]", r#"{"logs":[]}"#] {
+        assert_eq!(old.post("/logs", wrong).await.status, 400, "{wrong}");
+    }
+    let origin = format!("Origin: chrome-extension://{EXTENSION}");
+    let clear = ["DELETE /logs HTTP/1.1", "Host: HOST", origin.as_str()];
+    let answer = raw(&daemon, &clear, &[]).await;
+    assert_eq!(answer.json(), json!({"status": "ok", "cleared": 1}));
+    assert_eq!(logs().await, json!([]));
+    let stranger = ["DELETE /logs HTTP/1.1", "Host: HOST"];
+    assert_eq!(raw(&daemon, &stranger, &[]).await.status, 403);
+}
+
+#[tokio::test]
 async fn only_one_extension_is_let_in_for_asking_and_what_the_person_says_counts_at_once() {
     let daemon = Daemon::start().await;
     let old = Old::connect(&daemon).await;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::protocol::LegacyReport;
@@ -16,13 +17,15 @@ struct Old {
     session: InstanceId,
     /// How often each script was run, by its text.
     runs: Arc<Mutex<BTreeMap<String, u32>>>,
+    /// How many commands polls were answered with.
+    deliveries: Arc<AtomicUsize>,
 }
 
 impl Old {
     fn new(hub: &Hub, session: &str) -> Self {
         let session = InstanceId::from(session);
         hub.name_session(EXTENSION, &session);
-        Self { hub: hub.clone(), session, runs: Arc::default() }
+        Self { hub: hub.clone(), session, runs: Arc::default(), deliveries: Arc::default() }
     }
 
     async fn poll(&self) -> Option<crate::protocol::LegacyQuery> {
@@ -78,6 +81,7 @@ impl Old {
                 at_work.remove(&id);
             }
             if let Some(query) = self.poll().await {
+                self.deliveries.fetch_add(1, Ordering::Relaxed);
                 let id = query.correlation_id.unwrap().as_str().to_owned();
                 if at_work.insert(id.clone()) {
                     let script = query.params["script"].as_str().unwrap().to_owned();
@@ -136,6 +140,8 @@ async fn two_hundred_commands_run_exactly_once_each_and_all_complete() {
     let runs = old.runs.lock().unwrap();
     assert_eq!(runs.len(), 200);
     assert!(runs.values().all(|times| *times == 1), "{runs:?}");
+    // It would have run again what it saw again, had it not been at it just then.
+    assert_eq!(old.deliveries.load(Ordering::Relaxed), 200);
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,8 +232,102 @@ async fn it_counts_as_connected_while_it_polls() {
     assert!(hub.browsers()[0].connected);
     pass(Duration::from_millis(20)).await;
     assert!(!hub.browsers()[0].connected);
+    // However long it was away: that is not how often it polls.
+    pass(seconds(60)).await;
     let _ = old.poll().await;
     assert!(hub.browsers()[0].connected);
+    pass(Duration::from_millis(3_490)).await;
+    assert!(hub.browsers()[0].connected);
+    pass(Duration::from_millis(20)).await;
+    assert!(!hub.browsers()[0].connected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_has_polled_once_has_as_long_for_its_next_poll() {
+    let hub = Hub::start(Limits::default());
+    let _ = Old::new(&hub, "ext_1").poll().await;
+    pass(Duration::from_millis(3_490)).await;
+    assert!(hub.browsers()[0].connected);
+    pass(Duration::from_millis(20)).await;
+    assert!(!hub.browsers()[0].connected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again() {
+    let (journal, mut pages) = Journal::channel();
+    let reading = Reading {
+        boot: "boot".into(),
+        monotonic: seconds(100),
+        system: Moment::from_unix_micros(1_795_298_985_000_000),
+    };
+    let hub = Hub::open(Limits::default(), journal, History::default(), &reading);
+    let old = Old::new(&hub, "ext_1");
+    let _ = old.poll().await;
+    let submitting = {
+        let hub = hub.clone();
+        tokio::spawn(async move { hub.submit(&agent("ann"), script()).await.unwrap().id })
+    };
+    tokio::task::yield_now().await;
+    pages.fill();
+    pages.recorded();
+    let id = submitting.await.unwrap();
+    let polling = tokio::spawn({
+        let old = old.clone();
+        async move { old.poll().await }
+    });
+    tokio::task::yield_now().await;
+    pages.fill();
+    pages.failed("the disk is full");
+    assert!(polling.await.unwrap().is_none(), "it would run what nobody knows to have begun");
+    pages.recorded();
+    let polling = tokio::spawn({
+        let old = old.clone();
+        async move { old.poll().await }
+    });
+    tokio::task::yield_now().await;
+    pages.fill();
+    pages.recorded();
+    let query = polling.await.unwrap().expect("it is delivered once it can be");
+    assert_eq!(query.correlation_id.as_ref(), Some(&id));
+    let body = format!("{{\"correlation_id\":\"{id}\",\"result\":1}}");
+    let report = || serde_json::from_str::<LegacyReport>(&body).unwrap();
+    let posting = tokio::spawn({
+        let (hub, report) = (hub.clone(), report());
+        async move { hub.take_report(EXTENSION, report).await }
+    });
+    tokio::task::yield_now().await;
+    pages.fill();
+    pages.failed("the disk is full");
+    assert!(posting.await.unwrap().is_err());
+    pages.recorded();
+    assert_eq!(hub.take_report(EXTENSION, report()).await.unwrap(), Verdict::Accepted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_further_profile_never_gets_the_name_of_one_that_is_known() {
+    let hub = Hub::start(Limits::default());
+    let old: Vec<_> = ["ext_1", "ext_2", "ext_3"].map(|name| Old::new(&hub, name)).into();
+    for _ in 0..4 {
+        for one in &old {
+            let _ = one.poll().await;
+        }
+        pass(seconds(1)).await;
+    }
+    let browsers = hub.browsers();
+    assert_eq!(browsers.iter().filter(|browser| browser.connected).count(), 3, "{browsers:?}");
+    // Two go and are forgotten; the one that is not the first stays, and a fourth comes.
+    for _ in 0..700 {
+        let _ = old[0].poll().await;
+        pass(seconds(1)).await;
+    }
+    let fourth = Old::new(&hub, "ext_4");
+    for _ in 0..3 {
+        let _ = fourth.poll().await;
+        let _ = old[0].poll().await;
+        pass(seconds(1)).await;
+    }
+    let connected: Vec<_> = hub.browsers().into_iter().filter(|b| b.connected).collect();
+    assert_eq!(connected.len(), 2, "{connected:?}");
 }
 
 #[tokio::test(start_paused = true)]

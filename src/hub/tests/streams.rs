@@ -88,7 +88,8 @@ async fn what_two_browsers_send_is_kept_and_told_apart() {
 async fn a_malformed_entry_is_rejected_and_counted_and_the_others_are_kept() {
     let hub = Hub::start(Limits::default());
     let browser = BrowserId::from("b1");
-    let taken = hub.take_events(&browser, Stream::Logs, &[entry("1"), malformed(), entry("2")]);
+    let taken =
+        hub.0.streams.take(&hub, &browser, Stream::Logs, &[entry("1"), malformed(), entry("2")]);
     assert_eq!(taken, Taken { received: 2, rejected: 1 });
     let extension = Extension::connect(&hub, "b1", "i1");
     extension.sends("logs", vec![malformed(), entry("3")]);
@@ -130,11 +131,11 @@ async fn bodies_of_a_polling_extension_are_kept_like_the_others() {
     let hub = Hub::start(Limits::default());
     let browser = BrowserId::from("legacy");
     let body = br#"{"entries":[{"message":"Authorization: Bearer abc","level":"error"},{}]}"#;
-    let taken = hub.take_legacy_events(&browser, LegacyStream::Logs, body).unwrap();
+    let taken = hub.take_legacy_events(&browser, LegacyStream::Logs, body).await.unwrap();
     assert_eq!(taken, Taken { received: 1, rejected: 1 });
     let page = hub.read_streams(&agent("a"), logs(None)).await;
     assert_eq!(texts(&page), ["Authorization: [redacted]"]);
-    assert!(hub.take_legacy_events(&browser, LegacyStream::Logs, b"{").is_err());
+    assert!(hub.take_legacy_events(&browser, LegacyStream::Logs, b"{").await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,7 +220,7 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     let hub = Hub::start(Limits::default());
     let _extension = Extension::connect(&hub, "b1", "i1");
     let browser = BrowserId::from("b1");
-    let _ = hub.take_events(&browser, Stream::Logs, &[entry("one"), entry("[HMR] two")]);
+    let _ = hub.0.streams.take(&hub, &browser, Stream::Logs, &[entry("one"), entry("[HMR] two")]);
     hub.add_noise(&"user".into(), "[hmr]").unwrap();
     let (found, tab) = hub.find_tab(&agent("a"), &Wish::default()).unwrap();
     assert_eq!((&found, tab.tab_id), (&browser, TabId(1)), "the active one");

@@ -11,7 +11,11 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{soon, until};
+use tabwire::demo::{Browser, find_browser};
+use tabwire::extension;
+use tabwire::protocol::EXTENSION_ID;
+
+use super::{Daemon, soon, until};
 
 /// Uses the page that is open in a browser.
 pub(crate) struct Hand {
@@ -21,8 +25,25 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
+    /// A browser that a hand can reach into, with the extension for this daemon, connected to
+    /// `port`, and a page. Its folder has the profile, too.
+    pub(crate) fn open_browser(
+        daemon: &Daemon,
+        port: u16,
+        page: &str,
+    ) -> (Browser, tempfile::TempDir) {
+        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
+        let unpacked = folder.path().join("extension");
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&unpacked, port, &key).unwrap();
+        let chromium = find_browser().expect("the tests need a Chromium");
+        let program = Self::lets_in(folder.path(), &chromium);
+        let profile = folder.path().join("profile");
+        (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
+    }
+
     /// A program that starts the browser so that a hand can reach in.
-    pub(crate) fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
+    fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
         let program = folder.join("browser");
         let script =
             format!("#!/bin/sh\nexec '{}' --remote-debugging-port=0 \"$@\"\n", chromium.display());
