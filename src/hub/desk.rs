@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::{Deref, DerefMut};
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use super::clients::Client;
@@ -262,6 +262,11 @@ impl<'a> Desk<'a> {
         self.freed.insert(browser.clone());
     }
 
+    /// A command that is kept.
+    pub(super) fn command(&self, id: &CorrelationId) -> Option<Arc<Tracked>> {
+        self.inner.commands.get(id).map(|entry| entry.clone())
+    }
+
     /// The attempt under which a command is held, if it is.
     pub(super) fn attempt_of(&self, id: &CorrelationId) -> Option<Attempt> {
         self.inner.commands.get(id)?.borrow().hold().map(|hold| hold.attempt)
@@ -278,7 +283,7 @@ impl<'a> Desk<'a> {
         let id = &command.facts().id;
         let after = match command.phase() {
             Phase::Sent | Phase::Started => command.hold().map(|hold| hold.by.browser.clone()),
-            Phase::Queued | Phase::Leaving | Phase::Ended => None,
+            Phase::Queued | Phase::Waiting | Phase::Working | Phase::Leaving | Phase::Ended => None,
         };
         if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
             browser.held.remove(id);
@@ -303,7 +308,7 @@ impl<'a> Desk<'a> {
             self.retention.list_failure(&facts.client, failure, &limits);
         }
         if let Some(took) = command.running_time() {
-            let runs = self.runs.entry(facts.action.name()).or_default();
+            let runs = self.runs.entry(facts.work.name()).or_default();
             runs.push_back(took);
             if runs.len() > RUNS {
                 runs.pop_front();

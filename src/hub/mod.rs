@@ -28,6 +28,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod undertakings;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -59,6 +60,7 @@ pub use streams::{PageRecord, Taken};
 pub use submit::{Accepted, Submission, Submitted};
 pub use summaries::{BrowserSummary, TabSummary};
 use tracked::Tracked;
+pub use undertakings::Undertaking;
 
 /// How long what nobody waits for may stay unwritten.
 const UNAWAITED: Duration = Duration::from_millis(50);
@@ -373,7 +375,9 @@ impl Hub {
                     watched.borrow().retain_until().is_none_or(|until| now < until)
                 };
                 if !self.0.commands.get(&id).is_some_and(|entry| retained(entry.value())) {
-                    desk.forget(&id, "Result expired after 60s (never retrieved)");
+                    let unread =
+                        desk.command(&id).map_or("", |known| known.borrow().unread_at_last());
+                    desk.forget(&id, unread);
                     desk.deadlines.remove(&id);
                 }
             }

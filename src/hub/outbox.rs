@@ -146,11 +146,11 @@ pub(super) fn command_frame(command: &Command, lane: &Lane) -> Option<ToExtensio
     let command = CommandBody {
         id: facts.query_id.clone(),
         correlation_id: facts.id.clone(),
-        kind: facts.action.name(),
+        kind: facts.work.name(),
         params: facts.params.clone(),
         tab_id: lane.tab,
         timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
-        safe: facts.action.is_safe(),
+        safe: facts.work.is_safe(),
         redelivered: hold.attempt.0 > 1,
     };
     Some(ToExtension::Command { attempt: hold.attempt, command })

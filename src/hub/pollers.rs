@@ -10,7 +10,7 @@ use super::links::Browser;
 use super::sessions::{Answer, Poller, first_browser_of, is_browser_of};
 use super::{Hub, targets};
 use crate::journal::{Seq, Trouble};
-use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply};
+use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
 use crate::protocol::{
     BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS, LegacyAction,
     LegacyQuery, LegacyReport, Moment, NackReason, ReportedError,
@@ -126,7 +126,7 @@ impl Hub {
             let facts = command.facts();
             (!command.phase().is_terminal()).then(|| Glimpse {
                 id: facts.query_id.as_str().chars().take(6).chain(['…']).collect(),
-                kind: facts.action.name(),
+                kind: facts.work.name(),
                 age_ms: u64::try_from(now.since(facts.created).as_millis()).unwrap_or(u64::MAX),
             })
         });
@@ -189,7 +189,8 @@ impl Desk<'_> {
     pub(super) fn hand_to_poller(&mut self, peer: &Peer, command: &Command, lane: &Lane) {
         let facts = command.facts();
         let timeout_ms = u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX);
-        let known = LegacyAction::of(&facts.action, timeout_ms).filter(|_| lane.tab.is_none());
+        let known = facts.work.action().and_then(|action| LegacyAction::of(action, timeout_ms));
+        let known = known.filter(|_| lane.tab.is_none());
         let Some(LegacyAction { kind, params, says_pending }) = known else {
             return self.answer_for_poller(peer, command, lane);
         };
@@ -209,7 +210,7 @@ impl Desk<'_> {
         let facts = command.facts();
         let (code, message) = match lane.tab {
             Some(tab) => ("no_such_tab", format!("this extension cannot be told which tab: {tab}")),
-            None => ("unknown_action", format!("this extension knows no {}", facts.action.name())),
+            None => ("unknown_action", format!("this extension knows no {}", facts.work.name())),
         };
         let error = ReportedError { code: code.to_owned(), message, stack: None };
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return };
@@ -228,12 +229,12 @@ impl Desk<'_> {
         };
         let (hold, action) = {
             let command = tracked.borrow();
-            (command.hold().cloned(), command.facts().action.clone())
+            (command.hold().cloned(), command.facts().work.action().cloned())
         };
         let is_its = |hold: &&Hold| {
             hold.carrier == Carrier::Poll && is_browser_of(&hold.by.browser, extension_id)
         };
-        let Some(hold) = hold.as_ref().filter(is_its) else {
+        let (Some(hold), Some(action)) = (hold.as_ref().filter(is_its), action) else {
             return (Verdict::Refused(NackReason::StaleAttempt), Seq::default());
         };
         let now = self.now();
@@ -287,6 +288,7 @@ impl Desk<'_> {
         }
         let names_tab = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
         let Some(tracked) = self.inner.commands.get(id) else { return false };
-        !names_tab && known.knows(&tracked.borrow().facts().action)
+        let knows = |work: &Work| work.action().is_some_and(|action| known.knows(action));
+        !names_tab && knows(&tracked.borrow().facts().work)
     }
 }

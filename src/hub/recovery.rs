@@ -82,11 +82,13 @@ impl Desk<'_> {
                 return;
             }
             Phase::Queued => {
-                let manner = Manner::of(&command.facts().action);
+                let manner = Manner::of(&command.facts().work);
                 self.wishes.insert(id.clone(), wish);
                 self.queue.join(client.clone(), id.clone(), manner, lane);
             }
             Phase::Sent | Phase::Started => self.resume(&command, lane),
+            // Whoever draws still may, and jobs are begun by their own runner.
+            Phase::Waiting | Phase::Working => {}
         }
         if let Some(client) = self.clients.get_mut(&client) {
             client.active.push(id);
@@ -97,7 +99,7 @@ impl Desk<'_> {
     fn resume(&mut self, command: &Command, lane: Option<crate::lifecycle::Lane>) {
         let facts = command.facts();
         if let Some(lane) = lane {
-            let manner = Manner::of(&facts.action);
+            let manner = Manner::of(&facts.work);
             self.queue.occupy(facts.client.clone(), facts.id.clone(), manner, lane);
         }
         if let Some(holder) = command.hold().map(|hold| hold.by.browser.clone()) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::protocol::{BrowserId, CorrelationId, Tab, TabId};
+use crate::protocol::{BrowserId, CorrelationId, Tab, TabId, WorkKind};
 
 /// A call that was not taken, under an id of its own.
 #[derive(Clone, Debug)]
@@ -33,6 +33,13 @@ pub enum Refusal {
     TooManyWaiters {
         /// How many wait.
         waiters: usize,
+    },
+    /// The client has as many waits for drawings, or as many jobs, as it may.
+    TooMany {
+        /// Which of the two.
+        kind: WorkKind,
+        /// How many there are.
+        count: usize,
     },
     /// Several browsers are connected and none was named.
     AmbiguousBrowser {
@@ -103,6 +110,8 @@ impl Refusal {
             Self::QueueFull { .. } => "queue_full",
             Self::RateLimited { .. } => "rate_limited",
             Self::TooManyWaiters { .. } => "too_many_waiters",
+            Self::TooMany { kind: WorkKind::Job, .. } => "too_many_jobs",
+            Self::TooMany { .. } => "too_many_annotations",
             Self::AmbiguousBrowser { .. } => "ambiguous_browser",
             Self::BrowserGone { .. } => "browser_gone",
             Self::TabGone { .. } => "tab_gone",
@@ -129,6 +138,12 @@ impl Refusal {
             }
             Self::TooManyWaiters { waiters } => {
                 format!("{waiters} calls of this client wait already")
+            }
+            Self::TooMany { kind: WorkKind::Job, count } => {
+                format!("{count} jobs of this client are not over yet; this one was not taken")
+            }
+            Self::TooMany { count, .. } => {
+                format!("This client waits for drawings {count} times already")
             }
             Self::AmbiguousBrowser { browsers } => {
                 format!("{} browsers are connected and none was named", browsers.len())
@@ -169,6 +184,10 @@ impl Refusal {
             Self::TooManyWaiters { .. } => {
                 "Wait for one of them to return, or call without wait_ms."
             }
+            Self::TooMany { .. } => {
+                "Wait for one of those that observe({what:\"pending_commands\"}) lists, or cancel it; \
+                 then call again."
+            }
             Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::BrowserGone { .. } => {
                 "Name one of `browsers` in the parameter `browser`; if there is none, open the \
@@ -202,6 +221,7 @@ impl Refusal {
                 Some(*retry_after)
             }
             Self::TooManyWaiters { .. }
+            | Self::TooMany { .. }
             | Self::AmbiguousBrowser { .. }
             | Self::BrowserGone { .. }
             | Self::TabGone { .. }

@@ -11,7 +11,7 @@ use super::refusal::{Refusal, Refused};
 use super::targets;
 use super::tracked::Tracked;
 use crate::journal::{Acceptance, Entry, KeptKey, Seq, Trouble};
-use crate::lifecycle::{Command, Event, Facts, Lane, Manner, Wish, limits};
+use crate::lifecycle::{Command, Event, Facts, Lane, Manner, Wish, Work, limits};
 use crate::proof;
 use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
 
@@ -49,6 +49,15 @@ pub struct Submitted {
     pub accepted: Accepted,
     /// Up to where the journal has to be for its acceptance to be recorded.
     pub(super) recorded: Seq,
+    pub(super) is_new: bool,
+}
+
+impl Submitted {
+    /// Whether this call is the first to bring it, and not the same again under its key.
+    #[must_use]
+    pub const fn is_new(&self) -> bool {
+        self.is_new
+    }
 }
 
 /// What callers do at the desk.
@@ -60,11 +69,12 @@ impl Desk<'_> {
         call: Submission,
     ) -> Result<Submitted, Refused> {
         let Submission { action, wish, timeout, idempotency_key } = call;
-        if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &action) {
+        let estimate = self.estimate(&action);
+        let work = Work::Browser(action.clone());
+        if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &work, estimate) {
             return known.map_err(|why| self.refuse(caller, why));
         }
         self.can_take().map_err(|why| self.refuse(caller, why))?;
-        let estimate = self.estimate(&action);
         let queued = self.queue.queued(&caller.client);
         if self.queue.is_full_for(&caller.client, self.limits()) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
@@ -73,45 +83,52 @@ impl Desk<'_> {
         let current = self.client(caller).current.clone();
         let lane = targets::resolve(&self.browsers, current.as_ref(), &wish, &action)
             .map_err(|why| self.refuse(caller, why))?;
-        // 128 bits for the id, which must not be guessed, and 64 for the second name: asked
-        // for together, since to ask costs more than to answer.
-        let random = proof::random_hex::<24>();
-        let (long, short) = random.split_at(32);
-        let facts = Facts {
-            id: self.id_of(action.id_kind(), long),
-            query_id: format!("q_{short}").into(),
-            owner: caller.owner.clone(),
-            client: caller.client.clone(),
-            params: action.params().into(),
-            action,
-            timeout: timeout.min(limits::EXECUTE_MAX),
-            created: self.now(),
-        };
+        let facts = self.facts(caller, work, timeout.min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
         let reachable = self.accept(caller, facts, lane, wish, idempotency_key);
         let recorded = self.recorded(&id);
         let accepted = Accepted { id, query_id, estimate, reachable };
-        Ok(Submitted { accepted, recorded })
+        Ok(Submitted { accepted, recorded, is_new: true })
+    }
+
+    /// What a command is that is accepted now.
+    pub(super) fn facts(&self, caller: &Caller, work: Work, timeout: Duration) -> Facts {
+        // 128 bits for the id, which must not be guessed, and 64 for the second name: asked
+        // for together, since to ask costs more than to answer.
+        let random = proof::random_hex::<24>();
+        let (long, short) = random.split_at(32);
+        Facts {
+            id: self.id_of(work.id_kind(), long),
+            query_id: format!("q_{short}").into(),
+            owner: caller.owner.clone(),
+            client: caller.client.clone(),
+            params: work.params(),
+            work,
+            timeout,
+            created: self.now(),
+        }
     }
 
     /// The command that this call is already, by its key.
-    fn find_key(
+    pub(super) fn find_key(
         &self,
         caller: &Caller,
         key: Option<&str>,
-        action: &Action,
+        work: &Work,
+        estimate: Duration,
     ) -> Option<Result<Submitted, Refusal>> {
         let Keyed { id, query_id, .. } = self.keys.find(&caller.owner, key?, self.now())?.clone();
         let tracked = self.inner.commands.get(&id).map(|entry| entry.clone());
         // Of one whose record is gone the id is all that is left, and that says so.
-        if tracked.is_some_and(|tracked| tracked.borrow().facts().action != *action) {
+        if tracked.is_some_and(|tracked| tracked.borrow().facts().work != *work) {
             return Some(Err(Refusal::KeyReused { id }));
         }
         let browser = self.targets.get(&id).and_then(|lane| self.browsers.get(&lane.browser));
-        let reachable = browser.is_some_and(Browser::is_connected);
+        let needs_none = work.action().is_none();
+        let reachable = needs_none || browser.is_some_and(Browser::is_connected);
         let recorded = self.recorded(&id);
-        let accepted = Accepted { id, query_id, estimate: self.estimate(action), reachable };
-        Some(Ok(Submitted { accepted, recorded }))
+        let accepted = Accepted { id, query_id, estimate, reachable };
+        Some(Ok(Submitted { accepted, recorded, is_new: false }))
     }
 
     /// Up to where the journal has to be for a command's acceptance to be recorded.
@@ -120,7 +137,7 @@ impl Desk<'_> {
     }
 
     /// Whether anything new can be taken.
-    fn can_take(&self) -> Result<(), Refusal> {
+    pub(super) fn can_take(&self) -> Result<(), Refusal> {
         if self.is_ending() {
             return Err(Refusal::ShuttingDown);
         }
@@ -175,13 +192,8 @@ impl Desk<'_> {
         key: Option<Arc<str>>,
     ) -> bool {
         let (id, client) = (facts.id.clone(), facts.client.clone());
-        let manner = Manner::of(&facts.action);
-        let command = Command::new(facts);
-        self.follow_deadline(&command);
-        let accepted = self.record_accepted(command.clone(), &lane, &wish, key);
-        let tracked = Tracked::new(command, accepted);
-        self.inner.commands.insert(id.clone(), Arc::new(tracked));
-        self.client(caller).active.push(id.clone());
+        let manner = Manner::of(&facts.work);
+        let _recorded = self.take_in(caller, facts, &lane, &wish, key);
         self.queue.join(client, id.clone(), manner, lane.clone());
         if let Some(lane) = &lane {
             self.targets.insert(id.clone(), lane.clone());
@@ -196,6 +208,26 @@ impl Desk<'_> {
             self.may_deliver_to(&lane.browser);
         }
         reachable
+    }
+
+    /// Takes a command into the books. Up to where the journal has to be for that to be
+    /// recorded.
+    pub(super) fn take_in(
+        &mut self,
+        caller: &Caller,
+        facts: Facts,
+        lane: &Option<Lane>,
+        wish: &Wish,
+        key: Option<Arc<str>>,
+    ) -> Seq {
+        let id = facts.id.clone();
+        let command = Command::new(facts);
+        self.follow_deadline(&command);
+        let accepted = self.record_accepted(command.clone(), lane, wish, key);
+        let tracked = Tracked::new(command, accepted);
+        self.inner.commands.insert(id.clone(), Arc::new(tracked));
+        self.client(caller).active.push(id);
+        accepted
     }
 
     fn record_accepted(

@@ -201,7 +201,7 @@ impl Desk<'_> {
         let facts = watched.borrow().facts().clone();
         let lane = Lane { browser: browser.clone(), tab };
         let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
-        self.queue.join(facts.client, id.clone(), Manner::of(&facts.action), Some(lane.clone()));
+        self.queue.join(facts.client, id.clone(), Manner::of(&facts.work), Some(lane.clone()));
         self.record(Entry::Placed(id.clone(), lane.clone()));
         if !has_named {
             self.remember_current(id, &lane);
@@ -240,7 +240,7 @@ impl Desk<'_> {
         let wish = self.wishes.get(id)?;
         let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
         let current = self.clients.get(&facts.client).and_then(|client| client.current.as_ref());
-        let lane = resolve(&self.browsers, current, &here, &facts.action);
+        let lane = resolve(&self.browsers, current, &here, facts.work.action()?);
         let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
         Some(lane.ok().flatten().unwrap_or_else(as_asked))
     }
@@ -251,7 +251,8 @@ impl Desk<'_> {
         let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
         let command = watched.borrow();
         let facts = command.facts();
-        if facts.action.is_browser_wide() || matches!(facts.action, Action::TabClose {}) {
+        let Some(action) = facts.work.action() else { return };
+        if action.is_browser_wide() || matches!(action, Action::TabClose {}) {
             return;
         }
         let current = CurrentTab { browser: lane.browser.clone(), tab: lane.tab };
@@ -261,8 +262,8 @@ impl Desk<'_> {
     /// Makes the tab that a command has opened its client's current one.
     pub(super) fn remember_opened(&mut self, command: &Command) {
         let facts = command.facts();
-        let (Action::TabOpen { .. }, State::Ended { outcome, hold: Some(hold), .. }) =
-            (&facts.action, command.state())
+        let (Some(Action::TabOpen { .. }), State::Ended { outcome, hold: Some(hold), .. }) =
+            (facts.work.action(), command.state())
         else {
             return;
         };

@@ -24,6 +24,7 @@ mod recorded;
 mod scenarios;
 mod streams;
 mod targets;
+mod undertakings;
 mod waiting;
 
 fn seconds(n: u64) -> Duration {

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Anchor, Current};
-use crate::lifecycle::{Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish};
+use crate::lifecycle::{
+    Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish, Work,
+};
 use crate::protocol::{
-    Action, Attempt, BrowserId, BrowserSession, Carrier, ClientId, CorrelationId, Moment, Owner,
-    QueryId, TabId, TracePhase,
+    Attempt, BrowserId, BrowserSession, Carrier, ClientId, CorrelationId, Moment, Owner, QueryId,
+    TabId, TracePhase,
 };
 
 /// What was recorded.
@@ -133,14 +135,14 @@ fn anchor(from: &Connection) -> rusqlite::Result<Option<Anchor>> {
 }
 
 fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    let action: Action = json(row, "action")?;
+    let work: Work = json(row, "action")?;
     let facts = Facts {
         id: text(row, "id")?.into(),
         query_id: text(row, "query_id")?.into(),
         owner: text(row, "owner")?.into(),
         client: text(row, "client")?.into(),
-        params: action.params().into(),
-        action,
+        params: work.params(),
+        work,
         timeout: Duration::from_micros(row.get("timeout_us")?),
         created: moment(row, "created")?,
     };
@@ -160,6 +162,7 @@ fn stage(row: &Row<'_>) -> rusqlite::Result<Stage> {
     match (text(row, "stage")?.as_str(), hold(row)?) {
         ("accepted", _) => Ok(Stage::Accepted),
         ("started", Some(hold)) => Ok(Stage::Started { hold, at }),
+        ("working", _) => Ok(Stage::Working { at }),
         ("ended", hold) => {
             let read: Option<u64> = row.get("read_at")?;
             Ok(Stage::Ended { at, outcome: outcome(row)?, hold, read: read.is_some() })

@@ -110,7 +110,7 @@ fn write_accepted(
         ":query_id": facts.query_id.as_str(),
         ":owner": facts.owner.as_str(),
         ":client": facts.client.as_str(),
-        ":action": facts.action.to_record(),
+        ":action": facts.work.to_record(),
         ":timeout": micros(facts.timeout),
         ":created": stamp(facts.created),
         ":wish_browser": wish.browser,
@@ -146,8 +146,9 @@ fn write_changed(to: &Connection, numbers: &Numbers, command: &Command) -> rusql
             ("started", command.delivered_at(), End::default())
         }
         // Neither is recorded: the command is as it was when it was accepted.
-        State::Queued { .. } | State::Sent { .. } => return Ok(()),
+        State::Queued { .. } | State::Sent { .. } | State::Waiting => return Ok(()),
         State::Started { .. } => ("started", command.started_at(), End::default()),
+        State::Working { .. } => ("working", command.started_at(), End::default()),
         State::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
     };
     let hold = command.hold();

@@ -1,4 +1,4 @@
--- The schema of the journal, version 2. Moments are whole microseconds since the Unix epoch.
+-- The schema of the journal, version 3. Moments are whole microseconds since the Unix epoch.
 
 -- What there is one of: the schema's version is SQLite's own `user_version`.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -10,14 +10,14 @@ CREATE TABLE command (
   query_id     TEXT NOT NULL,
   owner        TEXT NOT NULL,
   client       TEXT NOT NULL,
-  action       TEXT NOT NULL,     -- JSON
+  action       TEXT NOT NULL,     -- JSON: the action, the wait or the job
   timeout_us   INTEGER NOT NULL,
   created      INTEGER NOT NULL,
   wish_browser TEXT,              -- as the call named it
   wish_tab     INTEGER,
   browser      TEXT,              -- where it is to run, once that is known
   tab          INTEGER,
-  stage        TEXT NOT NULL,     -- accepted, started, ended
+  stage        TEXT NOT NULL,     -- accepted, started, working, ended
   stage_at     INTEGER NOT NULL,
   attempt      INTEGER,           -- who has it, or had it last
   holder       TEXT,

@@ -13,7 +13,7 @@ use super::numbers::Numbers;
 use super::writer::Writer;
 
 /// The schema's version. A file of another one is moved aside.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -144,9 +144,9 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
         0 => create(&mut connection)?,
-        1 => {
+        1 | 2 => {
             check(&connection)?;
-            upgrade(&mut connection)?;
+            upgrade(&mut connection, version)?;
         }
         VERSION => check(&connection)?,
         other => {
@@ -166,10 +166,13 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Makes a file of version 1 one of this version: what it holds stays.
-fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Makes a file of an older version one of this version: what it holds stays. Version 2 had
+/// the same columns, with less in them.
+fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    transaction.execute_batch("ALTER TABLE command ADD COLUMN carrier TEXT")?;
+    if from == 1 {
+        transaction.execute_batch("ALTER TABLE command ADD COLUMN carrier TEXT")?;
+    }
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }

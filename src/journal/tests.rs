@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use super::*;
 use crate::lifecycle::{
-    Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase, Stage, State, Wish, limits,
+    Asked, Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase, Stage, State, Wish, Work,
+    limits,
 };
-use crate::protocol::{Action, Attempt, Carrier, ExtensionReport, Moment, ReportedError, TabId};
+use crate::protocol::{
+    Action, Attempt, Carrier, ExtensionReport, Job, Moment, MonitorSync, ReportedError, TabId,
+};
 
 const NOW: Moment = Moment::from_unix_micros(1_795_298_985_123_456);
 
@@ -32,14 +35,15 @@ fn holder() -> Peer {
     Peer { browser: "browser".into(), instance: "instance".into() }
 }
 
-fn command(id: &str, action: Action) -> Command {
+fn command(id: &str, work: impl Into<Work>) -> Command {
+    let work = work.into();
     Command::new(Facts {
         id: id.into(),
         query_id: "q".into(),
         owner: "user".into(),
         client: "ann".into(),
-        params: action.params().into(),
-        action,
+        params: work.params(),
+        work,
         timeout: limits::EXECUTE,
         created: NOW,
     })
@@ -357,7 +361,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 2"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 3"), "{why}");
 }
 
 #[tokio::test]
@@ -534,4 +538,24 @@ async fn what_carried_a_command_outlives_the_process() {
         panic!("it may be running: {history:?}")
     };
     assert_eq!((hold.carrier, *since), (Carrier::Poll, at(1)));
+}
+
+#[tokio::test]
+async fn waits_and_jobs_outlive_the_process_as_far_as_they_had_come() {
+    let asked = Asked { session: Some("checkout".into()) };
+    let wait = command("ann_1", Work::Annotations { annotations: asked });
+    let sync = MonitorSync { path: "/srv".to_owned(), recursive: Some(false), verify: None };
+    let job = command("job_1", Work::Job { job: Job::MonitorSync(sync) });
+    let mut begun = command("job_2", job.facts().work.clone());
+    let beginning = accepted(&begun);
+    let _ = begun.apply(Event::Begin, at(2));
+    let entries = [accepted(&wait), accepted(&job), beginning, Entry::Changed(begun)];
+    let history = after_a_kill(entries).await;
+    let works: Vec<_> = history.commands.iter().map(|kept| &kept.saved.facts.work).collect();
+    assert_eq!(works, [&wait.facts().work, &job.facts().work, &job.facts().work]);
+    let stages: Vec<_> = history.commands.iter().map(|kept| &kept.saved.stage).collect();
+    assert!(
+        matches!(stages[..], [Stage::Accepted, Stage::Accepted, Stage::Working { at: since }] if *since == at(2)),
+        "{stages:?}"
+    );
 }

@@ -14,9 +14,10 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::limits;
+use super::work::Work;
 use crate::protocol::{
-    Action, Attempt, BrowserId, CancelReason, Carrier, ClientId, CorrelationId, ExtensionReport,
-    InFlightState, InstanceId, Moment, NackReason, Owner, Progress, QueryId, TracePhase,
+    Attempt, BrowserId, CancelReason, Carrier, ClientId, CorrelationId, ExtensionReport,
+    InFlightState, InstanceId, Moment, NackReason, Owner, Progress, QueryId, TracePhase, WorkKind,
 };
 pub use outcome::{Expiry, Outcome};
 pub use saved::{Saved, Stage};
@@ -32,11 +33,12 @@ pub struct Facts {
     pub owner: Owner,
     /// In whose lists it stands and whose caps it counts towards.
     pub client: ClientId,
-    /// What to do.
-    pub action: Action,
-    /// The action's parameters as they go over the wire.
+    /// What it is about.
+    pub work: Work,
+    /// The parameters as they go over the wire, if they do.
     pub params: Arc<RawValue>,
-    /// How long it may run, from `go`.
+    /// How long an extension may be at it, from `go`; how long any other may take from its
+    /// creation.
     pub timeout: Duration,
     /// When it was accepted.
     pub created: Moment,
@@ -82,6 +84,13 @@ pub enum State {
         /// Whether its browser is away, and what that leads to.
         away: Option<Away>,
         /// What the extension last said of it.
+        progress: Option<Progress>,
+    },
+    /// Waits for what is no browser: a person who draws, or the daemon to get to this job.
+    Waiting,
+    /// The daemon is at it.
+    Working {
+        /// How far it is.
         progress: Option<Progress>,
     },
     /// Terminal: the outcome never changes again.
@@ -145,6 +154,12 @@ pub enum Event {
     /// The browser that holds it is back; what it says of this attempt, if anything
     /// (rows 11a, 12).
     Back(Peer, Option<InFlightState>),
+    /// The daemon gets to this job (row 22).
+    Begin,
+    /// The daemon says how far this job is (row 23).
+    Advance(Progress),
+    /// The daemon is done with this job, or a person with their drawing (row 24).
+    Finish(Outcome),
     /// Its owner cancels it (rows 15, 16).
     Cancel,
     /// Its owner has had the outcome.
@@ -194,6 +209,10 @@ pub enum Phase {
     Sent,
     /// [`State::Started`].
     Started,
+    /// [`State::Waiting`].
+    Waiting,
+    /// [`State::Working`].
+    Working,
     /// [`State::Ended`], its tab still taken.
     Leaving,
     /// [`State::Ended`].
@@ -206,7 +225,7 @@ impl Phase {
     pub const fn holds_lane(self) -> bool {
         match self {
             Self::Sent | Self::Started | Self::Leaving => true,
-            Self::Queued | Self::Ended => false,
+            Self::Queued | Self::Waiting | Self::Working | Self::Ended => false,
         }
     }
 
@@ -215,7 +234,7 @@ impl Phase {
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Leaving | Self::Ended => true,
-            Self::Queued | Self::Sent | Self::Started => false,
+            Self::Queued | Self::Sent | Self::Started | Self::Waiting | Self::Working => false,
         }
     }
 }
@@ -236,7 +255,7 @@ impl Command {
     #[must_use]
     pub fn new(facts: Facts) -> Self {
         let queued = Mark { phase: TracePhase::Queued, at: facts.created, attempt: None };
-        let state = State::waiting(false);
+        let state = State::first(&facts.work);
         Self { facts: facts.into(), state, trace: vec![queued], is_restored: false }
     }
 
@@ -277,6 +296,8 @@ impl Command {
             State::Queued { .. } => Phase::Queued,
             State::Sent { .. } => Phase::Sent,
             State::Started { .. } => Phase::Started,
+            State::Waiting => Phase::Waiting,
+            State::Working { .. } => Phase::Working,
             State::Ended { lane_until: Some(_), .. } => Phase::Leaving,
             State::Ended { lane_until: None, .. } => Phase::Ended,
         }
@@ -286,7 +307,7 @@ impl Command {
     #[must_use]
     pub const fn hold(&self) -> Option<&Hold> {
         match &self.state {
-            State::Queued { .. } => None,
+            State::Queued { .. } | State::Waiting | State::Working { .. } => None,
             State::Sent { hold, .. } | State::Started { hold, .. } => Some(hold),
             State::Ended { hold, .. } => hold.as_ref(),
         }
@@ -305,10 +326,11 @@ impl Command {
         match &self.state {
             State::Queued { attempts, may_have_run, .. } => {
                 let was_sent = *attempts > 0 || self.is_restored;
-                *may_have_run || self.facts.action.is_safe() && was_sent
+                *may_have_run || self.facts.work.is_safe() && was_sent
             }
-            State::Sent { hold, .. } => self.facts.action.is_safe() || hold.carrier.runs_at_once(),
-            State::Started { .. } => true,
+            State::Sent { hold, .. } => self.facts.work.is_safe() || hold.carrier.runs_at_once(),
+            State::Waiting => false,
+            State::Started { .. } | State::Working { .. } => true,
             State::Ended { outcome, .. } => match outcome {
                 Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => true,
                 Outcome::Expired { may_have_run, .. } | Outcome::Cancelled { may_have_run } => {
@@ -332,6 +354,8 @@ impl Command {
             State::Queued { .. }
             | State::Sent { .. }
             | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. }
             | State::Ended { .. } => 0,
         }
     }
@@ -339,15 +363,29 @@ impl Command {
     /// The latest moment at which it is over, whatever happens.
     #[must_use]
     pub fn total_by(&self) -> Moment {
-        self.facts.created + self.facts.timeout + limits::QUEUE_ALLOWANCE
+        self.facts.created + self.facts.work.total(self.facts.timeout)
     }
 
     /// When its record goes, once it has ended.
     #[must_use]
     pub fn retain_until(&self) -> Option<Moment> {
         match self.state {
-            State::Ended { at, .. } => Some(at + limits::RETAIN),
-            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => None,
+            State::Ended { at, .. } => Some(self.kept_until(at)),
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. } => None,
+        }
+    }
+
+    fn kept_until(&self, ended: Moment) -> Moment {
+        match self.facts.work.kind() {
+            WorkKind::Browser => ended + limits::RETAIN,
+            WorkKind::Annotations => {
+                (ended + limits::RETAIN).max(self.facts.created + limits::PERSON)
+            }
+            WorkKind::Job => ended + limits::RETAIN_JOB,
         }
     }
 
@@ -363,14 +401,25 @@ impl Command {
                 Some(Away { until, lost: Expiry::DaemonRestarted }) => *until,
                 Some(Away { until, .. }) => total.min(*execute_by).min(*until),
             },
-            State::Ended { at, lane_until, .. } => lane_until.unwrap_or(*at + limits::RETAIN),
+            State::Waiting | State::Working { .. } => total,
+            State::Ended { at, lane_until, .. } => {
+                lane_until.unwrap_or_else(|| self.kept_until(*at))
+            }
         }
     }
 }
 
 impl State {
+    /// Of a command that was just accepted.
+    const fn first(work: &Work) -> Self {
+        match work {
+            Work::Browser(_) => Self::queued(false),
+            Work::Annotations { .. } | Work::Job { .. } => Self::Waiting,
+        }
+    }
+
     /// Of a command that waits and was never delivered.
-    const fn waiting(may_have_run: bool) -> Self {
+    const fn queued(may_have_run: bool) -> Self {
         Self::Queued { attempts: 0, may_have_run, respond_by: None, reachable: false }
     }
 }

@@ -46,6 +46,14 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a result is kept. From the command's end.
 pub const RETAIN: Duration = Duration::from_secs(60);
 
+/// How long a person may take to draw. From the creation of the wait (seed 000). So long a
+/// drawing can be read, too.
+pub const PERSON: Duration = Duration::from_secs(600);
+
+/// How long the result of a job is kept. From its end: whoever began it may look for it much
+/// less often than for a command's.
+pub const RETAIN_JOB: Duration = Duration::from_secs(600);
+
 /// How long a key that a call brings stands for its command: the same key is the same
 /// command. From its acceptance.
 pub const IDEMPOTENT: Duration = Duration::from_secs(600);
@@ -76,6 +84,10 @@ pub struct Limits {
     pub failures: usize,
     /// Ids remembered for one client after their result is gone.
     pub tombstones: usize,
+    /// Waits for a person to draw that one client has; one more is refused.
+    pub annotations: usize,
+    /// Jobs of one client that are not over; one more is refused.
+    pub jobs: usize,
     /// Calls of one client that block at the same time; one more is refused.
     pub waiters: usize,
     /// Tool calls of one client in a minute; 0 for no limit.
@@ -115,6 +127,8 @@ impl Default for Limits {
             retained: 100,
             failures: 100,
             tombstones: 1_000,
+            annotations: 20,
+            jobs: 20,
             waiters: 64,
             calls_per_minute: 1_000,
             outbound: 64,
@@ -153,12 +167,14 @@ impl Limits {
     }
 
     /// The names that [`set`](Self::set) takes, in the order of the fields.
-    pub const NAMES: [&'static str; 19] = [
+    pub const NAMES: [&'static str; 21] = [
         "queued",
         "lanes",
         "retained",
         "failures",
         "tombstones",
+        "annotations",
+        "jobs",
         "waiters",
         "calls_per_minute",
         "outbound",
@@ -185,6 +201,8 @@ impl Limits {
             "retained" => (&mut self.retained, 1),
             "failures" => (&mut self.failures, 1),
             "tombstones" => (&mut self.tombstones, 1),
+            "annotations" => (&mut self.annotations, 1),
+            "jobs" => (&mut self.jobs, 1),
             "waiters" => (&mut self.waiters, 1),
             "calls_per_minute" => (&mut self.calls_per_minute, 0),
             // Room for one command and for the answers to what the extension sends.

@@ -12,6 +12,7 @@ pub mod limits;
 mod queue;
 mod rate;
 mod retention;
+mod work;
 
 pub use command::{
     Away, Command, Event, Expiry, Facts, Hold, Mark, Outcome, Peer, Phase, Reply, Saved, Stage,
@@ -21,3 +22,4 @@ pub use limits::Limits;
 pub use queue::{Freed, Lane, Manner, Queue, Wish};
 pub use rate::Rate;
 pub use retention::{Gone, Retention};
+pub use work::{Asked, Work};

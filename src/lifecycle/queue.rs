@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{Limits, Phase};
+use super::{Limits, Phase, Work};
 use crate::protocol::{Action, BrowserId, ClientId, CorrelationId, TabId};
 
 /// Where a command runs.
@@ -41,10 +41,11 @@ pub enum Manner {
 }
 
 impl Manner {
-    /// How this action's commands make their way.
+    /// How commands of this work make their way, if they need a lane at all.
     #[must_use]
-    pub const fn of(action: &Action) -> Self {
-        if action.passes_lanes() { Self::PassingLanes } else { Self::InTurn }
+    pub fn of(work: &Work) -> Self {
+        let passes = work.action().is_some_and(Action::passes_lanes);
+        if passes { Self::PassingLanes } else { Self::InTurn }
     }
 }
 
@@ -264,7 +265,9 @@ impl Queue {
                     Manner::InTurn | Manner::PassingLanes => Freed::In(lane.browser),
                 }
             }
-            (Spot::Unplaced | Spot::Waiting(_), _) => {
+            // What needs no lane is in none.
+            (Spot::Running(_), Phase::Waiting | Phase::Working)
+            | (Spot::Unplaced | Spot::Waiting(_), _) => {
                 self.leave(id);
                 Freed::Nothing
             }

@@ -1,13 +1,14 @@
 //! What an agent can do in the browser. The doc comments of this file become the
 //! schema that MCP clients read: they speak to the model.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Analysis;
+use super::{Analysis, CorrelationId};
 
 /// One browser action with its own parameters. Its name is the command's `type`
 /// on the wire and its fields are the `params`.
@@ -70,6 +71,19 @@ pub enum Action {
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },
+    /// Opens the drawing tools in the page. The daemon asks for it when an agent waits for
+    /// drawings, so it is no part of the schema.
+    #[schemars(skip)]
+    DrawMode {
+        /// The wait that is to be answered.
+        correlation_id: CorrelationId,
+        /// The session that the drawing belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<Arc<str>>,
+        /// Whether elements are described with their computed styles.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        styles: Option<bool>,
+    },
     /// Looks at the page; `analyze` offers this, so it is no part of the schema.
     #[serde(untagged)]
     #[schemars(skip, !untagged)]
@@ -102,6 +116,7 @@ impl Action {
             Self::TabClose {} => "tab_close",
             Self::TabActivate { .. } => "tab_activate",
             Self::Screenshot { .. } => "screenshot",
+            Self::DrawMode { .. } => "draw_mode",
             Self::Analyze(analysis) => analysis.name(),
         }
     }
@@ -116,6 +131,7 @@ impl Action {
             Self::TabList {} => "tabs",
             Self::TabOpen { .. } | Self::TabClose {} | Self::TabActivate { .. } => "tab",
             Self::Screenshot { .. } => "shot",
+            Self::DrawMode { .. } => "draw",
             Self::Analyze(analysis) => analysis.id_kind(),
         }
     }
@@ -132,9 +148,12 @@ impl Action {
             | Self::TabOpen { .. }
             | Self::TabClose {}
             | Self::TabActivate { .. } => false,
-            Self::PageInfo {} | Self::TabList {} | Self::Screenshot { .. } | Self::Analyze(_) => {
-                true
-            }
+            // The tools that are open already are found open.
+            Self::DrawMode { .. }
+            | Self::PageInfo {}
+            | Self::TabList {}
+            | Self::Screenshot { .. }
+            | Self::Analyze(_) => true,
         }
     }
 
@@ -152,6 +171,7 @@ impl Action {
             | Self::TabClose {}
             | Self::TabActivate { .. }
             | Self::Screenshot { .. }
+            | Self::DrawMode { .. }
             | Self::Analyze(_) => false,
         }
     }
@@ -170,7 +190,9 @@ impl Action {
             Self::ExecuteJs { .. } | Self::PageInfo {} | Self::TabList {} => {
                 Duration::from_millis(10)
             }
-            Self::TabClose {} | Self::TabActivate { .. } => Duration::from_millis(50),
+            Self::TabClose {} | Self::TabActivate { .. } | Self::DrawMode { .. } => {
+                Duration::from_millis(50)
+            }
             Self::Navigate { .. }
             | Self::Refresh {}
             | Self::Back {}
@@ -197,6 +219,7 @@ impl Action {
             | Self::TabOpen { .. }
             | Self::TabClose {}
             | Self::TabActivate { .. }
+            | Self::DrawMode { .. }
             | Self::Analyze(_) => None,
         }
     }

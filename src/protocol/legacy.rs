@@ -70,6 +70,7 @@ impl LegacyAction {
             | Action::TabClose {}
             | Action::TabActivate { .. }
             | Action::Screenshot { .. }
+            | Action::DrawMode { .. }
             | Action::Analyze(Analysis::PageSummary {} | Analysis::Performance {}) => return None,
         };
         Some(Self { kind, params, says_pending })

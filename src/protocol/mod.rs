@@ -9,6 +9,7 @@ mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
 mod ids;
+mod job;
 mod legacy;
 mod moment;
 mod report;
@@ -24,11 +25,12 @@ pub use frame::{
 pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId,
 };
+pub use job::{Job, MonitorSync};
 pub use legacy::{LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport};
 pub use moment::Moment;
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
-    Progress, Status, StatusWord, TraceEntry, TracePhase, millis,
+    Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
 };
 
 /// The version of the frame protocol that this build speaks, as `hello` and

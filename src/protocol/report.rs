@@ -21,9 +21,42 @@ pub struct CommandReport {
     /// The time of every phase, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<TraceEntry>>,
+    /// What it is about, for whoever hands the result over.
+    #[serde(skip)]
+    pub kind: WorkKind,
     /// The file that its picture goes to, for whoever hands the result over.
     #[serde(skip)]
     pub picture_path: Option<Arc<str>>,
+}
+
+/// What a command is about. All kinds live the same life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkKind {
+    /// Something that an extension does.
+    Browser,
+    /// A wait for a person who draws.
+    Annotations,
+    /// A job of the daemon's own.
+    Job,
+}
+
+impl WorkKind {
+    /// The first part of the ids of waits and jobs; what an extension does has one for each
+    /// kind of action.
+    #[must_use]
+    pub const fn id_kind(self) -> &'static str {
+        match self {
+            Self::Browser => "cmd",
+            Self::Annotations => "ann",
+            Self::Job => "job",
+        }
+    }
+
+    /// Whether this is the id of a command of this kind.
+    #[must_use]
+    pub fn is_of(self, id: &CorrelationId) -> bool {
+        id.as_str().split('_').next() == Some(self.id_kind())
+    }
 }
 
 /// The status word, with exactly what each status has to tell.
@@ -54,7 +87,7 @@ pub enum Status {
         /// The origin of the page that it came from.
         #[serde(skip_serializing_if = "Option::is_none")]
         origin: Option<Arc<str>>,
-        /// Always true: pages decide what stands in `result`.
+        /// Whether pages decide what stands in `result`; they do in all but a job's.
         untrusted: bool,
         /// When it was accepted.
         created_at: Moment,
@@ -72,7 +105,8 @@ pub enum Status {
         /// Where in the script.
         #[serde(skip_serializing_if = "Option::is_none")]
         stack: Option<Arc<str>>,
-        /// Always true: pages decide what stands in `error` and `stack`.
+        /// Whether pages decide what stands in `error` and `stack`; they do in all but a
+        /// job's.
         untrusted: bool,
         /// When.
         failed_at: Moment,

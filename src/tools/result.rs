@@ -127,6 +127,7 @@ impl ToolResult {
             }
             Refusal::RateLimited { .. }
             | Refusal::TooManyWaiters { .. }
+            | Refusal::TooMany { .. }
             | Refusal::UnsupportedAction { .. }
             | Refusal::ControlSwitchedOff { .. }
             | Refusal::NoChoiceOfTab { .. }

@@ -101,6 +101,7 @@ impl From<Command> for Exact<Command> {
                 View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away }
             }
             State::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
+            State::Waiting | State::Working { .. } => unreachable!("it is for a browser"),
         };
         Self { of, view }
     }
@@ -115,6 +116,7 @@ impl From<Stage> for Exact<Stage> {
                 View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away }
             }
             Stage::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
+            Stage::Working { .. } => unreachable!("it is for a browser"),
         };
         Self { of, view }
     }
@@ -211,7 +213,7 @@ fn facts() -> Facts {
         owner: "user".into(),
         client: "client".into(),
         params: action.params().into(),
-        action,
+        work: action.into(),
         timeout: Duration::from_secs(10),
         created: NOW,
     }
@@ -431,6 +433,7 @@ impl World {
 fn stage_of(command: &Command) -> Option<Stage> {
     match command.state().clone() {
         State::Queued { .. } | State::Sent { .. } => None,
+        State::Waiting | State::Working { .. } => unreachable!("it is for a browser"),
         State::Started { hold, .. } => Some(Stage::Started { hold, at: NOW }),
         State::Ended { at, outcome, hold, read, .. } => {
             Some(Stage::Ended { at, outcome, hold, read })

@@ -5,7 +5,7 @@ use crate::journal::{Entry, Kept, KeptKey, Pages};
 use crate::lifecycle::{Command, Saved, Stage, State};
 
 /// A hub whose journal is written when a test says so.
-fn recording() -> (Hub, Pages) {
+pub(super) fn recording() -> (Hub, Pages) {
     let (journal, pages) = Journal::channel();
     let hub = Hub::open(Limits::default(), journal, History::default(), &reading("boot", 100));
     (hub, pages)
@@ -16,7 +16,7 @@ fn reading(boot: &str, monotonic: u64) -> Reading {
     Reading { boot: boot.into(), monotonic: seconds(monotonic), system }
 }
 
-fn write(pages: &mut Pages) -> Vec<Entry> {
+pub(super) fn write(pages: &mut Pages) -> Vec<Entry> {
     pages.fill();
     let batch: Vec<_> = pages.batch().cloned().collect();
     pages.recorded();
@@ -24,7 +24,7 @@ fn write(pages: &mut Pages) -> Vec<Entry> {
 }
 
 /// Lets other tasks have their turn; what can happen without the journal has happened.
-async fn settle() {
+pub(super) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
@@ -301,10 +301,11 @@ async fn an_ending_daemon_waits_no_longer_than_two_seconds() {
 // The next life.
 
 /// What a hub that was killed has left: its commands, each as far as it was recorded.
-fn history(commands: Vec<(Command, Option<i64>)>) -> History {
+pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> History {
     let kept = commands.into_iter().map(|(command, tab)| {
         let stage = match command.state() {
-            State::Queued { .. } | State::Sent { .. } => Stage::Accepted,
+            State::Queued { .. } | State::Sent { .. } | State::Waiting => Stage::Accepted,
+            State::Working { .. } => Stage::Working { at: command.started_at() },
             State::Started { hold, .. } => {
                 Stage::Started { hold: hold.clone(), at: command.started_at() }
             }
@@ -321,7 +322,7 @@ fn history(commands: Vec<(Command, Option<i64>)>) -> History {
 }
 
 /// The next life of the daemon, a second after the last one began.
-fn next_life(history: History) -> (Hub, Pages) {
+pub(super) fn next_life(history: History) -> (Hub, Pages) {
     let (journal, pages) = Journal::channel();
     let hub = Hub::open(Limits::default(), journal, history, &reading("boot", 101));
     (hub, pages)

@@ -128,13 +128,15 @@ pub enum Expiry {
     DaemonRestarted,
     /// The machine was started anew: whatever ran is gone (row 17).
     MachineRebooted,
+    /// Nobody drew anything in time.
+    NobodyDrew,
     /// It had ended, but its result was no longer kept (row 20).
     ResultExpired,
 }
 
 impl Expiry {
     /// All of them.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::NoExtension,
         Self::NotDelivered,
         Self::DeliveryFailed,
@@ -143,6 +145,7 @@ impl Expiry {
         Self::CommandExpired,
         Self::DaemonRestarted,
         Self::MachineRebooted,
+        Self::NobodyDrew,
         Self::ResultExpired,
     ];
 
@@ -164,6 +167,7 @@ impl Expiry {
             Self::CommandExpired => "command_expired",
             Self::DaemonRestarted => "daemon_restarted",
             Self::MachineRebooted => "machine_rebooted",
+            Self::NobodyDrew => "nobody_drew",
             Self::ResultExpired => "result_expired",
         }
     }
@@ -179,10 +183,11 @@ impl Expiry {
             Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
             Self::ExtensionNoResponse => "Extension did not respond within 3s of receiving command",
             Self::ExtensionDisconnected => "The extension went away while the command ran",
-            Self::CommandExpired => "The command's whole time was over while it ran",
+            Self::CommandExpired => "The command's whole time was over before it was done",
             Self::DaemonRestarted => "The daemon was restarted before it had an answer",
             Self::MachineRebooted => "The machine was restarted before there was an answer",
-            Self::ResultExpired => "The result is no longer kept: results are kept for 60s",
+            Self::NobodyDrew => "The user did not finish a drawing within 10 minutes",
+            Self::ResultExpired => "The result is no longer kept",
         }
     }
 
@@ -213,8 +218,13 @@ impl Expiry {
                 "It may have run in part: look at the page before you call again, with a larger \
                  timeout_ms if it needs more time."
             }
+            Self::NobodyDrew => {
+                "Ask the user whether to go on; analyze({what:\"annotations\", wait:true}) asks for \
+                 a drawing again."
+            }
             Self::ResultExpired => {
-                "Fetch results within 60s, or pass wait_ms to get them in the same call."
+                "Fetch results within 60s (of drawings and jobs within 10 minutes), or pass wait_ms \
+                 to get them in the same call."
             }
         }
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{Command, Outcome, State};
 use crate::lifecycle::Lane;
 use crate::protocol::{
-    CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, Moment,
-    PendingCommand, Status, StatusWord, TraceEntry, TracePhase, millis,
+    Action, CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, Moment,
+    PendingCommand, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
 };
 
 impl Command {
@@ -17,9 +17,10 @@ impl Command {
         CommandReport {
             status: self.status(),
             correlation_id: self.facts.id.clone(),
-            command: self.facts.action.name(),
+            command: self.facts.work.name(),
             trace: with_trace.then(|| self.trace()),
-            picture_path: self.facts.action.picture_path().map(Into::into),
+            kind: self.facts.work.kind(),
+            picture_path: self.facts.work.action().and_then(Action::picture_path).map(Into::into),
         }
     }
 
@@ -29,6 +30,10 @@ impl Command {
             State::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
             State::Started { progress, .. } => {
                 self.pending(progress.clone(), "Command still executing in browser".to_owned())
+            }
+            State::Waiting => self.pending(None, self.why_waiting()),
+            State::Working { progress } => {
+                self.pending(progress.clone(), "The job is running".to_owned())
             }
             State::Ended { at, outcome, .. } => self.ended(*at, outcome),
         }
@@ -54,7 +59,19 @@ impl Command {
             State::Queued { .. }
             | State::Sent { .. }
             | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. }
             | State::Ended { .. } => "Waits for its turn in the tab".to_owned(),
+        }
+    }
+
+    fn why_waiting(&self) -> String {
+        match self.facts.work.kind() {
+            WorkKind::Annotations => {
+                let until = self.total_by();
+                format!("Waits for the user to finish drawing, until {until}")
+            }
+            WorkKind::Browser | WorkKind::Job => "Waits for its turn".to_owned(),
         }
     }
 
@@ -63,7 +80,7 @@ impl Command {
             Outcome::Complete { result, origin } => Status::Complete {
                 result: result.clone(),
                 origin: origin.clone(),
-                untrusted: true,
+                untrusted: self.is_untrusted(),
                 created_at: self.facts.created,
                 completed_at: at,
                 duration_ms: millis(at.since(self.facts.created)),
@@ -72,7 +89,7 @@ impl Command {
                 error: error.message.as_str().into(),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(Into::into),
-                untrusted: true,
+                untrusted: self.is_untrusted(),
                 failed_at: at,
             },
             Outcome::Timeout { error } => Status::Timeout {
@@ -93,23 +110,34 @@ impl Command {
         }
     }
 
+    /// Whether what came of it was written by a page, or could have been.
+    fn is_untrusted(&self) -> bool {
+        self.facts.work.kind() != WorkKind::Job
+    }
+
     /// The command as the command line lists it; `target` is the lane that it was given.
     #[must_use]
     pub fn summary(&self, target: Option<&Lane>) -> CommandSummary {
         let (status, reason) = match &self.state {
-            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => {
-                (StatusWord::Pending, None)
-            }
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. } => (StatusWord::Pending, None),
             State::Ended { outcome, .. } => outcome.word(),
         };
         let ended_at = match &self.state {
             State::Ended { at, .. } => Some(*at),
-            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => None,
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. } => None,
         };
         let holder = self.hold().map(|hold| hold.by.browser.clone());
         CommandSummary {
             correlation_id: self.facts.id.clone(),
-            command: self.facts.action.name(),
+            command: self.facts.work.name(),
             client: self.facts.client.clone(),
             browser: target.map(|lane| lane.browser.clone()).or(holder),
             tab_id: target.and_then(|lane| lane.tab),
@@ -188,7 +216,7 @@ impl Command {
         (!self.phase().is_terminal()).then(|| PendingCommand {
             correlation_id: self.facts.id.clone(),
             created_at: self.facts.created,
-            command: self.facts.action.name(),
+            command: self.facts.work.name(),
         })
     }
 
@@ -204,6 +232,8 @@ impl Command {
             State::Queued { .. }
             | State::Sent { .. }
             | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. }
             | State::Ended { .. } => None,
         }
     }
@@ -216,7 +246,7 @@ impl Command {
         let (error, hint, message) = match outcome {
             Outcome::Complete { .. } | Outcome::Cancelled { .. } => return None,
             Outcome::Error { error } => {
-                (error.code.as_str(), "The browser reported that it failed", Some(&error.message))
+                (error.code.as_str(), self.who_says(), Some(&error.message))
             }
             Outcome::Timeout { error } => {
                 (Outcome::EXECUTION_TIMEOUT, "It ran past its time", Some(&error.message))
@@ -232,6 +262,25 @@ impl Command {
         })
     }
 
+    /// What is said of its result if nobody had read it when its time was over (row 20).
+    #[must_use]
+    pub fn unread_at_last(&self) -> &'static str {
+        match self.facts.work.kind() {
+            WorkKind::Browser => "Result expired after 60s (never retrieved)",
+            WorkKind::Annotations | WorkKind::Job => {
+                "Result expired after 10 minutes (never retrieved)"
+            }
+        }
+    }
+
+    fn who_says(&self) -> &'static str {
+        match self.facts.work.kind() {
+            WorkKind::Browser => "The browser reported that it failed",
+            WorkKind::Annotations => "Nothing was drawn",
+            WorkKind::Job => "The job failed",
+        }
+    }
+
     /// How long it took from `go` to its result, if it has one: what estimates are
     /// made of.
     #[must_use]
@@ -241,6 +290,8 @@ impl Command {
             State::Queued { .. }
             | State::Sent { .. }
             | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. }
             | State::Ended { .. } => return None,
         };
         let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;

@@ -29,6 +29,11 @@ pub enum Stage {
         /// Since when.
         at: Moment,
     },
+    /// The daemon was at it.
+    Working {
+        /// Since when.
+        at: Moment,
+    },
     /// It was over.
     Ended {
         /// When it ended.
@@ -58,10 +63,21 @@ impl Command {
         for mark in &mut trace {
             mark.at = mark.at.min(now);
         }
-        let mut command =
-            Self { facts: Arc::new(facts), state: State::waiting(false), trace, is_restored: true };
+        let mut command = Self {
+            state: State::first(&facts.work),
+            facts: Arc::new(facts),
+            trace,
+            is_restored: true,
+        };
         match stage {
+            // The person may still be about it, and the job is begun when its turn comes.
+            Stage::Accepted if matches!(command.state, State::Waiting) => {}
             Stage::Accepted => command.restore_accepted(is_same_boot, now),
+            // What was done of it is done, and nobody is at it any more.
+            Stage::Working { .. } if is_same_boot => {
+                command.expire(Expiry::DaemonRestarted, true, now);
+            }
+            Stage::Working { .. } => command.expire(Expiry::MachineRebooted, true, now),
             Stage::Started { hold, at } => {
                 command.restore_started(hold, at.min(now), now);
                 if !is_same_boot {
@@ -83,7 +99,8 @@ impl Command {
     pub fn is_to_be_recorded_since(&self, from: Phase) -> bool {
         let runs_at_once = self.hold().is_some_and(|hold| hold.carrier.runs_at_once());
         match self.phase() {
-            Phase::Queued => false,
+            Phase::Queued | Phase::Waiting => false,
+            Phase::Working => from != Phase::Working,
             Phase::Sent => runs_at_once && from == Phase::Queued,
             Phase::Started => from != Phase::Started && !runs_at_once,
             Phase::Leaving | Phase::Ended => !from.is_terminal(),

@@ -4,8 +4,8 @@
 use super::{Away, Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Reply, State, Step};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, LegacyAction, Moment,
-    NackReason, Progress, TracePhase,
+    Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, Moment, NackReason, Progress,
+    TracePhase, WorkKind,
 };
 
 /// The most entries that late reports may add to one trace.
@@ -77,6 +77,12 @@ impl Command {
                 self.end_leaving(Outcome::Expired { reason, may_have_run }, at);
                 return Some(CancelReason::CommandExpired);
             }
+            State::Waiting if self.facts.work.kind() == WorkKind::Annotations => {
+                self.expire(Expiry::NobodyDrew, may_have_run, at);
+            }
+            State::Waiting | State::Working { .. } => {
+                self.expire(Expiry::CommandExpired, may_have_run, at);
+            }
             State::Ended { lane_until, .. } => *lane_until = None,
         }
         None
@@ -90,6 +96,9 @@ impl Command {
             Event::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
             Event::LinkClosed => self.link_closed(now),
             Event::Back(peer, says) => self.back(&peer, says, now),
+            Event::Begin => self.begin(now),
+            Event::Advance(said) => self.advance(said, now),
+            Event::Finish(outcome) => self.finish_aside(outcome, now),
             Event::Cancel => self.cancel(now),
             Event::Read => self.read(now),
             Event::Tick => Step::Unchanged(Reply::Nothing),
@@ -105,6 +114,8 @@ impl Command {
             State::Queued { .. }
             | State::Sent { .. }
             | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. }
             | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
         }
     }
@@ -125,15 +136,10 @@ impl Command {
     fn respond_by(&self, carrier: Carrier, now: Moment) -> Moment {
         match carrier {
             Carrier::WebSocket | Carrier::Http => now + limits::RESPOND,
-            Carrier::Poll if self.is_said_pending() => now + limits::RESPOND_POLL,
+            Carrier::Poll if self.facts.work.is_said_pending() => now + limits::RESPOND_POLL,
             // Nothing is heard of it before it is done.
             Carrier::Poll => self.total_by(),
         }
-    }
-
-    /// Whether an extension that polls says `pending` while it runs this.
-    fn is_said_pending(&self) -> bool {
-        LegacyAction::of(&self.facts.action, 0).is_some_and(|known| known.says_pending)
     }
 
     /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
@@ -148,9 +154,11 @@ impl Command {
                 Step::Unchanged(Reply::Go)
             }
             State::Ended { .. } => Step::Unchanged(Reply::Nack(NackReason::AlreadyTerminal)),
-            State::Queued { .. } | State::Sent { .. } | State::Started { .. } => {
-                Step::Unchanged(Reply::Nack(NackReason::StaleAttempt))
-            }
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. } => Step::Unchanged(Reply::Nack(NackReason::StaleAttempt)),
         }
     }
 
@@ -176,7 +184,7 @@ impl Command {
     ) -> Step {
         let stale = Step::Unchanged(Reply::Nack(NackReason::StaleAttempt));
         match &self.state {
-            State::Queued { .. } => stale,
+            State::Queued { .. } | State::Waiting | State::Working { .. } => stale,
             State::Sent { hold, .. } | State::Started { hold, .. } if !hold.is(peer, attempt) => {
                 stale
             }
@@ -217,9 +225,7 @@ impl Command {
         *progress = Some(said);
         *away = None;
         let attempt = hold.attempt;
-        if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
-            self.mark(TracePhase::FirstPending, now, Some(attempt));
-        }
+        self.mark_first_pending(now, Some(attempt));
         self.resumed(from, Reply::Nothing, now)
     }
 
@@ -277,9 +283,11 @@ impl Command {
                 *away = Some(Away { until: now + limits::AWAY, lost });
                 self.changed(Phase::Started, Reply::Nothing)
             }
-            State::Started { .. } | State::Queued { .. } | State::Ended { .. } => {
-                Step::Unchanged(Reply::Nothing)
-            }
+            State::Started { .. }
+            | State::Queued { .. }
+            | State::Waiting
+            | State::Working { .. }
+            | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
         }
     }
 
@@ -320,11 +328,42 @@ impl Command {
         Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
     }
 
+    /// Row 22.
+    fn begin(&mut self, now: Moment) -> Step {
+        if !matches!(self.state, State::Waiting) || self.facts.work.kind() != WorkKind::Job {
+            return Step::Unchanged(Reply::Nothing);
+        }
+        self.state = State::Working { progress: None };
+        self.mark(TracePhase::Started, now, None);
+        self.changed(Phase::Waiting, Reply::Nothing)
+    }
+
+    /// Row 23.
+    fn advance(&mut self, said: Progress, now: Moment) -> Step {
+        let State::Working { progress } = &mut self.state else {
+            return Step::Unchanged(Reply::Nothing);
+        };
+        *progress = Some(said);
+        self.mark_first_pending(now, None);
+        self.changed(Phase::Working, Reply::Nothing)
+    }
+
+    /// Row 24.
+    fn finish_aside(&mut self, outcome: Outcome, now: Moment) -> Step {
+        match self.state {
+            State::Waiting | State::Working { .. } => self.finish(outcome, now),
+            State::Queued { .. }
+            | State::Sent { .. }
+            | State::Started { .. }
+            | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
+        }
+    }
+
     /// Rows 15 and 16.
     fn cancel(&mut self, now: Moment) -> Step {
         let from = self.phase();
         match &self.state {
-            State::Queued { .. } => {
+            State::Queued { .. } | State::Waiting | State::Working { .. } => {
                 let may_have_run = self.may_have_run();
                 self.end(Outcome::Cancelled { may_have_run }, now);
                 self.changed(from, Reply::Nothing)
@@ -373,6 +412,12 @@ impl Command {
 
     pub(super) fn mark(&mut self, phase: TracePhase, at: Moment, attempt: Option<Attempt>) {
         self.trace.push(Mark { phase, at, attempt });
+    }
+
+    fn mark_first_pending(&mut self, at: Moment, attempt: Option<Attempt>) {
+        if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
+            self.mark(TracePhase::FirstPending, at, attempt);
+        }
     }
 
     fn changed(&self, from: Phase, reply: Reply) -> Step {

@@ -105,7 +105,11 @@ impl Disk {
             (State::Ended { at, outcome, read, .. }, hold) => {
                 Stage::Ended { at: *at, outcome: outcome.clone(), hold, read: *read }
             }
-            (State::Queued { .. } | State::Sent { .. } | State::Started { .. }, _) => return,
+            (State::Working { .. }, _) => Stage::Working { at: command.started_at() },
+            (
+                State::Queued { .. } | State::Sent { .. } | State::Started { .. } | State::Waiting,
+                _,
+            ) => return,
         };
         if let Some(row) = self.row(&command.facts().id) {
             row.command = command.clone();

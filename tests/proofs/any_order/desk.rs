@@ -78,7 +78,7 @@ pub(super) fn browser_id(n: u8) -> BrowserId {
 }
 
 pub(super) fn manner(command: &Command) -> Manner {
-    if command.facts().action.passes_lanes() { Manner::PassingLanes } else { Manner::InTurn }
+    Manner::of(&command.facts().work)
 }
 
 impl Desk {
@@ -124,12 +124,12 @@ impl Desk {
             owner: "user".into(),
             client: client.clone(),
             params: order.action.params().into(),
-            action: order.action,
+            work: order.action.into(),
             timeout: order.timeout,
             created: self.now,
         };
         let id = facts.id.clone();
-        let tab = (!facts.action.is_browser_wide()).then_some(TabId(order.tab.into()));
+        let tab = (!is_browser_wide(&facts)).then_some(TabId(order.tab.into()));
         let browser = order.browser.map(browser_id).or_else(|| self.connected().next().cloned());
         let lane = browser.map(|browser| Lane { browser, tab });
         let command = Command::new(facts.clone());
@@ -464,7 +464,7 @@ impl Desk {
         if let Some(command) = self.commands.get(&id)
             && let State::Sent { hold, .. } = command.state()
         {
-            let (attempt, safe) = (hold.attempt, command.facts().action.is_safe());
+            let (attempt, safe) = (hold.attempt, command.facts().work.is_safe());
             self.send(browser, Told::Command { id, attempt, safe });
         }
         true
@@ -532,7 +532,7 @@ impl Desk {
             }
             (Phase::Queued, lane) => {
                 if lane.is_none() {
-                    let tab = (!command.facts().action.is_browser_wide()).then_some(TabId(0));
+                    let tab = (!is_browser_wide(command.facts())).then_some(TabId(0));
                     self.wishes.insert(id.clone(), tab);
                 }
                 self.queue.join(client, id, manner(command), lane);
@@ -551,4 +551,8 @@ impl Desk {
             other => panic!("restored as {other:?}"),
         }
     }
+}
+
+fn is_browser_wide(facts: &Facts) -> bool {
+    facts.work.action().is_some_and(Action::is_browser_wide)
 }

@@ -35,6 +35,7 @@ impl Record {
         let trace = command.marks().to_vec();
         match command.state().clone() {
             State::Queued { .. } | State::Sent { .. } => None,
+            State::Waiting | State::Working { .. } => unreachable!("all of them are for browsers"),
             State::Started { hold, .. } => Some(Self::Started { hold, at: now, trace }),
             State::Ended { at, outcome, hold, .. } => {
                 Some(Self::Ended { at, outcome, hold, trace })

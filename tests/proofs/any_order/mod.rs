@@ -31,6 +31,8 @@ const LIMITS: Limits = Limits {
     retained: 3,
     failures: 3,
     tombstones: 4,
+    annotations: 1,
+    jobs: 1,
     waiters: 1,
     calls_per_minute: 0,
     outbound: 8,

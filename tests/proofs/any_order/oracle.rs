@@ -275,6 +275,7 @@ impl Oracle {
             Phase::Queued | Phase::Sent => {
                 assert!(!self.started.contains(id), "{id} may be sent again");
             }
+            Phase::Waiting | Phase::Working => unreachable!("all of them are for browsers"),
             Phase::Leaving | Phase::Ended => {}
         }
     }
@@ -296,11 +297,11 @@ impl Oracle {
         self.seen.runs = runs.values().sum();
         for (id, n) in &runs {
             assert!(!self.never_ran.contains(*id), "{id} has run, and was said not to have");
-            let is_safe = desk.commands.get(*id).is_none_or(|c| c.facts().action.is_safe());
+            let is_safe = desk.commands.get(*id).is_none_or(|c| c.facts().work.is_safe());
             assert!(*n == 1 || is_safe, "{id} has run {n} times");
         }
         for (id, command) in &desk.commands {
-            let needs_go = !command.facts().action.is_safe() && !self.slandered.contains(id);
+            let needs_go = !command.facts().work.is_safe() && !self.slandered.contains(id);
             if needs_go
                 && matches!(command.state(), State::Ended { outcome: Outcome::Complete { .. }, .. })
             {

@@ -13,10 +13,11 @@ mod polled;
 mod restart;
 mod rows;
 mod shown;
+mod undertaken;
 
 use super::transitions::LATE_MARKS;
 use super::*;
-use crate::protocol::{ReportedError, TraceEntry};
+use crate::protocol::{Action, ReportedError, TraceEntry};
 
 const ACCEPTED_AT: Moment = ms(0);
 const SENT_AT: Moment = ms(1_000);
@@ -60,14 +61,15 @@ fn stranger() -> Peer {
     peer("b2", "i1")
 }
 
-fn command_of(action: Action, timeout: Duration) -> Command {
+fn command_of(work: impl Into<Work>, timeout: Duration) -> Command {
+    let work = work.into();
     Command::new(Facts {
         id: "exec_1".into(),
         query_id: "q_1".into(),
         owner: "user".into(),
         client: "ann".into(),
-        params: action.params().into(),
-        action,
+        params: work.params(),
+        work,
         timeout,
         created: ACCEPTED_AT,
     })
@@ -140,7 +142,8 @@ fn one_of_each_end() -> [Command; 5] {
 /// What is recorded of a command: not that it was sent, and not what it is at.
 fn saved(command: &Command) -> Saved {
     let stage = match command.state().clone() {
-        State::Queued { .. } | State::Sent { .. } => Stage::Accepted,
+        State::Queued { .. } | State::Sent { .. } | State::Waiting => Stage::Accepted,
+        State::Working { .. } => Stage::Working { at: command.started_at() },
         State::Started { hold, .. } => Stage::Started {
             hold,
             at: command.reached(TracePhase::Started).expect("it has started"),
@@ -212,7 +215,11 @@ const IGNORED: Step = Step::Unchanged(Reply::Nothing);
 fn ending(command: &Command) -> Option<(&Outcome, Moment)> {
     match command.state() {
         State::Ended { outcome, at, .. } => Some((outcome, *at)),
-        State::Queued { .. } | State::Sent { .. } | State::Started { .. } => None,
+        State::Queued { .. }
+        | State::Sent { .. }
+        | State::Started { .. }
+        | State::Waiting
+        | State::Working { .. } => None,
     }
 }
 
@@ -251,6 +258,8 @@ fn word(command: &Command) -> &'static str {
         State::Queued { .. } => "Queued",
         State::Sent { .. } => "Sent",
         State::Started { .. } => "Started",
+        State::Waiting => "Waiting",
+        State::Working { .. } => "Working",
         State::Ended { outcome, .. } => match outcome {
             Outcome::Complete { .. } => "Complete",
             Outcome::Error { .. } => "Error",

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::undertaken::{wait, working};
 use super::*;
 use crate::lifecycle::Limits;
 
 const PAGE: &str = include_str!("../../../../docs/lifecycle.md");
-const ROWS: &str = include_str!("rows.rs");
+const ROWS: [&str; 2] = [include_str!("rows.rs"), include_str!("undertaken.rs")];
 
 /// Rows that the core cannot show, since they are about whether there is a command:
 /// the hub accepts and refuses, with `Queue::is_full_for` and `Retention`.
@@ -29,26 +30,35 @@ pub(super) fn words(cell: &'static str) -> BTreeSet<&'static str> {
     cell.split(", ").collect()
 }
 
+/// The rows of both tables of transitions.
+pub(super) fn all_rows() -> Vec<Vec<&'static str>> {
+    ["Transitions", "Waits for a person, and jobs"].into_iter().flat_map(table).collect()
+}
+
 #[test]
 fn every_row_of_the_page_has_its_test_and_every_row_test_its_row() {
-    let documented: BTreeSet<_> = table("Transitions").iter().map(|row| row[0]).collect();
+    let documented: BTreeSet<_> = all_rows().iter().map(|row| row[0]).collect();
     let of_the_hub = BTreeSet::from(ROWS_OF_THE_HUB);
     assert!(of_the_hub.is_subset(&documented));
     let mut tested = BTreeSet::new();
-    for test in ROWS.split("\n#[test]\nfn row_").skip(1) {
+    let tests = |file: &'static str| file.split("\n#[test]\nfn row_").skip(1);
+    for test in ROWS.into_iter().flat_map(tests) {
         let id = test.split('_').next().expect("an id");
         let body = test.split("\n}\n").next().expect("a body");
         assert!(body.contains(&format!("Row::of(\"{id}\")")), "row_{id}_ is about its own row");
         tested.insert(id);
     }
-    assert_eq!(ROWS.matches("\nfn row_").count(), tested.len(), "one test a row");
+    let count: usize = ROWS.iter().map(|file| file.matches("\nfn row_").count()).sum();
+    assert_eq!(count, tested.len(), "one test a row");
     assert_eq!(tested, documented.difference(&of_the_hub).copied().collect());
 }
 
 #[test]
 fn the_states_table_has_every_state_with_the_word_that_clients_see() {
     let nth = |state: usize| one_of_each_end()[state].clone();
-    let states = [command(), sent(), started(), nth(0), nth(1), nth(2), nth(3), nth(4)];
+    let (waiting, working) = (wait(), working());
+    let states =
+        [command(), sent(), started(), waiting, working, nth(0), nth(1), nth(2), nth(3), nth(4)];
     let rows = table("States");
     assert_eq!(rows.len(), states.len());
     for (row, command) in rows.iter().zip(&states) {
@@ -68,6 +78,8 @@ fn the_deadlines_table_has_the_lengths_that_count() {
         ("away", limits::AWAY),
         ("lane hold", limits::LANE_HOLD),
         ("retain", limits::RETAIN),
+        ("person", limits::PERSON),
+        ("retain job", limits::RETAIN_JOB),
         ("blocking wait", limits::WAIT_MAX),
     ];
     let rows = table("Deadlines");
@@ -87,6 +99,8 @@ fn the_caps_table_has_every_limit_with_its_default() {
         retained,
         failures,
         tombstones,
+        annotations,
+        jobs,
         waiters,
         calls_per_minute,
         outbound,
@@ -108,6 +122,8 @@ fn the_caps_table_has_every_limit_with_its_default() {
         retained,
         failures,
         tombstones,
+        annotations,
+        jobs,
         waiters,
         calls_per_minute,
         outbound,
@@ -142,6 +158,10 @@ fn the_sentences_that_people_read_name_the_lengths_that_count() {
     let attempts = format!("each of {} deliveries", limits::ATTEMPTS);
     assert!(Expiry::DeliveryFailed.message().contains(&attempts));
     let retain = format!("{}s", limits::RETAIN.as_secs());
-    assert!(Expiry::ResultExpired.message().contains(&retain));
+    assert!(command().unread_at_last().contains(&retain));
+    let minutes = |length: Duration| format!("{} minutes", length.as_secs() / 60);
+    assert!(Expiry::NobodyDrew.message().contains(&minutes(limits::PERSON)));
+    assert!(wait().unread_at_last().contains(&minutes(limits::PERSON)));
+    assert!(Expiry::ResultExpired.hint().contains(&minutes(limits::RETAIN_JOB)));
     assert!(Expiry::ResultExpired.hint().contains(&retain));
 }

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use super::page::{table, words};
+use super::page::{all_rows, words};
 use super::*;
 
 /// One row of the transitions table. When it is dropped, each of its From and To words
 /// must have been seen.
-struct Row {
+pub(super) struct Row {
     id: &'static str,
     from: BTreeSet<&'static str>,
     to: BTreeSet<&'static str>,
@@ -22,8 +22,8 @@ struct Row {
 }
 
 impl Row {
-    fn of(id: &'static str) -> Self {
-        let row = table("Transitions").into_iter().find(|cells| cells[0] == id);
+    pub(super) fn of(id: &'static str) -> Self {
+        let row = all_rows().into_iter().find(|cells| cells[0] == id);
         let row = row.unwrap_or_else(|| panic!("the page has no row {id}"));
         let [_, from, _event, guard, to, effect] = row[..] else { panic!("row {id}: {row:?}") };
         let (seen_from, seen_to) = (BTreeSet::new(), BTreeSet::new());
@@ -32,7 +32,7 @@ impl Row {
 
     /// Lets the row's event happen; the states around it must be the row's.
     #[track_caller]
-    fn take(&mut self, command: &mut Command, event: Event, now: Moment) -> Step {
+    pub(super) fn take(&mut self, command: &mut Command, event: Event, now: Moment) -> Step {
         let (before, was) = (word(command), format!("{:?}", ending(command)));
         let step = command.apply(event, now);
         let unchanged = self.to.contains("unchanged");
@@ -46,7 +46,12 @@ impl Row {
 
     /// The daemon is restarted; the states before and after must be the row's.
     #[track_caller]
-    fn restart(&mut self, command: &Command, is_same_boot: bool, now: Moment) -> Command {
+    pub(super) fn restart(
+        &mut self,
+        command: &Command,
+        is_same_boot: bool,
+        now: Moment,
+    ) -> Command {
         let after = Command::restore(saved(command), is_same_boot, now);
         self.see(word(command), word(&after));
         after
@@ -62,7 +67,7 @@ impl Row {
 
     /// The page names this word in the row's Effect cell.
     #[track_caller]
-    fn names(&self, word: &str) {
+    pub(super) fn names(&self, word: &str) {
         let named = self.effect.contains(&format!("`{word}`"));
         assert!(named, "row {}: `{word}` is not in {:?}", self.id, self.effect);
     }

@@ -1,0 +1,285 @@
+//! Waits for a person and jobs, in the same books as everything else.
+
+use futures_util::FutureExt as _;
+
+use super::recorded::{history, next_life, settle};
+use super::*;
+use crate::lifecycle::{Asked, Outcome, Work};
+use crate::protocol::{Job, MonitorSync};
+
+fn drawing_of(session: Option<&str>) -> Undertaking {
+    let annotations = Asked { session: session.map(Into::into) };
+    Undertaking {
+        work: Work::Annotations { annotations },
+        deadline: limits::PERSON,
+        estimate: seconds(30),
+        idempotency_key: None,
+    }
+}
+
+fn sync() -> Undertaking {
+    let sync = MonitorSync { path: "/srv".to_owned(), recursive: None, verify: None };
+    Undertaking {
+        work: Work::Job { job: Job::MonitorSync(sync) },
+        deadline: seconds(3_600),
+        estimate: seconds(1),
+        idempotency_key: None,
+    }
+}
+
+fn undertake(hub: &Hub, client: &str, asked: Undertaking) -> CorrelationId {
+    hub.undertake(&agent(client), asked).unwrap().accepted.id
+}
+
+fn done(json: &str) -> Outcome {
+    let result = RawValue::from_string(json.to_owned()).unwrap().into();
+    Outcome::Complete { result, origin: None }
+}
+
+async fn draw(hub: &Hub, session: Option<&str>) -> Vec<CorrelationId> {
+    hub.end_waits(&"user".into(), session, None, &done(r#"{"annotations":[]}"#)).await
+}
+
+/// A call that waits for a command, in a task of its own.
+fn read(hub: &Hub, client: &str, id: &CorrelationId) -> tokio::task::JoinHandle<(Duration, Seen)> {
+    let (hub, caller, id) = (hub.clone(), agent(client), id.clone());
+    tokio::spawn(async move {
+        let began = hub.now();
+        let seen = hub.wait(&caller, &id, seconds(55), false).await.unwrap();
+        (hub.now().since(began), seen)
+    })
+}
+
+fn word(seen: &Seen) -> &'static str {
+    let Seen::Command(report) = seen else { return "gone" };
+    match report.status {
+        Status::Pending { .. } => "pending",
+        Status::Complete { .. } => "complete",
+        Status::Error { .. } => "error",
+        Status::Timeout { .. } => "timeout",
+        Status::Expired { .. } => "expired",
+        Status::Cancelled { .. } => "cancelled",
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drawing_wakes_everybody_who_waits_for_its_session_and_nobody_else() {
+    let hub = Hub::start(Limits::default());
+    let mine = undertake(&hub, "a", drawing_of(Some("checkout")));
+    let too = undertake(&hub, "b", drawing_of(Some("checkout")));
+    let other = undertake(&hub, "a", drawing_of(Some("search")));
+    let none = undertake(&hub, "a", drawing_of(None));
+    let reads = [read(&hub, "a", &mine), read(&hub, "b", &mine), read(&hub, "b", &too)];
+    let others = [read(&hub, "a", &other), read(&hub, "a", &none)];
+    settle().await;
+    advance(seconds(20)).await;
+    let mut ended = draw(&hub, Some("checkout")).await;
+    ended.sort();
+    let mut expected = vec![mine, too];
+    expected.sort();
+    assert_eq!(ended, expected);
+    for read in reads {
+        let (took, seen) = read.await.unwrap();
+        assert_eq!((word(&seen), took.as_secs()), ("complete", 20));
+    }
+    for read in others {
+        let (took, seen) = read.await.unwrap();
+        assert_eq!((word(&seen), took.as_secs()), ("pending", 55));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drawing_ends_the_wait_that_it_names_whatever_its_session() {
+    let hub = Hub::start(Limits::default());
+    let named = undertake(&hub, "a", drawing_of(Some("checkout")));
+    let other = undertake(&hub, "a", drawing_of(Some("checkout")));
+    let ended = hub.end_waits(&"user".into(), None, Some(&named), &done("{}")).await;
+    assert_eq!(ended, [named]);
+    assert!(matches!(look(&hub, "a", &other).await, Status::Pending { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_owners_wait_is_not_ended() {
+    let hub = Hub::start(Limits::default());
+    let id = undertake(&hub, "a", drawing_of(None));
+    assert!(hub.end_waits(&"other".into(), None, Some(&id), &done("{}")).await.is_empty());
+    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_has_ten_minutes_and_each_read_of_the_wait_at_most_fifty_five_seconds() {
+    let hub = Hub::start(Limits::default());
+    let id = undertake(&hub, "a", drawing_of(None));
+    let mut waited = Duration::ZERO;
+    loop {
+        let (took, seen) = read(&hub, "a", &id).await.unwrap();
+        waited += took;
+        if word(&seen) != "pending" {
+            assert_eq!(word(&seen), "expired");
+            break;
+        }
+        assert!(took >= seconds(55) && took < seconds(56), "{took:?}");
+    }
+    assert_eq!(waited.as_secs(), limits::PERSON.as_secs());
+    assert_eq!(reason(&look(&hub, "a", &id).await), "nobody_drew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_and_jobs_are_twenty_each_and_not_among_the_queued() {
+    let hub = Hub::start(Limits::default());
+    for _ in 0..20 {
+        undertake(&hub, "a", drawing_of(None));
+        undertake(&hub, "a", sync());
+    }
+    for (asked, code) in [(drawing_of(None), "too_many_annotations"), (sync(), "too_many_jobs")] {
+        let refused = hub.undertake(&agent("a"), asked.clone()).unwrap_err();
+        assert_eq!(refused.why.code(), code);
+        assert_eq!(failures(&hub, "a").get(&refused.id).map(String::as_str), Some(code));
+        assert!(hub.undertake(&agent("b"), asked).is_ok());
+    }
+    for _ in 0..5 {
+        hub.submit(&agent("a"), script()).await.unwrap();
+    }
+    hub.cancel(&agent("a"), &hub.lists(&agent("a")).pending[0].correlation_id).await.unwrap();
+    undertake(&hub, "a", drawing_of(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_key_is_the_same_wait() {
+    let hub = Hub::start(Limits::default());
+    let keyed = || Undertaking { idempotency_key: Some("k".into()), ..drawing_of(None) };
+    let first = hub.undertake(&agent("a"), keyed()).unwrap();
+    let again = hub.undertake(&agent("a"), keyed()).unwrap();
+    assert!(first.is_new() && !again.is_new());
+    assert_eq!(first.accepted.id, again.accepted.id);
+    let other = Undertaking { idempotency_key: Some("k".into()), ..sync() };
+    let refused = hub.undertake(&agent("a"), other).unwrap_err();
+    assert_eq!(refused.why.code(), "idempotency_key_reused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
+    let hub = Hub::start(Limits::default());
+    let id = undertake(&hub, "a", sync());
+    drop(read(&hub, "a", &id));
+    assert!(hub.begin_job(&id));
+    assert!(!hub.begin_job(&"job_1_0".into()));
+    assert!(hub.advance_job(&id, 0.5, "Processing 1 of 2 files"));
+    let Status::Pending { progress: Some(said), .. } = look(&hub, "b", &id).await else { panic!() };
+    assert_eq!(
+        (said.progress, said.message.as_deref()),
+        (Some(0.5), Some("Processing 1 of 2 files"))
+    );
+    hub.finish_job(&id, done(r#"{"success":true}"#));
+    assert!(!hub.advance_job(&id, 0.6, "late"));
+    assert!(matches!(look(&hub, "b", &id).await, Status::Complete { untrusted: false, .. }));
+    advance(limits::RETAIN_JOB - seconds(1)).await;
+    assert!(matches!(look(&hub, "b", &id).await, Status::Complete { .. }));
+    pass(seconds(2)).await;
+    assert!(matches!(hub.look(&agent("b"), &id, false).await, Ok(Seen::Gone(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_at_a_job_learns_that_it_is_cancelled() {
+    let hub = Hub::start(Limits::default());
+    let id = undertake(&hub, "a", sync());
+    assert!(hub.begin_job(&id));
+    let mut over = Box::pin(hub.until_over(&id));
+    assert!((&mut over).now_or_never().is_none());
+    hub.ask_to_cancel(&agent("a"), &id);
+    over.await;
+    assert!(!hub.advance_job(&id, 0.5, "still at it"));
+    let Status::Cancelled { may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
+    assert!(may_have_run);
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_an_outcome_was_handed_over_is_told_to_whoever_asks_for_it() {
+    let hub = Hub::start(Limits::default());
+    let (read, unread) =
+        (undertake(&hub, "a", drawing_of(None)), undertake(&hub, "a", drawing_of(None)));
+    draw(&hub, None).await;
+    let waiting = |id: &CorrelationId| {
+        let (hub, id) = (hub.clone(), id.clone());
+        tokio::spawn(async move { hub.until_read(&id).await })
+    };
+    let (was_read, was_not) = (waiting(&read), waiting(&unread));
+    settle().await;
+    hub.note_read(&agent("a"), &read);
+    assert!(was_read.await.unwrap());
+    pass(limits::PERSON).await;
+    assert!(!was_not.await.unwrap(), "its record went before anybody had read it");
+    assert!(!hub.until_read(&"ann_1_0".into()).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_life_of_the_daemon_goes_on_with_what_had_not_begun() {
+    let hub = Hub::start(Limits::default());
+    let wait = undertake(&hub, "a", drawing_of(Some("checkout")));
+    let (waiting, working) = (undertake(&hub, "a", sync()), undertake(&hub, "a", sync()));
+    assert!(hub.begin_job(&working));
+    let left = [&wait, &waiting, &working]
+        .map(|id| (hub.0.commands.get(id).unwrap().borrow().clone(), None));
+    let (next, _pages) = next_life(history(left.into()));
+    let jobs: Vec<_> = next.waiting_jobs().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(jobs, [waiting]);
+    assert_eq!(draw(&next, Some("checkout")).now_or_never(), None, "it waits for the journal");
+    let status = next.0.commands.get(&working).unwrap().borrow().report(false).status;
+    assert_eq!(reason(&status), "daemon_restarted");
+}
+
+/// How much memory the process has in use, in bytes.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4_096
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_blocked_reads_cost_little_wake_for_their_own_only_and_leave_nothing() {
+    let hub = Hub::start(Limits::default());
+    let clients: Vec<_> = (0..50).map(|n| format!("client {n}")).collect();
+    let ids: Vec<_> = clients
+        .iter()
+        .flat_map(|client| {
+            let session = |n| format!("{client}, {n}");
+            (0..20)
+                .map(|n| undertake(&hub, client, drawing_of(Some(&session(n)))))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let polls = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let before = resident();
+    let blocked: Vec<_> = ids
+        .iter()
+        .zip(0..)
+        .map(|(id, n)| {
+            let (hub, caller, id) = (hub.clone(), agent(&clients[n / 20]), id.clone());
+            let polls = polls.clone();
+            tokio::spawn(async move {
+                let mut wait = std::pin::pin!(hub.wait(&caller, &id, seconds(55), false));
+                std::future::poll_fn(|context| {
+                    polls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    wait.as_mut().poll(context)
+                })
+                .await
+            })
+        })
+        .collect();
+    settle().await;
+    let count = || polls.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(count(), 1_000);
+    let took = resident().saturating_sub(before);
+    assert!(took < 10 << 20, "{took} bytes");
+    assert_eq!(draw(&hub, Some("client 7, 3")).await, [ids[143].clone()]);
+    settle().await;
+    assert_eq!(count(), 1_001, "one drawing wakes its own reader");
+    let waiters = || hub.with_desk(|desk| desk.clients.values().map(|c| c.waiters).sum::<usize>());
+    assert_eq!(waiters(), 999);
+    for task in &blocked {
+        task.abort();
+    }
+    settle().await;
+    assert_eq!(waiters(), 0);
+    let receivers = |id| hub.0.commands.get(id).unwrap().receiver_count();
+    assert_eq!(ids.iter().map(receivers).sum::<usize>(), 0);
+}

@@ -1,0 +1,202 @@
+//! What no browser does: waits for a person, and jobs of the daemon's own. They live the
+//! same life as all commands, in the same books; they have no lane.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::desk::Desk;
+use super::refusal::{Refusal, Refused};
+use super::submit::{Accepted, Submitted};
+use super::{Caller, Hub};
+use crate::lifecycle::{Event, Outcome, Phase, Work};
+use crate::protocol::{ClientId, CorrelationId, Job, Owner, Progress, WorkKind};
+
+/// A wait or a job that a call asks for.
+#[derive(Clone, Debug)]
+pub struct Undertaking {
+    /// What it is; nothing for a browser.
+    pub work: Work,
+    /// How long it may take, from now.
+    pub deadline: Duration,
+    /// How long it will take, as a rule.
+    pub estimate: Duration,
+    /// See [`Submission::idempotency_key`](super::Submission::idempotency_key).
+    pub idempotency_key: Option<Arc<str>>,
+}
+
+impl Hub {
+    /// Takes a wait or a job, for a caller that will not be told of it before
+    /// [`confirm`](Self::confirm) has returned. Who does the work is the caller's to see to,
+    /// if it [is new](Submitted::is_new).
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]: it was not taken, and nothing that was is touched.
+    pub fn undertake(&self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
+        self.with_desk(|desk| desk.undertake(caller, asked))
+    }
+
+    /// The daemon gets to this job (row 22). False: it is over, or has begun.
+    #[must_use]
+    pub fn begin_job(&self, id: &CorrelationId) -> bool {
+        self.with_desk(|desk| {
+            desk.apply(id, Event::Begin);
+            desk.phase_of(id) == Some(Phase::Working)
+        })
+    }
+
+    /// Says how far a job is, `part` from 0 to 1 (row 23). False: it is over, so that whoever
+    /// is at it should stop.
+    #[must_use]
+    pub fn advance_job(&self, id: &CorrelationId, part: f64, message: &str) -> bool {
+        self.with_desk(|desk| {
+            let progress = Some(part.clamp(0.0, 1.0));
+            let said = Progress { at: desk.now(), message: Some(message.into()), progress };
+            desk.apply(id, Event::Advance(said));
+            desk.phase_of(id) == Some(Phase::Working)
+        })
+    }
+
+    /// Ends a job (row 24). One that is over stays as it is.
+    pub fn finish_job(&self, id: &CorrelationId, outcome: Outcome) {
+        self.with_desk(|desk| desk.apply(id, Event::Finish(outcome)));
+    }
+
+    /// The jobs that wait for the daemon to get to them, oldest first: after a start, those
+    /// of its earlier life.
+    #[must_use]
+    pub fn waiting_jobs(&self) -> Vec<(CorrelationId, Job)> {
+        let waiting = self.0.commands.iter().filter_map(|entry| {
+            let command = entry.value().borrow();
+            let facts = command.facts();
+            match &facts.work {
+                Work::Job { job } if command.phase() == Phase::Waiting => {
+                    Some((facts.created, facts.id.clone(), job.clone()))
+                }
+                Work::Job { .. } | Work::Annotations { .. } | Work::Browser(_) => None,
+            }
+        });
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        waiting.into_iter().map(|(_, id, job)| (id, job)).collect()
+    }
+
+    /// Whose command this is.
+    #[must_use]
+    pub fn owner_of(&self, id: &CorrelationId) -> Option<Owner> {
+        Some(self.0.commands.get(id)?.borrow().facts().owner.clone())
+    }
+
+    /// Ends every wait for drawings of this session, and the one that the drawing names,
+    /// whatever it waits for (row 24). Those that it has ended; returns once that is recorded,
+    /// or cannot be for now.
+    pub async fn end_waits(
+        &self,
+        owner: &Owner,
+        session: Option<&str>,
+        named: Option<&CorrelationId>,
+        outcome: &Outcome,
+    ) -> Vec<CorrelationId> {
+        let ended = self.with_desk(|desk| desk.end_waits(owner, session, named, outcome));
+        self.settle().await;
+        ended
+    }
+
+    /// Returns once a command's outcome was handed to its owner, or never will be. True: it
+    /// was.
+    pub async fn until_read(&self, id: &CorrelationId) -> bool {
+        let Some(mut command) = self.0.commands.get(id).map(|entry| entry.subscribe()) else {
+            return false;
+        };
+        let read = command.wait_for(crate::lifecycle::Command::is_read);
+        tokio::select! {
+            biased;
+            // An error says that the record is gone.
+            read = read => read.is_ok(),
+            () = self.0.closed.cancelled() => false,
+        }
+    }
+
+    /// Returns once a command is over, its record gone, or the hub shut down.
+    pub async fn until_over(&self, id: &CorrelationId) {
+        let Some(mut command) = self.0.commands.get(id).map(|entry| entry.subscribe()) else {
+            return;
+        };
+        let over = command.wait_for(|command| command.phase().is_terminal());
+        tokio::select! {
+            biased;
+            _ = over => {}
+            () = self.0.closed.cancelled() => {}
+        }
+    }
+}
+
+/// Waits and jobs at the desk.
+impl Desk<'_> {
+    fn undertake(&mut self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
+        let Undertaking { work, deadline, estimate, idempotency_key } = asked;
+        if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &work, estimate) {
+            return known.map_err(|why| self.refuse(caller, why));
+        }
+        let taken = self.can_take().and_then(|()| self.has_room_for(&caller.client, work.kind()));
+        taken.map_err(|why| self.refuse(caller, why))?;
+        let facts = self.facts(caller, work, deadline);
+        let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
+        let recorded = self.take_in(caller, facts, &None, &super::Wish::default(), idempotency_key);
+        self.tell_of(&id);
+        let accepted = Accepted { id, query_id, estimate, reachable: true };
+        Ok(Submitted { accepted, recorded, is_new: true })
+    }
+
+    /// Whether a client may have one more of these.
+    fn has_room_for(&self, client: &ClientId, kind: WorkKind) -> Result<(), Refusal> {
+        let most = match kind {
+            WorkKind::Annotations => self.limits().annotations,
+            WorkKind::Job => self.limits().jobs,
+            WorkKind::Browser => return Ok(()),
+        };
+        let active = self.clients.get(client).map_or(&[][..], |client| &client.active);
+        let count = active.iter().filter(|id| self.kind_of(id) == Some(kind)).count();
+        if count < most { Ok(()) } else { Err(Refusal::TooMany { kind, count }) }
+    }
+
+    fn end_waits(
+        &mut self,
+        owner: &Owner,
+        session: Option<&str>,
+        named: Option<&CorrelationId>,
+        outcome: &Outcome,
+    ) -> Vec<CorrelationId> {
+        let own = self.clients.values().filter(|client| client.owner == *owner);
+        let active: Vec<_> = own.flat_map(|client| &client.active).cloned().collect();
+        let mut ended = active;
+        ended.retain(|id| self.waits_for(id, session, named));
+        for id in &ended {
+            self.apply(id, Event::Finish(outcome.clone()));
+        }
+        ended
+    }
+
+    fn waits_for(
+        &self,
+        id: &CorrelationId,
+        session: Option<&str>,
+        named: Option<&CorrelationId>,
+    ) -> bool {
+        let Some(tracked) = self.inner.commands.get(id) else { return false };
+        match &tracked.borrow().facts().work {
+            Work::Annotations { annotations } => {
+                annotations.session.as_deref() == session || named == Some(id)
+            }
+            Work::Job { .. } | Work::Browser(_) => false,
+        }
+    }
+
+    fn kind_of(&self, id: &CorrelationId) -> Option<WorkKind> {
+        Some(self.inner.commands.get(id)?.borrow().facts().work.kind())
+    }
+
+    fn phase_of(&self, id: &CorrelationId) -> Option<Phase> {
+        Some(self.inner.commands.get(id)?.borrow().phase())
+    }
+}

@@ -1,0 +1,48 @@
+//! What the daemon does itself and takes long. The doc comments of this file become the
+//! schema that MCP clients read: they speak to the model.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A long-running job with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name")]
+pub enum Job {
+    /// See [`MonitorSync`].
+    #[serde(rename = "wksm_monitor_sync")]
+    MonitorSync(MonitorSync),
+}
+
+/// Brings the monitor database up to date with a file or folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorSync {
+    /// Absolute.
+    pub path: String,
+    /// Folders below it too; default true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recursive: Option<bool>,
+    /// Read files again though size and time are as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<bool>,
+}
+
+impl Job {
+    /// The name of its tool.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::MonitorSync(_) => "wksm_monitor_sync",
+        }
+    }
+
+    /// How long it may take, from its acceptance: so long that only one that hangs gets
+    /// there.
+    #[must_use]
+    pub const fn deadline(&self) -> Duration {
+        match self {
+            Self::MonitorSync(_) => Duration::from_secs(24 * 3_600),
+        }
+    }
+}
