@@ -3,6 +3,7 @@
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
+mod files;
 mod legacy;
 mod lock;
 mod store;

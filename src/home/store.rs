@@ -3,9 +3,8 @@
 //! A value is there once its call has returned, whatever happens to the machine, and a
 //! write that was interrupted leaves the value that was there before.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -13,10 +12,12 @@ use std::time::UNIX_EPOCH;
 use serde_json::value::RawValue;
 
 use super::Home;
-use crate::protocol::{Moment, Owner};
-
-/// The longest name, in bytes of UTF-8: encoded it still fits into a file's name.
-pub const NAME_MAX: usize = 64;
+use super::files::{
+    FileError, ReadError, decode, encode, make_folder, moment, paths_in, read_text, sync_folder,
+    write,
+};
+pub use crate::protocol::NAME_MAX;
+use crate::protocol::{Moment, Owner, check_name};
 
 /// The largest value, in bytes of JSON: a call that stores it must fit into a request.
 pub const VALUE_MAX: usize = 512 * 1024;
@@ -24,14 +25,7 @@ pub const VALUE_MAX: usize = 512 * 1024;
 /// How many values an owner can have: a list of all fits into one answer.
 pub const VALUES_MAX: usize = 256;
 
-/// The end of the year 9999: what comes after it cannot be shown.
-const LAST_MICROS: u64 = 253_402_300_799_999_999;
-
 const EXTENSION: &str = "json";
-
-/// A value on its way to its name. There is one writer, so one name is enough; what a
-/// killed writer left there is written over.
-const ASIDE: &str = "writing";
 
 /// The values of all owners. Cheap to clone; all clones write one after another. Its
 /// functions wait for the disk.
@@ -41,8 +35,8 @@ pub struct Store {
     writing: Arc<Mutex<()>>,
 }
 
-/// The name of a value: 1 to [`NAME_MAX`] bytes without control characters, and no space
-/// at either end. `Login` and `login` are two, on any file system.
+/// The name of a value: [`check_name`] holds for it. `Login` and `login` are two, on any file
+/// system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValueName(String);
 
@@ -98,17 +92,9 @@ impl ValueName {
     ///
     /// # Errors
     ///
-    /// A sentence for the caller.
+    /// What [`check_name`] says.
     pub fn parse(name: &str) -> Result<Self, String> {
-        if name.is_empty() || name.len() > NAME_MAX {
-            return Err(format!("a name has 1 to {NAME_MAX} bytes, this one {}", name.len()));
-        }
-        if name.chars().any(char::is_control) {
-            return Err("a name has no control characters".to_owned());
-        }
-        if name.trim() != name {
-            return Err("a name neither begins nor ends with a space".to_owned());
-        }
+        check_name(name)?;
         Ok(Self(name.to_owned()))
     }
 
@@ -130,32 +116,10 @@ impl ValueName {
     }
 }
 
-/// The name of a file or folder that no file system takes for another one's or for a path:
-/// small letters, digits, `-` and `_`; every other byte as `%` and two hex digits.
-fn encode(name: &str) -> String {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    name.bytes()
-        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02x}") })
-        .collect()
-}
-
-fn decode(file: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = file.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let (byte, after) = match (first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                let digits = [*high, *low];
-                let digits = std::str::from_utf8(&digits).ok()?;
-                (u8::from_str_radix(digits, 16).ok()?, after)
-            }
-            _ => (*first, after),
-        };
-        bytes.push(byte);
-        rest = after;
+impl From<FileError> for StoreError {
+    fn from(FileError { path, source }: FileError) -> Self {
+        Self::Io { path, source }
     }
-    // Only what `encode` makes: a value has one file.
-    String::from_utf8(bytes).ok().filter(|name| encode(name) == file)
 }
 
 impl Home {
@@ -188,11 +152,11 @@ impl Store {
         make_folder(&self.dir)?;
         make_folder(&folder)?;
         let path = folder.join(name.file());
-        let is_new = !path.try_exists().map_err(io_error(&path))?;
+        let is_new = !path.try_exists().map_err(FileError::at(&path))?;
         if is_new && names(&folder)?.count() >= VALUES_MAX {
             return Err(StoreError::Full);
         }
-        write(&folder, &path, value.get().as_bytes())
+        Ok(write(&folder, &path, value.get().as_bytes())?)
     }
 
     /// The value of that name.
@@ -206,19 +170,12 @@ impl Store {
         name: &ValueName,
     ) -> Result<(StoredValue, Box<RawValue>), StoreError> {
         let path = self.folder(owner).join(name.file());
-        let file = File::open(&path).map_err(missing_or_io(&path, name))?;
         let about = describe(&path, name.clone())?;
-        let mut text = String::new();
         let damaged = |why: String| StoreError::Damaged { path: path.clone(), why };
-        let most = u64::try_from(VALUE_MAX).unwrap_or(u64::MAX);
-        match file.take(most + 1).read_to_string(&mut text) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(damaged(error.to_string()));
-            }
-            Err(source) => return Err(StoreError::Io { path: path.clone(), source }),
-            Ok(_) if text.len() > VALUE_MAX => return Err(damaged("it is too large".to_owned())),
-            Ok(_) => {}
-        }
+        let text = read_text(&path, VALUE_MAX).map_err(|error| match error {
+            ReadError::Damaged(why) => damaged(why),
+            ReadError::Io(error) => missing_or_io(&path, name)(error.source),
+        })?;
         let value = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         Ok((about, value))
     }
@@ -253,7 +210,7 @@ impl Store {
         let folder = self.folder(owner);
         let path = folder.join(name.file());
         fs::remove_file(&path).map_err(missing_or_io(&path, name))?;
-        sync_folder(&folder)
+        Ok(sync_folder(&folder)?)
     }
 
     fn folder(&self, owner: &Owner) -> PathBuf {
@@ -265,56 +222,17 @@ impl Store {
     }
 }
 
-/// Makes a folder that only its owner can open, unless it is there.
-fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => folder.parent().map_or(Ok(()), sync_folder),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(StoreError::Io { path: folder.to_owned(), source }),
-    }
-}
-
-/// Puts a file in its place: whole and on the disk, or not at all.
-fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let aside = folder.join(ASIDE);
-    let written = write_aside(&aside, bytes).and_then(|()| fs::rename(&aside, path));
-    if let Err(source) = written {
-        // The room that it takes may be what is missing. What stays is written over.
-        let _ = fs::remove_file(&aside);
-        return Err(StoreError::Io { path: path.to_owned(), source });
-    }
-    sync_folder(folder)
-}
-
-fn write_aside(aside: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(aside)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Without this a new name may be gone after a power failure.
-fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(io_error(folder))
-}
-
 /// The names of the values in a folder, which need not be there.
 fn names(folder: &Path) -> Result<impl Iterator<Item = ValueName>, StoreError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => Some(entries),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => return Err(StoreError::Io { path: folder.to_owned(), source }),
-    };
-    let entries = entries.into_iter().flatten().flatten();
-    Ok(entries.filter_map(|entry| ValueName::of_file(&entry.path())))
+    Ok(paths_in(folder)?.filter_map(|path| ValueName::of_file(&path)))
 }
 
 fn describe(path: &Path, name: ValueName) -> Result<StoredValue, StoreError> {
     let found = fs::metadata(path).map_err(missing_or_io(path, &name))?;
-    let modified = found.modified().map_err(io_error(path))?;
+    let modified = found.modified().map_err(FileError::at(path))?;
     let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let micros = u64::try_from(since.as_micros()).unwrap_or(u64::MAX).min(LAST_MICROS);
-    Ok(StoredValue { name, size: found.len(), at: Moment::from_unix_micros(micros) })
+    let micros = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+    Ok(StoredValue { name, size: found.len(), at: moment(micros) })
 }
 
 fn missing_or_io(path: &Path, name: &ValueName) -> impl Fn(io::Error) -> StoreError {
@@ -326,11 +244,6 @@ fn missing_or_io(path: &Path, name: &ValueName) -> impl Fn(io::Error) -> StoreEr
             StoreError::Io { path: path.clone(), source }
         }
     }
-}
-
-fn io_error(path: &Path) -> impl Fn(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io { path: path.clone(), source }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod ids;
 mod job;
 mod legacy;
 mod moment;
+mod name;
 mod report;
 
 pub use action::{Action, ImageFormat};
@@ -28,6 +29,7 @@ pub use ids::{
 pub use job::{Job, MonitorSync};
 pub use legacy::{LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport};
 pub use moment::Moment;
+pub use name::{NAME_MAX, SessionName, check_name};
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
     Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,

@@ -1,11 +1,11 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
-use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::home::files::ASIDE;
 
 /// A state directory, and what is stored in it.
 struct Kept {
@@ -139,34 +139,6 @@ fn no_name_leaves_the_folder_or_meets_another_one_on_any_file_system() {
         assert!(file.is_ascii() && file == file.to_lowercase(), "{file}");
     }
     assert_eq!(fs::read_dir(kept.dir.path()).unwrap().count(), 2, "the key and the store");
-}
-
-#[test]
-fn names_that_cannot_be_are_refused_with_what_is_wrong() {
-    for (wrong, says) in [
-        ("", "1 to 64 bytes"),
-        (&"x".repeat(65), "1 to 64 bytes"),
-        (&"é".repeat(33), "1 to 64 bytes"),
-        ("a\nb", "control characters"),
-        ("a\0", "control characters"),
-        (" a", "a space"),
-        ("a\u{a0}", "a space"),
-    ] {
-        let why = ValueName::parse(wrong).unwrap_err();
-        assert!(why.contains(says), "{wrong:?}: {why}");
-    }
-    assert!(ValueName::parse(&"x".repeat(64)).is_ok());
-}
-
-proptest! {
-    #[test]
-    fn every_name_has_one_file_and_every_file_one_name(text in ".{0,24}", file in "[%a-f0-9A]{0,12}") {
-        prop_assert_eq!(decode(&encode(&text)), Some(text.clone()));
-        prop_assert!(encode(&text).len() <= 3 * text.len());
-        if let Some(name) = decode(&file) {
-            prop_assert_eq!(encode(&name), file);
-        }
-    }
 }
 
 #[test]
