@@ -100,6 +100,26 @@ pub enum ImageFormat {
     Jpeg,
 }
 
+impl ImageFormat {
+    /// Its media type.
+    #[must_use]
+    pub const fn mime_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+        }
+    }
+
+    /// How the names of its files end.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpg",
+        }
+    }
+}
+
 impl Action {
     /// The action's name, as MCP and the wire call it.
     #[must_use]

@@ -69,6 +69,53 @@ text_id! {
     ClientId
 }
 
+/// Names one drawing, and its files: 32 hexadecimal digits in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DrawingId(Arc<str>);
+
+impl DrawingId {
+    /// The id, if it can be one.
+    #[must_use]
+    pub fn parse(id: &str) -> Option<Self> {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (id.len() == 32 && id.bytes().all(is_digit)).then(|| Self(id.into()))
+    }
+
+    /// The id that the first half of a hash makes.
+    #[must_use]
+    pub(super) fn of_hash(hash: [u8; 32]) -> Self {
+        let digits = hash[..16].iter().map(|byte| format!("{byte:02x}"));
+        Self(digits.collect::<String>().into())
+    }
+
+    /// The id as it stands on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for DrawingId {
+    type Error = &'static str;
+
+    fn try_from(id: String) -> Result<Self, Self::Error> {
+        Self::parse(&id).ok_or("the id of a drawing has 32 hexadecimal digits in lower case")
+    }
+}
+
+impl From<DrawingId> for String {
+    fn from(id: DrawingId) -> Self {
+        id.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for DrawingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A tab as the browser numbers it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

@@ -5,6 +5,7 @@ mod action;
 mod analysis;
 mod capture;
 mod carrier;
+mod drawing;
 mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
@@ -19,12 +20,17 @@ pub use action::{Action, ImageFormat};
 pub use analysis::Analysis;
 pub use capture::{CaptureSettings, Stream, TabCapture};
 pub use carrier::Carrier;
+pub use drawing::{
+    ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,
+    Screenshot, ScreenshotError,
+};
 pub use frame::{
     CancelReason, CommandBody, ExtensionReport, FrameError, FromExtension, Hello, InFlight,
     InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
 };
 pub use ids::{
-    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId,
+    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,
+    QueryId, TabId,
 };
 pub use job::{Job, MonitorSync};
 pub use legacy::{LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport};

@@ -1,0 +1,71 @@
+//! Drawings as agents read them.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::protocol::{DrawingId, Moment, SessionName, TabId};
+
+/// A drawing as agents read it: what a wait for one completes with.
+#[derive(Clone, Debug, Serialize)]
+pub struct DrawingReport {
+    /// The session that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionName>,
+    /// Its id.
+    pub drawing_id: DrawingId,
+    /// The page.
+    pub page_url: String,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_title: Option<String>,
+    /// Its tab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tab_id: Option<TabId>,
+    /// When it was kept.
+    pub at: Moment,
+    /// The file with the screenshot, an absolute path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screenshot: Option<String>,
+    /// As the extension sent them.
+    pub annotations: Vec<Arc<RawValue>>,
+    /// As the extension sent them.
+    pub element_details: Arc<RawValue>,
+}
+
+/// Several drawings as agents read them.
+#[derive(Clone, Debug, Serialize)]
+pub struct DrawingsReport {
+    /// The annotations of all; with their `drawing_id` if there are several drawings.
+    pub annotations: Vec<Arc<RawValue>>,
+    /// The drawings, in the order in which they were given.
+    pub pages: Vec<DrawingReport>,
+    /// The session that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionName>,
+}
+
+impl DrawingsReport {
+    /// The report of these drawings, of that session if one was asked for.
+    #[must_use]
+    pub fn new(pages: Vec<DrawingReport>, session: Option<SessionName>) -> Self {
+        let has_several = pages.len() > 1;
+        let annotations = pages.iter().flat_map(|page| {
+            let of_page = |annotation: &Arc<RawValue>| match has_several {
+                true => with_drawing_id(annotation, &page.drawing_id),
+                false => annotation.clone(),
+            };
+            page.annotations.iter().map(of_page)
+        });
+        Self { annotations: annotations.collect(), pages, session }
+    }
+}
+
+/// The same object with one more field, at its end: readers take the last of two.
+fn with_drawing_id(annotation: &Arc<RawValue>, id: &DrawingId) -> Arc<RawValue> {
+    let Some(fields) = annotation.get().strip_suffix('}') else { return annotation.clone() };
+    let comma = if fields.trim_end().ends_with('{') { "" } else { "," };
+    let text = format!(r#"{fields}{comma}"drawing_id":"{id}"}}"#);
+    RawValue::from_string(text).map_or_else(|_| annotation.clone(), Arc::from)
+}
