@@ -54,6 +54,13 @@ export type GoFrame = { type: 'go' } & AttemptRef;
 export type CancelFrame = { type: 'cancel'; correlation_id: string; reason: string };
 export type ResultAckFrame = { type: 'result_ack' } & AttemptRef;
 export type NackFrame = { type: 'nack'; reason: NackReason } & Partial<AttemptRef>;
+/** Without `error` the drawing is kept and need not be sent again. */
+export type AnnotationsAckFrame = {
+  type: 'annotations_ack';
+  drawing_id: string;
+  /** `storage_unavailable`: send it again later. The others: it is never taken. */
+  error?: { code: 'too_large' | 'malformed' | 'storage_unavailable'; message: string };
+};
 export type CaptureFrame = { type: 'capture'; capture: Capture };
 export type PingFrame = { type: 'ping'; t: number };
 
@@ -65,6 +72,7 @@ export type ToExtension =
   | CancelFrame
   | ResultAckFrame
   | NackFrame
+  | AnnotationsAckFrame
   | CaptureFrame
   | PingFrame;
 
@@ -185,6 +193,51 @@ export type EventsFrame = {
   entries: (LogEntry | NetworkEntry | BodyEntry | SocketEntry | ActionEntry | PerformanceEntry)[];
 };
 
+/** In CSS pixels of the viewport. */
+export type Box = { x: number; y: number; width: number; height: number };
+export type Annotation = {
+  /** Counted from 1 within the drawing. */
+  id: number;
+  kind: 'rectangle' | 'arrow' | 'freehand' | 'note';
+  text?: string;
+  box: Box;
+  /** An arrow's two ends, or a line of at most 500 points. */
+  points?: [number, number][];
+  /** A key of `element_details`. */
+  element?: string;
+};
+export type ElementDetails = {
+  selector: string;
+  tag: string;
+  role?: string;
+  name?: string;
+  /** At most 200 characters. */
+  text: string;
+  box: Box;
+  /** As computed; on request. */
+  styles?: Record<string, string>;
+};
+/** Kept until `annotations_ack`. */
+export type AnnotationsFrame = {
+  type: 'annotations';
+  /** 32 hexadecimal digits in lower case, made once a drawing. */
+  drawing_id: string;
+  /** PNG or JPEG, at most 5 MiB. */
+  screenshot_data_url?: string;
+  /** At most 200. */
+  annotations: Annotation[];
+  element_details?: Record<string, ElementDetails>;
+  page_url: string;
+  page_title?: string;
+  tab_id?: number;
+  /** 1 to 64 bytes in one line, no space at the ends. */
+  annot_session_name?: string;
+  /** The wait that asked for it. */
+  correlation_id?: string;
+  /** Nothing was drawn, and `annotations` is empty. */
+  cancelled?: 'user' | 'page_closed';
+};
+
 /** The last word on an attempt: exactly one each, kept in the outbox until acknowledged. */
 export type Report = Complete | Failed | TimedOut | Cancelled;
 
@@ -197,6 +250,7 @@ export type FromExtension =
   | TabsFrame
   | Pong
   | EventsFrame
+  | AnnotationsFrame
   | { type: 'nack'; reason: NackReason };
 
 /** What an action is told besides its parameters. */

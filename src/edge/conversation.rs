@@ -176,7 +176,7 @@ pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + 
                     link.refuse(NackReason::UnknownType);
                 }
             }
-            Err(FrameError::Malformed(error)) => {
+            Err(error @ (FrameError::Malformed(_) | FrameError::BadDrawing { .. })) => {
                 tracing::debug!(%error, "malformed frame");
                 malformed += 1;
                 if malformed == MALFORMED {

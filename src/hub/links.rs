@@ -236,11 +236,12 @@ impl Link {
                 }
                 FromExtension::Ready(ready) => desk.ready(&self.peer, ready),
                 FromExtension::Tabs { tabs } => desk.set_tabs(&self.peer.browser, tabs),
-                // `pong` only shows that it lives; streams do not come here; a second
-                // `hello` says nothing new; nothing that is sent needs to be known.
+                // `pong` only shows that it lives; streams and drawings do not come here; a
+                // second `hello` says nothing new; nothing that is sent needs to be known.
                 FromExtension::Pong { .. }
                 | FromExtension::Nack { .. }
                 | FromExtension::Events { .. }
+                | FromExtension::Annotations(_)
                 | FromExtension::Hello(_) => {}
             }
         });

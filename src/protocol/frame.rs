@@ -13,4 +13,6 @@ pub use from_extension::{
     ExtensionReport, FrameError, FromExtension, Hello, InFlight, InFlightState, Ready,
     ReportedError, Tab,
 };
-pub use to_extension::{CancelReason, CommandBody, NackReason, ToExtension};
+pub use to_extension::{
+    CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, NackReason, ToExtension,
+};

@@ -25,8 +25,9 @@ pub use drawing::{
     Screenshot, ScreenshotError,
 };
 pub use frame::{
-    CancelReason, CommandBody, ExtensionReport, FrameError, FromExtension, Hello, InFlight,
-    InFlightState, NackReason, Ready, ReportedError, Tab, ToExtension,
+    CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, ExtensionReport, FrameError,
+    FromExtension, Hello, InFlight, InFlightState, NackReason, Ready, ReportedError, Tab,
+    ToExtension,
 };
 pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,

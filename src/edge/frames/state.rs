@@ -90,6 +90,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
         FromExtension::Hello(_)
         | FromExtension::Ready(_)
         | FromExtension::Events { .. }
+        | FromExtension::Annotations(_)
         | FromExtension::Tabs { .. }
         | FromExtension::Nack { .. }
         | FromExtension::Pong { .. } => None,
@@ -110,6 +111,7 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::Welcome { .. }
         | ToExtension::Command { .. }
         | ToExtension::Cancel { .. }
+        | ToExtension::AnnotationsAck { .. }
         | ToExtension::Capture { .. }
         | ToExtension::Ping { .. } => None,
     }

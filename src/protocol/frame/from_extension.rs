@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, BrowserId, BrowserSession, CorrelationId, InstanceId, NackReason, TabId,
+    Attempt, BrowserId, BrowserSession, CorrelationId, Drawing, DrawingError, DrawingId,
+    InstanceId, NackReason, TabId,
 };
 
 /// What an extension sends to the daemon.
@@ -32,6 +33,9 @@ pub enum FromExtension {
         /// The entries.
         entries: Vec<Box<RawValue>>,
     },
+    /// What a person drew on a page, or that they drew nothing; kept by the extension until
+    /// it is acknowledged.
+    Annotations(Box<Drawing>),
     /// The tabs have changed.
     Tabs {
         /// All tabs.
@@ -200,6 +204,14 @@ pub enum FrameError {
     /// It is a frame of a kind that this build does not know.
     #[error("unknown frame type `{0}`")]
     UnknownType(String),
+    /// It is a drawing that cannot be read, and that has an id to say so under.
+    #[error("malformed drawing: {why}")]
+    BadDrawing {
+        /// Its id.
+        drawing_id: DrawingId,
+        /// What is wrong with it.
+        why: DrawingError,
+    },
 }
 
 impl FromExtension {
@@ -210,8 +222,9 @@ impl FromExtension {
     ///
     /// # Errors
     ///
-    /// [`FrameError::UnknownType`] for a well-formed frame of another kind, and
-    /// [`FrameError::Malformed`] for anything else that is not a frame.
+    /// [`FrameError::UnknownType`] for a well-formed frame of another kind,
+    /// [`FrameError::BadDrawing`] for a drawing that is none, and [`FrameError::Malformed`]
+    /// for anything else that is not a frame.
     pub fn parse(text: &str) -> Result<Self, FrameError> {
         if !text.trim_ascii_start().starts_with('{') {
             // Serde would read an array as a struct, field by field.
@@ -228,6 +241,13 @@ impl FromExtension {
             "events" => {
                 let Events { stream, entries } = serde_json::from_str(text)?;
                 Self::Events { stream, entries }
+            }
+            "annotations" => {
+                let Named { drawing_id } = serde_json::from_str(text)?;
+                let drawing = Drawing::parse_with_id(text.as_bytes());
+                Self::Annotations(Box::new(
+                    drawing.map_err(|why| FrameError::BadDrawing { drawing_id, why })?,
+                ))
             }
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
@@ -279,6 +299,11 @@ struct Fence {
 struct Events {
     stream: String,
     entries: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    drawing_id: DrawingId,
 }
 
 #[derive(Deserialize)]

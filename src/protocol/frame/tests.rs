@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::{
-    Action, Analysis, Attempt, CaptureSettings, CorrelationId, ImageFormat, Stream, TabCapture,
-    TabId, garbled,
+    Action, Analysis, Attempt, CaptureSettings, CorrelationId, DrawingId, ImageFormat, Stream,
+    TabCapture, TabId, garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -47,7 +47,9 @@ fn parse(text: &str) -> FromExtension {
 #[track_caller]
 fn assert_malformed(text: &str) {
     let parsed = FromExtension::parse(text);
-    assert!(matches!(parsed, Err(FrameError::Malformed(_))), "{text:.300}: {parsed:?}");
+    let is_malformed =
+        matches!(parsed, Err(FrameError::Malformed(_) | FrameError::BadDrawing { .. }));
+    assert!(is_malformed, "{text:.300}: {parsed:?}");
 }
 
 /// A command with the ids of the golden frames.
@@ -74,7 +76,17 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
     };
     let attempt = Attempt(1);
     let correlation_id = CorrelationId::from(EXEC);
+    let drawing_id = DrawingId::parse("0123456789abcdef0123456789abcdef").expect("an id");
+    let refusal = DrawingRefusal {
+        code: DrawingRefusalCode::StorageUnavailable,
+        message: "What was drawn cannot be kept now; send it again later".to_owned(),
+    };
     let frames = [
+        (
+            "annotations_ack",
+            ToExtension::AnnotationsAck { drawing_id: drawing_id.clone(), error: None },
+        ),
+        ("annotations_ack.error", ToExtension::AnnotationsAck { drawing_id, error: Some(refusal) }),
         (
             "cancel",
             ToExtension::Cancel {
@@ -178,6 +190,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         read.insert(kind);
     }
     let kinds = [
+        "annotations",
         "cancelled",
         "claim",
         "complete",
@@ -201,6 +214,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Ready(_) => "ready",
         FromExtension::Claim { .. } => "claim",
         FromExtension::Events { .. } => "events",
+        FromExtension::Annotations(_) => "annotations",
         FromExtension::Tabs { .. } => "tabs",
         FromExtension::Pong { .. } => "pong",
         FromExtension::Nack { .. } => "nack",
@@ -283,6 +297,9 @@ fn reasons_have_their_words() {
             "malformed"
         ])
     );
+    use DrawingRefusalCode::{Malformed as BadDrawing, StorageUnavailable, TooLarge};
+    let refusals = [TooLarge, BadDrawing, StorageUnavailable];
+    assert_eq!(on_the_wire(&refusals), json!(["too_large", "malformed", "storage_unavailable"]));
 }
 
 // ── Peers of another age ────────────────────────────────────────────────────────────
@@ -290,7 +307,7 @@ fn reasons_have_their_words() {
 #[test]
 fn an_unknown_type_is_told_from_a_malformed_frame() {
     for text in [
-        r#"{"type":"annotations","items":[]}"#,
+        r#"{"type":"annotation","items":[]}"#,
         r#"{"type":"Claim","correlation_id":"exec_1","attempt":1}"#,
         r#"{"type":"go","correlation_id":"exec_1","attempt":1}"#,
         r#"{"type":""}"#,
@@ -313,10 +330,12 @@ fn unknown_fields_are_ignored_wherever_they_stand() {
         assert_ne!(wider, known);
         let read = on_the_wire(&parse(&wider.to_string()));
         // What is kept as it was sent keeps its unknown fields too.
-        let kept = ["result", "entries"].iter().find(|field| known.get(**field).is_some());
+        let kept = ["result", "entries", "annotations", "element_details"];
         let mut expected = known;
-        if let Some(kept) = kept {
-            expected[*kept] = wider[*kept].clone();
+        for field in kept {
+            if expected.get(field).is_some() {
+                expected[field] = wider[field].clone();
+            }
         }
         assert_eq!(read, expected, "{name}");
     }
@@ -402,6 +421,41 @@ fn a_result_as_deep_as_a_page_likes_is_kept_and_not_walked_into() {
     assert_eq!(result_of(&complete_with(&deep)).get(), deep);
 }
 
+// ── Drawings ────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn a_drawing_is_kept_byte_for_byte_and_needs_its_id() {
+    let annotation = r#"{ "id" : 1.0, "text":"\u00e9" }"#;
+    let frame = |more: &str| {
+        format!(r#"{{"type":"annotations","annotations":[{annotation}],"page_url":""{more}}}"#)
+    };
+    let id = r#","drawing_id":"0123456789abcdef0123456789abcdef""#;
+    let FromExtension::Annotations(drawing) = parse(&frame(id)) else { panic!("no drawing") };
+    assert_eq!(drawing.annotations[0].get(), annotation);
+    let nameless = FromExtension::parse(&frame("")).expect_err("none to answer under");
+    assert!(matches!(nameless, FrameError::Malformed(_)), "{nameless}");
+    assert_malformed(&frame(r#","drawing_id":"../../auth.key""#));
+}
+
+#[test]
+fn a_bad_drawing_is_told_apart_so_that_it_can_be_answered_under_its_id() {
+    let good = value(&golden("from_extension")["annotations"]);
+    for (field, wrong) in [
+        ("screenshot_data_url", json!("data:image/png;base64,AAAA")),
+        ("annotations", json!([1])),
+        ("annot_session_name", json!(" ")),
+        ("cancelled", json!("user")),
+    ] {
+        let mut bad = good.clone();
+        bad[field] = wrong;
+        let refused = FromExtension::parse(&bad.to_string()).expect_err("a bad drawing");
+        let FrameError::BadDrawing { drawing_id, .. } = refused else {
+            panic!("{field}: {refused}")
+        };
+        assert_eq!(good["drawing_id"], drawing_id.as_str(), "{field}");
+    }
+}
+
 // ── What is no frame ────────────────────────────────────────────────────────────────
 
 #[test]
@@ -446,8 +500,13 @@ fn every_part_of_a_frame_that_was_cut_off_is_malformed() {
     }
 }
 
-/// Fields that a frame may leave out.
-const OPTIONAL: [&str; 4] = ["message", "progress", "origin", "session"];
+/// Whether a frame may leave this field out.
+fn is_optional(frame: &Value, field: &str) -> bool {
+    match frame["type"].as_str() {
+        Some("annotations") => !["type", "drawing_id", "annotations", "page_url"].contains(&field),
+        _ => ["message", "progress", "origin", "session"].contains(&field),
+    }
+}
 
 #[test]
 fn a_frame_without_one_of_its_fields_is_malformed() {
@@ -457,9 +516,10 @@ fn a_frame_without_one_of_its_fields_is_malformed() {
             let mut less = frame.clone();
             less.as_object_mut().expect("an object").shift_remove(field);
             let less = less.to_string();
-            match field.as_str() {
-                field if OPTIONAL.contains(&field) => drop(parse(&less)),
-                _ => assert_malformed(&less),
+            if is_optional(&frame, field) {
+                drop(parse(&less));
+            } else {
+                assert_malformed(&less);
             }
         }
     }
@@ -474,7 +534,7 @@ fn a_field_of_another_type_is_malformed() {
         for (field, own) in frame.as_object().expect("an object") {
             let is_other =
                 |other: &&Value| std::mem::discriminant(*other) != std::mem::discriminant(own);
-            let optional = OPTIONAL.contains(&field.as_str());
+            let optional = is_optional(&frame, field);
             for other in others.iter().filter(is_other) {
                 let mut wrong = frame.clone();
                 wrong[field] = other.clone();
@@ -548,9 +608,12 @@ fn a_frame_with_any_one_byte_changed_is_read_or_refused() {
 fn says_the_same(text: &Value, read: &Value) -> bool {
     match (text, read) {
         (Value::Object(text), Value::Object(read)) => read.iter().all(|(name, read)| {
-            let empty = read == "" || *read == json!(false);
-            text.get(name).map_or(empty, |text| says_the_same(text, read))
+            let empty = read == "" || *read == json!(false) || *read == json!({});
+            let older = || text.get("screenshot").filter(|_| name == "screenshot_data_url");
+            let text = text.get(name).or_else(older);
+            text.map_or(empty, |text| says_the_same(text, read))
         }),
+        (Value::Null, Value::Object(read)) => read.is_empty(),
         (Value::Array(text), Value::Array(read)) => {
             text.len() == read.len() && text.iter().zip(read).all(|(a, b)| says_the_same(a, b))
         }
@@ -587,6 +650,10 @@ fn whatever_is_sent_is_read_as_what_it_says_or_refused_with_a_reason() {
                 }
             }
             Err(FrameError::Malformed(why)) => prop_assert!(!why.to_string().is_empty()),
+            Err(FrameError::BadDrawing { drawing_id, why }) => {
+                prop_assert!(text.contains(drawing_id.as_str()) || text.contains("\\u"));
+                prop_assert!(!why.to_string().is_empty());
+            }
         }
     });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::protocol::{Attempt, CaptureSettings, CorrelationId, QueryId, TabId};
+use crate::protocol::{Attempt, CaptureSettings, CorrelationId, DrawingId, QueryId, TabId};
 
 /// What the daemon sends to an extension.
 #[derive(Clone, Debug, Serialize)]
@@ -59,6 +59,14 @@ pub enum ToExtension {
         /// The reported attempt.
         attempt: Attempt,
     },
+    /// What was drawn is kept, and need not be sent again; or why it is not.
+    AnnotationsAck {
+        /// The drawing.
+        drawing_id: DrawingId,
+        /// Why it is not kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<DrawingRefusal>,
+    },
     /// What was sent does not count.
     Nack {
         /// The command it was about, if it named one.
@@ -89,6 +97,7 @@ impl ToExtension {
     pub const fn tells_what_is_recorded(&self) -> bool {
         match self {
             Self::Go { .. } | Self::ResultAck { .. } | Self::Nack { .. } => true,
+            Self::AnnotationsAck { error, .. } => error.is_none(),
             Self::Challenge { .. }
             | Self::Welcome { .. }
             | Self::Command { .. }
@@ -132,6 +141,27 @@ pub enum CancelReason {
     ExecutionTimeout,
     /// Its whole time, from creation, is over.
     CommandExpired,
+}
+
+/// Why a drawing is not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawingRefusal {
+    /// Whether it helps to send it again.
+    pub code: DrawingRefusalCode,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// What kind of reason there is not to keep a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrawingRefusalCode {
+    /// It is too large, and never taken.
+    TooLarge,
+    /// It is no drawing, and never taken.
+    Malformed,
+    /// There is no room for it now: send it again later.
+    StorageUnavailable,
 }
 
 /// Why something that the extension sent does not count.
