@@ -11,7 +11,8 @@ use super::Edge;
 use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    Carrier, FrameError, FromExtension, NackReason, PROTOCOL_VERSION, SERVER_VERSION, ToExtension,
+    Carrier, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension, NackReason,
+    PROTOCOL_VERSION, SERVER_VERSION, ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -170,13 +171,22 @@ pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + 
         };
         last_heard = link.now();
         match frame {
+            Ok(FromExtension::Annotations(drawing)) => {
+                let why = "What was drawn cannot be kept now; send it again later";
+                let code = DrawingRefusalCode::StorageUnavailable;
+                refuse_drawing(link, drawing.drawing_id, code, why.to_owned());
+            }
             Ok(frame) => link.receive(frame),
+            Err(FrameError::BadDrawing { drawing_id, why }) => {
+                let code = DrawingRefusalCode::Malformed;
+                refuse_drawing(link, drawing_id, code, why.to_string());
+            }
             Err(FrameError::UnknownType(kind)) => {
                 if answered.len() < UNKNOWN_TYPES && answered.insert(kind) {
                     link.refuse(NackReason::UnknownType);
                 }
             }
-            Err(error @ (FrameError::Malformed(_) | FrameError::BadDrawing { .. })) => {
+            Err(FrameError::Malformed(error)) => {
                 tracing::debug!(%error, "malformed frame");
                 malformed += 1;
                 if malformed == MALFORMED {
@@ -186,4 +196,9 @@ pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + 
             }
         }
     }
+}
+
+fn refuse_drawing(link: &Link, id: DrawingId, code: DrawingRefusalCode, message: String) {
+    tracing::debug!(drawing = %id, ?code, message, "a drawing is refused");
+    link.acknowledge_drawing(id, Some(DrawingRefusal { code, message }));
 }

@@ -19,8 +19,8 @@ use super::{Hub, targets};
 use crate::journal::Entry;
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
-    Action, BrowserId, BrowserSession, Carrier, CorrelationId, FromExtension, Moment, NackReason,
-    Ready, SERVER_VERSION, Tab, TabId, ToExtension,
+    Action, BrowserId, BrowserSession, Carrier, CorrelationId, DrawingId, DrawingRefusal,
+    FromExtension, Moment, NackReason, Ready, SERVER_VERSION, Tab, TabId, ToExtension,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -251,6 +251,12 @@ impl Link {
     pub fn refuse(&self, reason: NackReason) {
         let nack = ToExtension::Nack { correlation_id: None, attempt: None, reason };
         self.hub.with_desk(|desk| desk.send(&self.peer.browser, nack));
+    }
+
+    /// Tells the extension that a drawing is kept, or why it is not.
+    pub fn acknowledge_drawing(&self, drawing_id: DrawingId, error: Option<DrawingRefusal>) {
+        let ack = ToExtension::AnnotationsAck { drawing_id, error };
+        self.hub.with_desk(|desk| desk.send(&self.peer.browser, ack));
     }
 
     /// The time.

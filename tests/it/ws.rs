@@ -273,6 +273,22 @@ async fn a_third_malformed_frame_ends_the_connection() {
 }
 
 #[tokio::test]
+async fn a_drawing_that_cannot_be_read_is_answered_under_its_id_and_ends_nothing() {
+    let daemon = Daemon::start().await;
+    let mut extension = Shim::of(&daemon).connect().await;
+    for n in 0..4 {
+        let id = format!("{n:032x}");
+        let bad =
+            json!({"type": "annotations", "drawing_id": id, "annotations": [1], "page_url": ""});
+        extension.send(&bad).await;
+        let error =
+            json!({"code": "malformed", "message": "`annotations[0]` must be a JSON object"});
+        let ack = json!({"type": "annotations_ack", "drawing_id": id, "error": error});
+        extension.expect(&ack).await;
+    }
+}
+
+#[tokio::test]
 async fn frames_of_a_newer_extension_are_ignored_and_it_is_told_once() {
     let daemon = Daemon::start().await;
     let client = McpClient::legacy(&daemon);
