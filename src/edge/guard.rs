@@ -25,6 +25,11 @@ pub(super) const MCP_BODY: usize = 1024 * 1024;
 
 /// The largest body that an extension may post, in bytes.
 pub(super) const EXTENSION_BODY: usize = 8 * 1024 * 1024;
+
+/// The largest drawing that an extension may post, in bytes: it has a picture of a whole
+/// screen.
+pub(super) const DRAWING_BODY: usize = 16 * 1024 * 1024;
+
 /// The largest body that begins a session, in bytes.
 pub(super) const SESSION_BODY: usize = 64 * 1024;
 
@@ -72,7 +77,7 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 28] = [
+static TABLE: [Rule; 29] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
     Rule { method: Method::POST, path: SESSION_PATH, who: Who::Extension, body: SESSION_BODY },
@@ -98,6 +103,12 @@ static TABLE: [Rule; 28] = [
     polled("/enhanced-actions"),
     polled("/performance-snapshots"),
     polled("/api/extension-status"),
+    Rule {
+        method: Method::POST,
+        path: "/draw-mode/complete",
+        who: Who::Poller,
+        body: DRAWING_BODY,
+    },
     Rule { method: Method::GET, path: "/api/status", who: Who::Owner, body: 0 },
     Rule { method: Method::GET, path: "/api/commands", who: Who::Owner, body: 0 },
     Rule { method: Method::GET, path: "/api/commands/{id}", who: Who::Owner, body: 0 },

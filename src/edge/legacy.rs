@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use super::Edge;
 use super::body::read_body;
-use super::guard::{Admitted, EXTENSION_BODY, single};
+use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::{Poll, Taken, Verdict};
-use crate::protocol::{InstanceId, LegacyReport};
+use crate::protocol::{Drawing, InstanceId, LegacyReport};
 use crate::streams::LegacyStream;
 
 /// Which life of the extension's worker polls.
@@ -149,6 +149,21 @@ pub(super) async fn noted(body: Body) -> Result<Response, Problem> {
     Ok(answer(&json!({"status": "ok"})))
 }
 
+/// `POST /draw-mode/complete`: what the person drew on a page.
+pub(super) async fn drawing(
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Result<Response, Problem> {
+    poller(admitted)?;
+    drawing_of(&read_body(body, DRAWING_BODY).await?)?;
+    Err(Problem::StorageUnavailable)
+}
+
+/// The drawing that a body is.
+fn drawing_of(body: &[u8]) -> Result<Drawing, Problem> {
+    Drawing::parse(body).map_err(|why| Problem::BadDrawing { why: why.to_string() })
+}
+
 /// The extension that posts.
 fn poller(admitted: Admitted) -> Result<String, Problem> {
     match admitted {
@@ -173,4 +188,27 @@ fn malformed(error: impl Display) -> Problem {
 
 fn answer(body: &Value) -> Response {
     json_response(StatusCode::OK, body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_a_drawing_or_refused_with_what_is_wrong() {
+        let drawing = drawing_of(br#"{"annotations":[{}],"page_url":"http://a/"}"#).unwrap();
+        assert_eq!(drawing.annotations.len(), 1);
+        for (body, says) in [
+            ("", "not an object"),
+            ("{", "EOF"),
+            (r#"{"annotations":[]}"#, "`page_url`"),
+            (r#"{"annotations":[5],"page_url":""}"#, "`annotations[0]`"),
+        ] {
+            let refused = drawing_of(body.as_bytes()).unwrap_err();
+            assert!(
+                matches!(&refused, Problem::BadDrawing { why } if why.contains(says)),
+                "{refused:?}"
+            );
+        }
+    }
 }

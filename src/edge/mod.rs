@@ -168,6 +168,7 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/enhanced-actions", ingest(LegacyStream::EnhancedActions))
         .route("/performance-snapshots", ingest(LegacyStream::PerformanceSnapshots))
         .route("/api/extension-status", any(legacy::noted))
+        .route("/draw-mode/complete", any(legacy::drawing))
         .route("/api/status", any(admin::status))
         .route("/api/commands", any(admin::commands))
         .route("/api/commands/{id}", any(admin::command))

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL};
 
 /// Why a request is not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// There is not exactly one `Host`.
     BadHost,
@@ -29,6 +29,11 @@ pub(super) enum Problem {
     NotJson,
     /// The body is not the JSON that it should be.
     MalformedJson,
+    /// The body is not the drawing that it should be.
+    BadDrawing {
+        /// What is wrong with it.
+        why: String,
+    },
     /// What it leads to cannot be recorded for now.
     StorageUnavailable,
     /// The body is too large.
@@ -69,13 +74,14 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    const fn status(self) -> StatusCode {
+    const fn status(&self) -> StatusCode {
         match self {
             Self::BadHost
             | Self::BadClient
             | Self::BadIdempotencyKey
             | Self::BadHandshake
             | Self::MalformedJson
+            | Self::BadDrawing { .. }
             | Self::BadFrames => StatusCode::BAD_REQUEST,
             Self::ForeignHost
             | Self::Forwarded
@@ -96,7 +102,7 @@ impl Problem {
         }
     }
 
-    const fn code(self) -> &'static str {
+    const fn code(&self) -> &'static str {
         match self {
             Self::BadHost => "bad_host",
             Self::ForeignHost => "foreign_host",
@@ -107,6 +113,7 @@ impl Problem {
             Self::PollingSwitchedOff => "polling_switched_off",
             Self::NotJson => "not_json",
             Self::MalformedJson => "malformed_json",
+            Self::BadDrawing { .. } => "malformed_drawing",
             Self::StorageUnavailable => "storage_unavailable",
             Self::TooLarge { .. } => "too_large",
             Self::SlowBody => "slow_body",
@@ -124,7 +131,7 @@ impl Problem {
         }
     }
 
-    fn message(self) -> String {
+    fn message(&self) -> String {
         match self {
             Self::BadHost => "There must be exactly one Host header".to_owned(),
             Self::ForeignHost => {
@@ -146,6 +153,7 @@ impl Problem {
                 "No extension may poll. `tabwire legacy auto` lets one".to_owned()
             }
             Self::MalformedJson => "The body is not the JSON that belongs here".to_owned(),
+            Self::BadDrawing { why } => format!("The body is not a drawing: {why}"),
             Self::StorageUnavailable => {
                 "What happens cannot be recorded now; try again in a moment".to_owned()
             }
@@ -163,7 +171,7 @@ impl Problem {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
             Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
-            Self::NoMethod { allow } => format!("Use {}", joined(allow)),
+            Self::NoMethod { allow } => format!("Use {}", joined(*allow)),
             Self::Undeclared => "Nobody may call this".to_owned(),
             Self::BadHandshake => {
                 format!("This is a WebSocket of version 13 with the subprotocol {WS_SUBPROTOCOL}")
@@ -174,15 +182,15 @@ impl Problem {
         }
     }
 
-    fn header(self) -> Option<(HeaderName, HeaderValue)> {
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::NoToken | Self::NoSession => {
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
             }
             Self::TooManyWrongTokens { retry_after_secs } => {
-                Some((RETRY_AFTER, retry_after_secs.into()))
+                Some((RETRY_AFTER, (*retry_after_secs).into()))
             }
-            Self::NoMethod { allow } => Some((ALLOW, HeaderValue::from_str(&joined(allow)).ok()?)),
+            Self::NoMethod { allow } => Some((ALLOW, HeaderValue::from_str(&joined(*allow)).ok()?)),
             Self::BadHost
             | Self::ForeignHost
             | Self::Forwarded
@@ -192,6 +200,7 @@ impl Problem {
             | Self::PollingSwitchedOff
             | Self::NotJson
             | Self::MalformedJson
+            | Self::BadDrawing { .. }
             | Self::StorageUnavailable
             | Self::TooLarge { .. }
             | Self::SlowBody

@@ -272,6 +272,53 @@ async fn bad_bodies_and_unknown_ids_are_answered_and_lose_nothing() {
 }
 
 #[tokio::test]
+async fn a_drawing_has_16_mib_and_what_is_wrong_with_it_is_named() {
+    const MIB: usize = 1024 * 1024;
+    let daemon = Daemon::start().await;
+    let old = Old::new(&daemon);
+    let path = "/draw-mode/complete";
+    for (body, says) in [
+        ("{\"annotations\":", "EOF"),
+        (r#"{"annotations":[]}"#, "`page_url`"),
+        (r#"{"annotations":[],"page_url":"","annot_session_name":" "}"#, "a space"),
+    ] {
+        let answer = old.post(path, body).await;
+        assert_eq!((answer.status, &answer.json()["error"]), (400, &json!("malformed_drawing")));
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(says), "{message}");
+    }
+    let drawing = r#"{"annotations":[],"page_url":""}"#;
+    let padded = |length: usize| format!("{drawing}{}", " ".repeat(length - drawing.len()));
+    let largest = old.post(path, padded(16 * MIB)).await;
+    assert_eq!(largest.status, 503, "it is read, and could not be kept yet");
+    let larger = old.post(path, padded(16 * MIB + 1)).await;
+    assert_eq!((larger.status, &larger.json()["error"]), (413, &json!("too_large")));
+}
+
+#[tokio::test]
+async fn nobody_but_an_allowed_extension_posts_a_drawing() {
+    let daemon = Daemon::start().await;
+    drop(Old::connect(&daemon).await);
+    let body = br#"{"annotations":[],"page_url":""}"#;
+    let length = format!("Content-Length: {}", body.len());
+    let request = ["POST /draw-mode/complete HTTP/1.1", "Host: HOST", &length];
+    let json = "Content-Type: application/json";
+    let ours = format!("Origin: chrome-extension://{EXTENSION}");
+    for (headers, status) in [
+        (vec![json], 403),
+        (vec![json, "Origin: http://evil.example"], 403),
+        (vec![json, "Origin: chrome-extension://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"], 403),
+        (vec![json, "Authorization: Bearer TOKEN"], 403),
+        (vec![json, &ours, "Sec-Fetch-Site: cross-site"], 403),
+        (vec!["Content-Type: text/plain", &ours], 415),
+        (vec![json, &ours], 503),
+    ] {
+        let lines: Vec<_> = request.into_iter().chain(headers.iter().copied()).collect();
+        assert_eq!(raw(&daemon, &lines, body).await.status, status, "{headers:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_pages_logged_is_read_until_the_person_clears_it() {
     let daemon = Daemon::start().await;
     let old = Old::connect(&daemon).await;
