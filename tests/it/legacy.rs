@@ -298,7 +298,7 @@ async fn a_drawing_has_16_mib_and_what_is_wrong_with_it_is_named() {
 #[tokio::test]
 async fn nobody_but_an_allowed_extension_posts_a_drawing() {
     let daemon = Daemon::start().await;
-    drop(Old::connect(&daemon).await);
+    Old::connect(&daemon).await;
     let body = br#"{"annotations":[],"page_url":""}"#;
     let length = format!("Content-Length: {}", body.len());
     let request = ["POST /draw-mode/complete HTTP/1.1", "Host: HOST", &length];
