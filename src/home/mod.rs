@@ -1,8 +1,9 @@
 //! The state directory: the secret, the lock of the one daemon, where that daemon is
-//! to be found, which further extensions may connect, and what agents store.
+//! to be found, which further extensions may connect, what agents store, and what people drew.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
+mod drawings;
 mod files;
 mod legacy;
 mod lock;
@@ -18,6 +19,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::proof::{self, AuthKey, KEY_LENGTH};
+pub use drawings::{
+    DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, Drawings, DrawingsError,
+    KeptDrawing,
+};
 pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};

@@ -1,0 +1,370 @@
+//! What people drew: a file each, beside it the screenshot, a folder for each owner.
+//!
+//! A drawing counts from the moment its own file is in place, which is after its screenshot
+//! is. What a killed daemon left besides is swept by the next one that is kept. Whether it was
+//! read stands in a third file, since the others never change.
+
+mod folder;
+mod record;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Home;
+use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
+use crate::protocol::{
+    CorrelationId, Drawing, DrawingId, DrawingReport, Moment, Owner, SessionName,
+};
+use folder::{Files, Folder};
+use record::Record;
+
+/// How many drawings an owner can have.
+pub const DRAWINGS_MAX: usize = 200;
+
+/// How many bytes an owner's drawings can have together, with their screenshots.
+pub const DRAWINGS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// The largest file of a drawing that is read, in bytes. What can be sent is smaller.
+const RECORD_MAX: usize = 32 * 1024 * 1024;
+
+/// The drawings of all owners. Cheap to clone; all clones write one after another. Its
+/// functions wait for the disk.
+#[derive(Clone, Debug)]
+pub struct Drawings {
+    dir: PathBuf,
+    writing: Arc<Mutex<()>>,
+}
+
+/// A drawing's description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptDrawing {
+    /// Its id.
+    pub drawing_id: DrawingId,
+    /// The session that it belongs to.
+    pub session: Option<SessionName>,
+    /// The wait that asked for it.
+    pub correlation_id: Option<CorrelationId>,
+    /// When it was kept.
+    pub at: Moment,
+    /// The page.
+    pub page_url: String,
+    /// How many annotations it has.
+    pub annotations: usize,
+    /// How many bytes its files have.
+    pub bytes: u64,
+    /// Whether nobody has read it yet.
+    pub is_unread: bool,
+}
+
+/// What an owner has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrawingList {
+    /// The drawings, oldest first. One whose screenshot is damaged is among them.
+    pub drawings: Vec<KeptDrawing>,
+    /// The files that do not hold what was kept.
+    pub damaged: Vec<DamagedDrawing>,
+}
+
+/// A file that does not hold what was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedDrawing {
+    /// Which drawing it belongs to: by this it can be deleted.
+    pub drawing_id: DrawingId,
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Why nothing was kept, read, marked or deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DrawingsError {
+    /// There is no room, and none can be made: what nobody has read does not leave.
+    #[error(
+        "there is no room for a drawing of {bytes} bytes: at most {DRAWINGS_MAX} drawings of \
+         together {DRAWINGS_BYTES_MAX} bytes are kept, and only those that were read make room"
+    )]
+    Full {
+        /// How many bytes it has.
+        bytes: u64,
+    },
+    /// There is no drawing of that id.
+    #[error("there is no drawing `{drawing_id}`")]
+    NotFound {
+        /// The id.
+        drawing_id: DrawingId,
+    },
+    /// Somebody else has written its file.
+    #[error("{} does not hold what was kept: {why}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The disk is full, cannot be written or cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl From<FileError> for DrawingsError {
+    fn from(FileError { path, source }: FileError) -> Self {
+        Self::Io { path, source }
+    }
+}
+
+impl Home {
+    /// What people drew for the owners of this directory.
+    #[must_use]
+    pub fn drawings(&self) -> Drawings {
+        let dir = self.dir.join("drawings");
+        // Readers of a report are anywhere.
+        let dir = std::path::absolute(&dir).unwrap_or(dir);
+        Drawings { dir, writing: Arc::default() }
+    }
+}
+
+impl Drawings {
+    /// Keeps a drawing; true: it was not there before. What comes again is found whole, or is
+    /// mended by it. The oldest drawings that were read leave if there is no room.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Full`], [`DrawingsError::Io`]. Nothing that nobody has read is lost.
+    pub fn keep(
+        &self,
+        owner: &Owner,
+        drawing: &Drawing,
+        at: Moment,
+    ) -> Result<(KeptDrawing, bool), DrawingsError> {
+        let _turn = self.turn();
+        let path = self.folder(owner);
+        make_folder(&self.dir)?;
+        make_folder(&path)?;
+        let mut folder = Folder::read(&path)?;
+        folder.sweep();
+        let id = &drawing.drawing_id;
+        if let Some(files) = folder.drawings.get(id)
+            && let Ok(record) = whole(&path, id)
+        {
+            return Ok((describe(&record, files), false));
+        }
+        folder.strip(id)?;
+        let record = Record::new(drawing, at);
+        let text = record.to_json();
+        make_room(&mut folder, text.len() + record.picture_size())?;
+        put(&path, drawing, &record, &text)?;
+        let bytes = (text.len() + record.picture_size()) as u64;
+        Ok((KeptDrawing { bytes, ..record.describe() }, true))
+    }
+
+    /// What there is.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`].
+    pub fn list(&self, owner: &Owner) -> Result<DrawingList, DrawingsError> {
+        let path = self.folder(owner);
+        let mut list = DrawingList::default();
+        for (id, files) in &Folder::read(&path)?.drawings {
+            match read(&path, id) {
+                Ok(record) => {
+                    list.damaged.extend(record.damaged_picture(&path));
+                    list.drawings.push(describe(&record, files));
+                }
+                Err(DrawingsError::Damaged { path, why }) => {
+                    list.damaged.push(DamagedDrawing { drawing_id: id.clone(), path, why });
+                }
+                Err(DrawingsError::Io { path, source }) => {
+                    let (drawing_id, why) = (id.clone(), source.to_string());
+                    list.damaged.push(DamagedDrawing { drawing_id, path, why });
+                }
+                // Deleted in the meantime.
+                Err(DrawingsError::NotFound { .. } | DrawingsError::Full { .. }) => {}
+            }
+        }
+        list.drawings.sort_by(|a, b| (a.at, &a.drawing_id).cmp(&(b.at, &b.drawing_id)));
+        Ok(list)
+    }
+
+    /// The drawings that nobody has read, oldest first: of this session, or all.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`].
+    pub fn unread(
+        &self,
+        owner: &Owner,
+        session: Option<&SessionName>,
+    ) -> Result<Vec<KeptDrawing>, DrawingsError> {
+        let mut drawings = self.list(owner)?.drawings;
+        drawings.retain(|kept| kept.is_unread && is_of(session, kept.session.as_ref()));
+        Ok(drawings)
+    }
+
+    /// A drawing as agents read it. It stays unread: whoever hands it over
+    /// [says so](Self::mark_read). Without its screenshot if that is damaged.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::NotFound`], [`DrawingsError::Damaged`], [`DrawingsError::Io`].
+    pub fn load(&self, owner: &Owner, id: &DrawingId) -> Result<DrawingReport, DrawingsError> {
+        let path = self.folder(owner);
+        let record = read(&path, id)?;
+        let screenshot = match record.damaged_picture(&path) {
+            Some(DamagedDrawing { path, why, .. }) => {
+                tracing::warn!(path = %path.display(), why, "a screenshot is damaged");
+                None
+            }
+            None => record.picture_path(&path),
+        };
+        Ok(record.into_report(screenshot))
+    }
+
+    /// Notes for good that a drawing was read.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::NotFound`], [`DrawingsError::Io`].
+    pub fn mark_read(&self, owner: &Owner, id: &DrawingId) -> Result<(), DrawingsError> {
+        let _turn = self.turn();
+        let path = self.folder(owner);
+        let folder = Folder::read(&path)?;
+        let Some(files) = folder.drawings.get(id) else { return Err(not_found(id)) };
+        if files.is_read { Ok(()) } else { Ok(write(&path, &folder::read_mark(&path, id), b"")?) }
+    }
+
+    /// Deletes a drawing, also a damaged one.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::NotFound`], [`DrawingsError::Io`].
+    pub fn delete(&self, owner: &Owner, id: &DrawingId) -> Result<(), DrawingsError> {
+        let _turn = self.turn();
+        let mut folder = Folder::read(&self.folder(owner))?;
+        if folder.remove(id)? { Ok(()) } else { Err(not_found(id)) }
+    }
+
+    /// Deletes the drawings of this session; or all, with the damaged ones. How many there
+    /// were.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`]. Those that were deleted before it are gone.
+    pub fn clear(
+        &self,
+        owner: &Owner,
+        session: Option<&SessionName>,
+    ) -> Result<usize, DrawingsError> {
+        let _turn = self.turn();
+        let path = self.folder(owner);
+        let mut folder = Folder::read(&path)?;
+        let mut ids: Vec<_> = folder.drawings.keys().cloned().collect();
+        if session.is_some() {
+            ids.retain(|id| read(&path, id).is_ok_and(|it| is_of(session, it.session())));
+        }
+        for id in &ids {
+            folder.remove(id)?;
+        }
+        Ok(ids.len())
+    }
+
+    fn folder(&self, owner: &Owner) -> PathBuf {
+        self.dir.join(encode(owner.as_str()))
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a drawing of that session is one of those that were asked for.
+fn is_of(asked: Option<&SessionName>, session: Option<&SessionName>) -> bool {
+    asked.is_none() || asked == session
+}
+
+fn not_found(id: &DrawingId) -> DrawingsError {
+    DrawingsError::NotFound { drawing_id: id.clone() }
+}
+
+/// What is kept of a drawing, screenshot or not.
+fn read(folder: &Path, id: &DrawingId) -> Result<Record, DrawingsError> {
+    let path = folder::record_path(folder, id);
+    let damaged = |why: String| DrawingsError::Damaged { path: path.clone(), why };
+    let text = read_text(&path, RECORD_MAX).map_err(|error| match error {
+        ReadError::Damaged(why) => damaged(why),
+        ReadError::Io(error) if error.source.kind() == io::ErrorKind::NotFound => not_found(id),
+        ReadError::Io(error) => error.into(),
+    })?;
+    Record::parse(&text, id).map_err(damaged)
+}
+
+/// What is kept of a drawing, if its screenshot is whole too.
+fn whole(folder: &Path, id: &DrawingId) -> Result<Record, DrawingsError> {
+    let record = read(folder, id)?;
+    match record.damaged_picture(folder) {
+        Some(DamagedDrawing { path, why, .. }) => Err(DrawingsError::Damaged { path, why }),
+        None => Ok(record),
+    }
+}
+
+fn describe(record: &Record, files: &Files) -> KeptDrawing {
+    KeptDrawing { bytes: files.bytes, is_unread: !files.is_read, ..record.describe() }
+}
+
+/// Puts a drawing in its place, the screenshot first.
+fn put(path: &Path, drawing: &Drawing, record: &Record, text: &str) -> Result<(), DrawingsError> {
+    let picture = drawing.screenshot.as_ref().zip(record.picture_path(path));
+    if let Some((screenshot, picture)) = &picture {
+        write(path, picture, &screenshot.bytes)?;
+    }
+    let written = write(path, &folder::record_path(path, &drawing.drawing_id), text.as_bytes());
+    if let (Err(_), Some((_, picture))) = (&written, &picture) {
+        // The room that it takes may be what is missing. What stays is swept.
+        let _ = fs::remove_file(picture);
+    }
+    Ok(written?)
+}
+
+/// Makes room for a drawing of so many bytes: the oldest that were read leave, but only if
+/// that is enough.
+fn make_room(folder: &mut Folder, bytes: usize) -> Result<(), DrawingsError> {
+    let bytes = bytes as u64;
+    let mut count = folder.drawings.len() + 1;
+    let mut total = bytes + folder.drawings.values().map(|files| files.bytes).sum::<u64>();
+    let fits = |count: usize, total: u64| count <= DRAWINGS_MAX && total <= DRAWINGS_BYTES_MAX;
+    if fits(count, total) {
+        return Ok(());
+    }
+    let is_read = |(id, files): (&DrawingId, &Files)| {
+        let at = files.is_read.then(|| read(&folder.path, id))?.ok()?.at();
+        Some((at, id.clone(), files.bytes))
+    };
+    let mut leaving: Vec<_> = folder.drawings.iter().filter_map(is_read).collect();
+    leaving.sort();
+    let mut leave = Vec::new();
+    for (_, id, size) in leaving {
+        if fits(count, total) {
+            break;
+        }
+        (count, total) = (count - 1, total - size);
+        leave.push(id);
+    }
+    if !fits(count, total) {
+        return Err(DrawingsError::Full { bytes });
+    }
+    for id in leave {
+        folder.remove(&id)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
