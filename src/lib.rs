@@ -26,6 +26,9 @@ pub mod extension;
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
 
+/// Long-running jobs of the daemon's own: what there is, how long it takes, how far it is.
+pub mod jobs;
+
 /// The MCP tools: their names, schemas and what they do. No HTTP, no JSON-RPC.
 pub mod tools;
 

@@ -1,0 +1,225 @@
+//! The monitor's database: opening it, checking it, moving aside what cannot be used, and what
+//! is asked of it.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
+
+use super::disk::{Content, Stamp};
+
+/// The schema's version. A file of another one is moved aside.
+const VERSION: i64 = 1;
+
+/// Why the database cannot be used.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// What is in the file cannot be used: it is to be moved aside.
+    Damaged(String),
+    /// It cannot be reached, read or written.
+    Access(String),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            // `Unknown` is what a missing table or column is.
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
+                Self::Damaged(error.to_string())
+            }
+            Some(_) => Self::Access(error.to_string()),
+            // A value that cannot be what was written.
+            None => Self::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Access(error.to_string())
+    }
+}
+
+/// Where the database is, and its connection while no sync has it.
+#[derive(Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+    idle: Mutex<Option<Connection>>,
+    /// The file may have only so many pages more than it has.
+    #[cfg(test)]
+    pub(super) room: Option<u32>,
+}
+
+impl Store {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            idle: Mutex::default(),
+            #[cfg(test)]
+            room: None,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The connection that writes. The file is opened if it is not.
+    pub(super) fn connect(&self) -> Result<Connection, Trouble> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let connection = idle.map_or_else(|| connect(&self.path), Ok)?;
+        #[cfg(test)]
+        if let Some(room) = self.room {
+            let has: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+            connection.pragma_update(None, "max_page_count", has + room)?;
+        }
+        Ok(connection)
+    }
+
+    /// Keeps the connection for the next sync.
+    pub(super) fn keep(&self, connection: Connection) {
+        *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
+    }
+
+    /// A connection that only reads, beside the one that writes. The file must be there.
+    pub(super) fn reader(&self) -> Result<Connection, Trouble> {
+        // Not read-only: then SQLite could not make the index of the log.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Ok(Connection::open_with_flags(&self.path, flags)?)
+    }
+
+    /// Renames the file and those that belong to it. Where the file is then.
+    pub(super) fn move_aside(&self) -> io::Result<PathBuf> {
+        let with = |suffix: &str| {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        let free = (1..).map(|number| format!(".damaged-{number}"));
+        let aside = free.into_iter().find(|aside| !with(aside).exists()).unwrap_or_default();
+        for suffix in ["-wal", "-shm"] {
+            match std::fs::rename(with(suffix), with(&format!("{aside}{suffix}"))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        std::fs::rename(&self.path, with(&aside))?;
+        Ok(with(&aside))
+    }
+
+    /// The folder and the beginning of the names of the database's own files.
+    pub(super) fn own_files(&self) -> Option<(PathBuf, &OsStr)> {
+        let folder = std::fs::canonicalize(self.path.parent()?).ok()?;
+        Some((folder, self.path.file_name()?))
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, Trouble> {
+    // SQLite gives its other files the mode of this one.
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let mut connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // A power failure may undo the last batches: the next sync does them again.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    match version {
+        0 => create(&mut connection)?,
+        VERSION => check(&connection)?,
+        other => {
+            let why = format!("its schema has version {other}, this is of version {VERSION}");
+            return Err(Trouble::Damaged(why));
+        }
+    }
+    Ok(connection)
+}
+
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// Looks through the whole file, unless the last sync ended as it should.
+fn check(connection: &Connection) -> Result<(), Trouble> {
+    let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
+    if connection.query_row(clean, [], |row| row.get(0)).optional()? == Some(true) {
+        return Ok(());
+    }
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(Trouble::Damaged(found)) }
+}
+
+/// Says whether a sync is at work: a file that was left in the middle of one is checked when
+/// it is opened.
+pub(super) fn set_ended_cleanly(connection: &Connection, clean: bool) -> Result<(), Trouble> {
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', ?1)", [clean])?;
+    Ok(())
+}
+
+/// What is recorded of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) stamp: Stamp,
+    pub(super) content: Content,
+}
+
+/// The number of a folder, if it has one.
+pub(super) fn folder(connection: &Connection, path: &Path) -> Result<Option<i64>, Trouble> {
+    let mut found = connection.prepare_cached("SELECT id FROM folder WHERE path = ?1")?;
+    Ok(found.query_row([path.as_os_str().as_bytes()], |row| row.get(0)).optional()?)
+}
+
+/// Shows the rows of a folder by name; only the one of that name, if one is given.
+pub(super) fn rows(
+    connection: &Connection,
+    folder: i64,
+    only: Option<&OsStr>,
+    mut each: impl FnMut(&[u8], Row),
+) -> Result<(), Trouble> {
+    let mut found = connection.prepare_cached(match only {
+        Some(_) => "SELECT name, size, mtime_ns, blake3 FROM file WHERE folder = ?1 AND name = ?2",
+        None => "SELECT name, size, mtime_ns, blake3 FROM file WHERE folder = ?1 ORDER BY name",
+    })?;
+    let mut rows = match only {
+        Some(name) => found.query(params![folder, name.as_bytes()])?,
+        None => found.query([folder])?,
+    };
+    while let Some(row) = rows.next()? {
+        let stamp = Stamp { size: row.get(1)?, mtime_ns: row.get(2)? };
+        let content = row.get(3)?;
+        let name = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
+        each(name, Row { stamp, content });
+    }
+    Ok(())
+}
+
+/// The folders that have this path or, below it, any.
+pub(super) fn folders_below(
+    connection: &Connection,
+    path: &Path,
+) -> Result<Vec<(i64, PathBuf)>, Trouble> {
+    let path = path.as_os_str().as_bytes();
+    let mut from = path.to_owned();
+    if from.last() != Some(&b'/') {
+        from.push(b'/');
+    }
+    let mut to = from.clone();
+    // What comes right after all that begins with the path and a slash.
+    if let Some(slash) = to.last_mut() {
+        *slash += 1;
+    }
+    let mut found = connection.prepare_cached(
+        "SELECT id, path FROM folder WHERE path = ?1 OR (path >= ?2 AND path < ?3)",
+    )?;
+    let rows = found.query_map(params![path, from, to], |row| {
+        let path = row.get_ref(1)?.as_blob()?;
+        Ok((row.get(0)?, PathBuf::from(OsStr::from_bytes(path))))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,111 @@
+//! `wksm_monitor_sync`: brings a database up to date with a file or folder.
+//!
+//! The database has a row for each regular file: its size, its modification time and the BLAKE3
+//! of its content. A file is *new* without a row, *unchanged* with the recorded size and time
+//! (then it is not read again) or the recorded content, else *changed*; it has *vanished* if
+//! the folder that had it was listed and does not name it any more.
+//!
+//! What holds:
+//!
+//! - Nothing is taken for vanished because it could not be looked at: not what is in a folder
+//!   that cannot be listed, and nothing at all once the path of the sync is gone.
+//! - A file that cannot be read, or changes while it is, keeps the row that it had.
+//! - Symbolic links are not followed, and only regular files are opened. Everything else is
+//!   counted and left out; so are the files of the database itself.
+//! - Rows are written in batches, each a transaction. A sync that was cancelled or killed is
+//!   as if it had been about fewer files; rows are removed at the very end.
+//! - One sync runs at a time. The others wait in [`Monitor::sync`].
+//!
+//! A file that was changed in place, to the same size and within the same tick of the file
+//! system's clock as it was read, is taken for unchanged; [`SyncRequest::verify`] finds it.
+//!
+//! There are no ignore rules: hidden files are files. This code blocks and starts threads, as
+//! many as there are cores; it ends them before it returns.
+
+mod database;
+mod disk;
+mod errors;
+mod estimate;
+mod hash;
+mod progress;
+mod record;
+mod roots;
+mod summary;
+mod sync;
+mod turn;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use errors::SyncError;
+pub use estimate::Estimate;
+pub use progress::{Phase, Progress};
+pub use roots::{Kind, Target};
+pub use summary::{Summary, UNREADABLE_LISTED, Unreadable};
+
+use database::Store;
+use disk::Disk;
+use roots::Roots;
+use turn::Turn;
+
+/// How long it is since some moment that stays the same.
+pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// The database of files, and which of them may be in it. Share it in an `Arc`: calls from
+/// several threads wait for each other where they have to.
+pub struct Monitor {
+    store: Store,
+    roots: Roots,
+    disk: Disk,
+    clock: Clock,
+    turn: Turn,
+}
+
+/// What is to be brought up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncRequest {
+    /// An absolute path of a file or folder.
+    pub path: PathBuf,
+    /// Whether folders in it are walked too.
+    pub recursive: bool,
+    /// Whether files are read again that seem to be unchanged.
+    pub verify: bool,
+}
+
+impl SyncRequest {
+    /// A file, or a folder with all that is below it; what seems to be unchanged is not read.
+    #[must_use]
+    pub const fn of(path: PathBuf) -> Self {
+        Self { path, recursive: true, verify: false }
+    }
+}
+
+impl Monitor {
+    /// The monitor with this database file, for files below these roots. The file is opened,
+    /// or made, by the first sync: nothing can fail here. `clock` measures durations.
+    #[must_use]
+    pub fn open(db: &Path, roots: Vec<PathBuf>, clock: Clock) -> Self {
+        Self {
+            store: Store::new(db),
+            roots: Roots::new(roots),
+            disk: Disk::default(),
+            clock,
+            turn: Turn::default(),
+        }
+    }
+
+    /// Whether this may be synced, by a look at the path only.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::NotAbsolute`], [`SyncError::NotFound`], [`SyncError::OutsideRoots`],
+    /// [`SyncError::NotFileOrFolder`].
+    pub fn check(&self, request: &SyncRequest) -> Result<Target, SyncError> {
+        self.roots.check(&request.path)
+    }
+}
+
+#[cfg(test)]
+mod tests;

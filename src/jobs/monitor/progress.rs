@@ -1,0 +1,161 @@
+//! How far a sync is: counters that its threads add to, and what is said of them.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+/// How much of the whole the walk is taken for, where its length can be told.
+const WALK_SHARE: f64 = 0.2;
+
+/// As how many bytes the opening of a file counts, beside those that it has.
+const PER_FILE: f64 = 16_384.0;
+
+/// What a sync is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Another sync is running.
+    Waiting,
+    /// Files are looked for and compared with their rows.
+    Walking,
+    /// New and changed files are read.
+    Reading,
+    /// All is done.
+    Done,
+}
+
+/// How far a sync is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// How many files are dealt with.
+    pub done: u64,
+    /// How many files there are, as far as they have been found.
+    pub found: u64,
+    /// How many files there are in all, once that is known.
+    pub total: Option<u64>,
+    /// From 0 to 1. It never goes back.
+    pub fraction: f64,
+}
+
+impl Progress {
+    /// The same in words.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match (self.phase, self.total) {
+            (Phase::Waiting, _) => "Waiting for another sync".to_owned(),
+            (_, Some(total)) => format!("Processing {} of {total} files", self.done),
+            (_, None) => format!("Found {} files so far", self.found),
+        }
+    }
+}
+
+/// What the threads of a sync count. The counts only grow; that they are of slightly
+/// different moments does no harm.
+#[derive(Debug, Default)]
+pub(super) struct Gauge {
+    phase: AtomicU8,
+    found: AtomicU64,
+    done: AtomicU64,
+    bytes_found: AtomicU64,
+    bytes_done: AtomicU64,
+    expected: AtomicU64,
+    stopped: AtomicBool,
+}
+
+const WALKING: u8 = 0;
+const READING: u8 = 1;
+const DONE: u8 = 2;
+
+impl Gauge {
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Begins the walk, which found this many files the last time.
+    pub(super) fn walk(&self, expected: u64) {
+        for count in [&self.found, &self.done, &self.bytes_done] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.expected.store(expected, Ordering::Relaxed);
+        self.phase.store(WALKING, Ordering::Relaxed);
+    }
+
+    pub(super) fn found(&self) {
+        self.found.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Begins to read so many files, beside those that are dealt with.
+    pub(super) fn read(&self, dealt_with: u64, files: u64, bytes: u64) {
+        self.found.store(dealt_with + files, Ordering::Relaxed);
+        self.done.store(dealt_with, Ordering::Relaxed);
+        self.bytes_found.store(bytes, Ordering::Relaxed);
+        self.phase.store(READING, Ordering::Relaxed);
+    }
+
+    pub(super) fn bytes_read(&self, bytes: u64) {
+        self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn file_read(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn finish(&self) {
+        self.phase.store(DONE, Ordering::Relaxed);
+    }
+
+    fn look(&self) -> Progress {
+        let phase = match self.phase.load(Ordering::Relaxed) {
+            WALKING => Phase::Walking,
+            READING => Phase::Reading,
+            _ => Phase::Done,
+        };
+        let [found, done] = [&self.found, &self.done].map(|count| count.load(Ordering::Relaxed));
+        let total = (phase != Phase::Walking).then_some(found);
+        Progress { phase, done, found, total, fraction: self.fraction(phase, found, done) }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a fraction of counts")]
+    fn fraction(&self, phase: Phase, found: u64, done: u64) -> f64 {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
+        match phase {
+            Phase::Waiting => 0.0,
+            Phase::Walking => {
+                let expected = load(&self.expected);
+                if expected > 0.0 { WALK_SHARE * (found as f64 / expected).min(1.0) } else { 0.0 }
+            }
+            Phase::Reading => {
+                let all = load(&self.bytes_found) + found as f64 * PER_FILE;
+                let done = load(&self.bytes_done) + done as f64 * PER_FILE;
+                WALK_SHARE + (1.0 - WALK_SHARE) * (done / all.max(1.0)).min(1.0)
+            }
+            Phase::Done => 1.0,
+        }
+    }
+}
+
+/// Says how far a sync is. What it says never goes back, also when a sync has to begin anew.
+pub(super) struct Watcher<'a> {
+    watch: &'a mut dyn FnMut(&Progress),
+    last: f64,
+}
+
+impl<'a> Watcher<'a> {
+    pub(super) fn new(watch: &'a mut dyn FnMut(&Progress)) -> Self {
+        Self { watch, last: 0.0 }
+    }
+
+    pub(super) fn waiting(&mut self) {
+        let phase = Phase::Waiting;
+        (self.watch)(&Progress { phase, done: 0, found: 0, total: None, fraction: 0.0 });
+    }
+
+    pub(super) fn report(&mut self, gauge: &Gauge) {
+        let now = gauge.look();
+        self.last = self.last.max(now.fraction);
+        (self.watch)(&Progress { fraction: self.last, ..now });
+    }
+}

@@ -1,0 +1,96 @@
+//! Which paths may be synced.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::errors::SyncError;
+
+/// The folders below which files may be synced.
+#[derive(Debug)]
+pub(super) struct Roots(Vec<PathBuf>);
+
+/// What a sync is about: it exists and is within the roots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its path, without symbolic links and `..`.
+    pub path: PathBuf,
+    /// Whether it is a file or a folder.
+    pub kind: Kind,
+    device: u64,
+    inode: u64,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+}
+
+impl Roots {
+    pub(super) const fn new(roots: Vec<PathBuf>) -> Self {
+        Self(roots)
+    }
+
+    pub(super) fn check(&self, path: &Path) -> Result<Target, SyncError> {
+        if !path.is_absolute() {
+            return Err(SyncError::NotAbsolute { path: path.to_owned() });
+        }
+        let not_found = |error: io::Error| SyncError::NotFound {
+            path: path.to_owned(),
+            why: error.to_string(),
+        };
+        let whole = match fs::canonicalize(path) {
+            Ok(whole) => whole,
+            // What is outside of the roots is not said to be there or not.
+            Err(_) if !self.contain(&existing_part(path)) => return Err(self.outside(path)),
+            Err(error) => return Err(not_found(error)),
+        };
+        if !self.contain(&whole) {
+            return Err(self.outside(path));
+        }
+        let found = fs::symlink_metadata(&whole).map_err(not_found)?;
+        Target::new(whole, &found)
+            .ok_or_else(|| SyncError::NotFileOrFolder { path: path.to_owned() })
+    }
+
+    /// Roots need not exist: the disk that they are on may come later.
+    fn contain(&self, whole: &Path) -> bool {
+        self.0.iter().any(|root| fs::canonicalize(root).is_ok_and(|root| whole.starts_with(root)))
+    }
+
+    fn outside(&self, path: &Path) -> SyncError {
+        SyncError::OutsideRoots { path: path.to_owned(), roots: self.0.clone() }
+    }
+}
+
+/// The longest part of a path that leads somewhere, as it is without symbolic links.
+fn existing_part(path: &Path) -> PathBuf {
+    path.ancestors().find_map(|part| fs::canonicalize(part).ok()).unwrap_or_default()
+}
+
+impl Target {
+    fn new(path: PathBuf, found: &Metadata) -> Option<Self> {
+        let kind = match found.file_type() {
+            kind if kind.is_file() => Kind::File,
+            kind if kind.is_dir() => Kind::Folder,
+            _ => return None,
+        };
+        Some(Self { path, kind, device: found.dev(), inode: found.ino() })
+    }
+
+    /// Whether the path still leads to the same folder, or to a file: files are often
+    /// replaced as a whole, folders only when they are unmounted or deleted.
+    pub(super) fn is_still_there(&self) -> bool {
+        let now = fs::symlink_metadata(&self.path).ok();
+        let now = now.and_then(|found| Self::new(self.path.clone(), &found));
+        now.is_some_and(|now| match self.kind {
+            Kind::File => now.kind == Kind::File,
+            Kind::Folder => now == *self,
+        })
+    }
+}

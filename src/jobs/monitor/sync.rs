@@ -1,0 +1,202 @@
+//! A sync from its beginning to its end: the calling thread watches, another one walks, has
+//! files read, and writes.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::database::{self, Trouble};
+use super::errors::SyncError;
+use super::estimate::Past;
+use super::hash;
+use super::progress::{Gauge, Progress, Watcher};
+use super::record::{self, Recorded, Recorder};
+use super::roots::{Kind, Target};
+use super::summary::Summary;
+use super::walk::{Found, Walk};
+use super::{Monitor, SyncRequest};
+
+/// How often progress is reported, and how long a cancellation goes unnoticed at most.
+pub(super) const REPORT_EVERY: Duration = Duration::from_millis(250);
+
+/// How many lots of results may wait to be written, for each thread that reads.
+const LOTS_WAITING: usize = 4;
+
+/// Why a sync does not come to its end.
+enum Halt {
+    Storage(Trouble),
+    /// The path is gone; so many files were recorded before.
+    Vanished(u64),
+    /// It was told to stop; so many files were recorded before.
+    Stopped(u64),
+}
+
+impl<T: Into<Trouble>> From<T> for Halt {
+    fn from(trouble: T) -> Self {
+        Self::Storage(trouble.into())
+    }
+}
+
+impl Monitor {
+    /// Brings the database up to date. `watch` is called at least twice a second, whatever the
+    /// disk does, and at the end; `is_cancelled` is asked as often.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError`]. What was recorded before stays.
+    pub fn sync(
+        &self,
+        request: &SyncRequest,
+        watch: &mut dyn FnMut(&Progress),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Summary, SyncError> {
+        self.check(request)?;
+        let mut watcher = Watcher::new(watch);
+        let turn = self.turn.take(REPORT_EVERY, || {
+            watcher.waiting();
+            !is_cancelled()
+        });
+        let _turn = turn.ok_or(SyncError::Cancelled { recorded: 0 })?;
+        let gauge = Gauge::default();
+        let work = Work { monitor: self, request, target: self.check(request)?, gauge: &gauge };
+        let (ended, end) = mpsc::sync_channel(1);
+        let done = thread::scope(|scope| {
+            let working = scope.spawn(|| {
+                let done = work.run();
+                // The other side waits for it.
+                let _ = ended.send(());
+                done
+            });
+            loop {
+                watcher.report(&gauge);
+                if is_cancelled() {
+                    gauge.stop();
+                }
+                match end.recv_timeout(REPORT_EVERY) {
+                    Err(RecvTimeoutError::Timeout) if !working.is_finished() => {}
+                    _ => break working.join(),
+                }
+            }
+        });
+        let summary = done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        watcher.report(&gauge);
+        Ok(summary)
+    }
+}
+
+/// A sync at work.
+struct Work<'a> {
+    monitor: &'a Monitor,
+    request: &'a SyncRequest,
+    target: Target,
+    gauge: &'a Gauge,
+}
+
+impl Work<'_> {
+    /// A database that turns out to be damaged is moved aside, and all begins anew.
+    fn run(&self) -> Result<Summary, SyncError> {
+        let done = match self.attempt() {
+            Err(Halt::Storage(Trouble::Damaged(_))) => {
+                let aside = self.monitor.store.move_aside();
+                aside.map_err(Halt::from).and_then(|to| {
+                    let summary = self.attempt()?;
+                    Ok(Summary { database_moved_to: Some(to), ..summary })
+                })
+            }
+            done => done,
+        };
+        done.map_err(|halt| self.error(halt))
+    }
+
+    fn error(&self, halt: Halt) -> SyncError {
+        match halt {
+            Halt::Storage(Trouble::Damaged(why) | Trouble::Access(why)) => {
+                SyncError::Storage { path: self.monitor.store.path().to_owned(), why }
+            }
+            Halt::Vanished(recorded) => {
+                SyncError::Vanished { path: self.target.path.clone(), recorded }
+            }
+            Halt::Stopped(recorded) => SyncError::Cancelled { recorded },
+        }
+    }
+
+    fn attempt(&self) -> Result<Summary, Halt> {
+        let connection = self.monitor.store.connect()?;
+        let done = self.bring_up_to_date(&connection);
+        if !matches!(done, Err(Halt::Storage(_))) {
+            self.monitor.store.keep(connection);
+        }
+        done
+    }
+
+    fn bring_up_to_date(&self, connection: &Connection) -> Result<Summary, Halt> {
+        let began = (self.monitor.clock)();
+        let past = Past::of(self.request, &self.target);
+        database::set_ended_cleanly(connection, false)?;
+        self.gauge.walk(past.files(connection)?);
+        let found = self.walk().run()?;
+        self.go_on(0)?;
+        let lost = record::lost_folders(connection, &found, self.below())?;
+        let Recorded { mut summary, gone } = self.read(connection, &found)?;
+        self.go_on(summary.files_updated)?;
+        let end = connection.unchecked_transaction()?;
+        summary.files_removed = record::remove(connection, &found, &gone, &lost)?;
+        summary.add(found.summary);
+        let took = (self.monitor.clock)().saturating_sub(began);
+        summary.duration_seconds = took.as_secs_f64();
+        past.add(connection, &summary)?;
+        database::set_ended_cleanly(connection, true)?;
+        end.commit()?;
+        self.gauge.finish();
+        Ok(summary)
+    }
+
+    fn walk(&self) -> Walk<'_> {
+        let Monitor { store, disk, .. } = self.monitor;
+        let SyncRequest { recursive, verify, .. } = *self.request;
+        let (target, gauge, threads) = (&self.target, self.gauge, threads());
+        Walk { target, recursive, verify, store, disk, gauge, threads }
+    }
+
+    /// The path below which all folders were to be found, if the walk went into any. A file
+    /// may be where a folder was.
+    fn below(&self) -> Option<&Path> {
+        let all = self.request.recursive || self.target.kind == Kind::File;
+        all.then_some(self.target.path.as_path())
+    }
+
+    /// Reads what was found and writes it down. What cannot be written any more is not read.
+    fn read(&self, connection: &Connection, found: &Found) -> Result<Recorded, Halt> {
+        let (disk, gauge, threads) = (&self.monitor.disk, self.gauge, threads());
+        let bytes = found.files.iter().map(|file| file.size).sum();
+        gauge.read(found.summary.files_processed, count(found.files.len()), bytes);
+        thread::scope(|scope| {
+            let (results, received) = mpsc::sync_channel(LOTS_WAITING * threads);
+            scope.spawn(move || hash::read_all(found, disk, gauge, threads, &results));
+            let recorded = Recorder::new(connection, found).record(&received);
+            // Who waits to send learns from this that nobody listens any more.
+            drop(received);
+            Ok(recorded.inspect_err(|_| gauge.stop())?)
+        })
+    }
+
+    /// Whether a sync that has recorded so many files goes on.
+    fn go_on(&self, recorded: u64) -> Result<(), Halt> {
+        if self.gauge.is_stopped() {
+            return Err(Halt::Stopped(recorded));
+        }
+        if self.target.is_still_there() { Ok(()) } else { Err(Halt::Vanished(recorded)) }
+    }
+}
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+fn count(files: usize) -> u64 {
+    u64::try_from(files).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,49 @@
+//! One sync at a time: there is one writer, and paths may overlap.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Whether a sync is running.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    taken: Mutex<bool>,
+    given_back: Condvar,
+}
+
+/// The turn of a sync: it ends with this.
+#[must_use]
+pub(super) struct Taken<'a>(&'a Turn);
+
+impl Turn {
+    /// Takes the turn once it is free. `go_on` is asked every so often, and when it says no
+    /// there is none.
+    pub(super) fn take(
+        &self,
+        every: Duration,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Option<Taken<'_>> {
+        let mut taken = self.lock();
+        while *taken {
+            drop(taken);
+            if !go_on() {
+                return None;
+            }
+            let locked = self.lock();
+            let waited = self.given_back.wait_timeout_while(locked, every, |taken| *taken);
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *taken = true;
+        Some(Taken(self))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = false;
+        self.0.given_back.notify_one();
+    }
+}

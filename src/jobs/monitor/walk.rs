@@ -1,0 +1,338 @@
+//! Looks for files and compares them with their rows: one folder at a time, several at once.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rusqlite::Connection;
+
+use super::database::{self, Row, Store, Trouble};
+use super::disk::{Disk, Stamp};
+use super::progress::Gauge;
+use super::roots::{Kind, Target};
+use super::summary::Summary;
+
+/// What a walk is about, and what it uses.
+pub(super) struct Walk<'a> {
+    pub(super) target: &'a Target,
+    pub(super) recursive: bool,
+    pub(super) verify: bool,
+    pub(super) store: &'a Store,
+    pub(super) disk: &'a Disk,
+    pub(super) gauge: &'a Gauge,
+    pub(super) threads: usize,
+}
+
+/// What a walk has found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Folders with files to read.
+    pub(super) folders: Vec<Folder>,
+    /// Files to read.
+    pub(super) files: Vec<ToRead>,
+    /// Rows whose file is not there: the folder's number and the name.
+    pub(super) vanished: Vec<(i64, OsString)>,
+    /// The numbers of the folders that were looked at.
+    pub(super) visited: HashSet<i64>,
+    /// Folders that could not be listed: nothing is known of what is below.
+    pub(super) closed: Vec<PathBuf>,
+    /// What there is to say so far.
+    pub(super) summary: Summary,
+}
+
+/// A folder, and its number if it has one.
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) id: Option<i64>,
+}
+
+/// A file to read.
+pub(super) struct ToRead {
+    /// Which of the found folders it is in.
+    pub(super) folder: usize,
+    pub(super) name: OsString,
+    /// Its size when it was found, in bytes.
+    pub(super) size: u64,
+    /// What is recorded of it.
+    pub(super) row: Option<Row>,
+}
+
+/// What is in a folder.
+#[derive(Default)]
+struct Listing {
+    /// Regular files by name. Of some it may not be known what they are like.
+    files: Vec<(OsString, io::Result<Stamp>)>,
+    folders: Vec<PathBuf>,
+    not_regular: u64,
+    /// Why it may have more than that.
+    broken: Option<io::Error>,
+}
+
+impl Walk<'_> {
+    pub(super) fn run(&self) -> Result<Found, Trouble> {
+        match self.target.kind {
+            Kind::File => self.file(),
+            Kind::Folder => self.folders(),
+        }
+    }
+
+    fn file(&self) -> Result<Found, Trouble> {
+        let mut found = Found::default();
+        let path = &self.target.path;
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(found);
+        };
+        let mut listing = Listing::default();
+        match fs::symlink_metadata(path) {
+            Err(error) if is_gone(&error) => {}
+            about => listing.files.push((name.to_owned(), about.map(|found| Stamp::of(&found)))),
+        }
+        found.compare(self, &self.store.reader()?, folder, listing, Some(name))?;
+        Ok(found)
+    }
+
+    fn folders(&self) -> Result<Found, Trouble> {
+        let queue = Queue::new(self.target.path.clone());
+        let own = self.store.own_files();
+        let own = own.as_ref().map(|(folder, name)| (folder.as_path(), *name));
+        thread::scope(|scope| {
+            let start = |_| scope.spawn(|| self.take_folders(&queue, own));
+            let threads: Vec<_> = (0..self.threads).map(start).collect();
+            let mut all = self.file_of_that_path()?;
+            for thread in threads {
+                let found = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                all.add(found?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// A folder may be where a file was.
+    fn file_of_that_path(&self) -> Result<Found, Trouble> {
+        let mut found = Found::default();
+        if let (Some(folder), name @ Some(_)) =
+            (self.target.path.parent(), self.target.path.file_name())
+        {
+            let connection = self.store.reader()?;
+            found.compare(self, &connection, folder, Listing::default(), name)?;
+        }
+        Ok(found)
+    }
+
+    fn take_folders(&self, queue: &Queue, own: Option<(&Path, &OsStr)>) -> Result<Found, Trouble> {
+        let connection = self.store.reader().inspect_err(|_| self.gauge.stop())?;
+        let mut found = Found::default();
+        while let Some(claimed) = queue.claim(self.gauge) {
+            let Some(listing) = self.list(&claimed.path, own, &mut found) else { continue };
+            if self.recursive {
+                queue.add(&listing.folders);
+            }
+            let compared = found.compare(self, &connection, &claimed.path, listing, None);
+            compared.inspect_err(|_| self.gauge.stop())?;
+        }
+        Ok(found)
+    }
+
+    /// What is in a folder, unless it is gone or cannot be listed at all.
+    fn list(
+        &self,
+        path: &Path,
+        own: Option<(&Path, &OsStr)>,
+        found: &mut Found,
+    ) -> Option<Listing> {
+        let entries = match (self.disk.list)(path) {
+            Ok(entries) => entries,
+            Err(error) if is_gone(&error) => return None,
+            Err(error) => {
+                found.close(path, &error);
+                return None;
+            }
+        };
+        let mut listing = Listing::default();
+        let own = own.filter(|(folder, _)| *folder == path).map(|(_, name)| name);
+        for entry in entries {
+            if self.gauge.is_stopped() {
+                break;
+            }
+            match entry {
+                Ok(entry) => listing.add(&entry, own, self.gauge),
+                Err(error) => listing.broken = Some(error),
+            }
+        }
+        listing.files.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Some(listing)
+    }
+}
+
+impl Listing {
+    fn add(&mut self, entry: &DirEntry, own: Option<&OsStr>, gauge: &Gauge) {
+        let name = entry.file_name();
+        match entry.file_type() {
+            Err(error) if is_gone(&error) => {}
+            Err(error) => self.broken = Some(error),
+            Ok(kind) if kind.is_dir() => self.folders.push(entry.path()),
+            Ok(kind) if kind.is_file() && own.is_some_and(|own| is_own(&name, own)) => {}
+            Ok(kind) if kind.is_file() => match entry.metadata() {
+                Err(error) if is_gone(&error) => {}
+                about => {
+                    gauge.found();
+                    self.files.push((name, about.map(|found| Stamp::of(&found))));
+                }
+            },
+            Ok(_) => self.not_regular += 1,
+        }
+    }
+}
+
+/// Whether the name is one of the database's own files: they change with every sync.
+fn is_own(name: &OsStr, database: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(database.as_bytes());
+    rest.is_some_and(|rest| matches!(rest, b"" | b"-wal" | b"-shm"))
+}
+
+/// Whether something was deleted, or replaced by something else, since its name was read.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+impl Found {
+    fn close(&mut self, path: &Path, error: &io::Error) {
+        self.closed.push(path.to_owned());
+        self.summary.unreadable_folder(path, error.to_string());
+    }
+
+    /// Compares what is in a folder with its rows; both are sorted by name.
+    fn compare(
+        &mut self,
+        walk: &Walk<'_>,
+        connection: &Connection,
+        path: &Path,
+        listing: Listing,
+        only: Option<&OsStr>,
+    ) -> Result<(), Trouble> {
+        self.summary.not_regular_skipped += listing.not_regular;
+        if let Some(error) = &listing.broken {
+            self.close(path, error);
+        }
+        let id = database::folder(connection, path)?;
+        let at = self.folders.len();
+        let before = self.files.len();
+        let mut files = listing.files.into_iter().peekable();
+        if let Some(id) = id {
+            self.visited.insert(id);
+            database::rows(connection, id, only, |name, row| {
+                while let Some((name, stamp)) = files.next_if(|file| file.0.as_bytes() < name) {
+                    self.file(walk, (path, at), name, stamp, None);
+                }
+                match files.next_if(|file| file.0.as_bytes() == name) {
+                    Some((name, stamp)) => self.file(walk, (path, at), name, stamp, Some(row)),
+                    None if listing.broken.is_some() => {}
+                    None => self.vanished.push((id, OsStr::from_bytes(name).to_owned())),
+                }
+            })?;
+        }
+        for (name, stamp) in files {
+            self.file(walk, (path, at), name, stamp, None);
+        }
+        if self.files.len() > before {
+            self.folders.push(Folder { path: path.to_owned(), id });
+        }
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        walk: &Walk<'_>,
+        (path, folder): (&Path, usize),
+        name: OsString,
+        stamp: io::Result<Stamp>,
+        row: Option<Row>,
+    ) {
+        match stamp {
+            Err(error) => self.summary.unreadable_file(&path.join(name), error.to_string()),
+            Ok(stamp) if !walk.verify && row.is_some_and(|row| row.stamp == stamp) => {
+                self.summary.skipped_file();
+            }
+            Ok(stamp) => self.files.push(ToRead { folder, name, size: stamp.size, row }),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        let before = self.folders.len();
+        let files = other.files.into_iter();
+        self.files.extend(files.map(|file| ToRead { folder: before + file.folder, ..file }));
+        self.folders.extend(other.folders);
+        self.vanished.extend(other.vanished);
+        self.visited.extend(other.visited);
+        self.closed.extend(other.closed);
+        self.summary.add(other.summary);
+    }
+}
+
+/// The folders that are still to be looked at. The deepest come first: so there are few.
+struct Queue {
+    open: Mutex<Open>,
+    changed: Condvar,
+}
+
+struct Open {
+    waiting: Vec<PathBuf>,
+    /// How many folders are being looked at: each may have more.
+    claimed: usize,
+}
+
+/// A folder that is being looked at, until this is dropped.
+struct Claimed<'a> {
+    path: PathBuf,
+    queue: &'a Queue,
+}
+
+impl Queue {
+    fn new(first: PathBuf) -> Self {
+        Self {
+            open: Mutex::new(Open { waiting: vec![first], claimed: 0 }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next folder, unless there can be none any more.
+    fn claim(&self, gauge: &Gauge) -> Option<Claimed<'_>> {
+        let mut open = self.lock();
+        loop {
+            if gauge.is_stopped() {
+                return None;
+            }
+            if let Some(path) = open.waiting.pop() {
+                open.claimed += 1;
+                return Some(Claimed { path, queue: self });
+            }
+            if open.claimed == 0 {
+                return None;
+            }
+            open = self.changed.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn add(&self, folders: &[PathBuf]) {
+        if !folders.is_empty() {
+            self.lock().waiting.extend_from_slice(folders);
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        self.queue.lock().claimed -= 1;
+        self.queue.changed.notify_all();
+    }
+}
