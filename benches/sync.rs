@@ -65,7 +65,6 @@ fn main() -> ExitCode {
     run::run("sync", |options: &Options| options.check, bench)
 }
 
-#[expect(clippy::unused_async, reason = "what runs benchmarks awaits them")]
 async fn bench(options: &Options) -> anyhow::Result<bool> {
     let files = if options.quick { 10_000 } else { 100_000 };
     let dir = tempfile::tempdir().context("no temporary directory")?;

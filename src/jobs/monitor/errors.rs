@@ -101,7 +101,7 @@ impl SyncError {
                 json!({ "path": show(path), "files_recorded": recorded })
             }
             Self::OutsideRoots { path, roots } => {
-                let roots: Vec<_> = roots.iter().map(|root| show(root)).collect();
+                let roots: Vec<_> = roots.iter().map(show).collect();
                 json!({ "path": show(path), "roots": roots })
             }
             Self::Cancelled { recorded } => json!({ "files_recorded": recorded }),
@@ -110,5 +110,5 @@ impl SyncError {
 }
 
 fn list(roots: &[PathBuf]) -> String {
-    roots.iter().map(|root| show(root)).collect::<Vec<_>>().join(", ")
+    roots.iter().map(show).collect::<Vec<_>>().join(", ")
 }
