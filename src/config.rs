@@ -57,6 +57,14 @@ pub struct Serving {
     /// Keep no journal: commands and results do not outlive the daemon
     #[arg(long)]
     pub ephemeral: bool,
+    /// A folder that `wksm_monitor_sync` may look into (repeatable) [default: the home directory]
+    #[arg(
+        long = "monitor-root",
+        env = "TABWIRE_MONITOR_ROOTS",
+        value_name = "DIR",
+        value_delimiter = ':'
+    )]
+    pub monitor_roots: Vec<PathBuf>,
     /// Run on when the terminal is closed, and end after 30 minutes without work
     #[arg(long, hide = true)]
     pub detach: bool,
@@ -88,7 +96,16 @@ impl Serving {
             default_wait: Duration::from_millis(self.wait_ms).min(limits::WAIT_MAX),
             idle_exit,
             ephemeral: self.ephemeral,
+            monitor_roots: self.monitor_roots(),
         })
+    }
+
+    /// The folders that may be synced.
+    fn monitor_roots(&self) -> Vec<PathBuf> {
+        if self.monitor_roots.is_empty() {
+            return etcetera::home_dir().into_iter().collect();
+        }
+        self.monitor_roots.clone()
     }
 }
 

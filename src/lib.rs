@@ -26,6 +26,9 @@ pub mod extension;
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
 
+/// What people draw on pages: kept, and told to whoever waits for it.
+pub mod annotations;
+
 /// Long-running jobs of the daemon's own: what there is, how long it takes, how far it is.
 pub mod jobs;
 

@@ -6,14 +6,18 @@ mod port_holder;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::annotations::Annotations;
 use crate::edge;
 use crate::home::{DaemonLock, DaemonRecord, Home, HomeError};
 use crate::hub::{Hub, Reading};
+use crate::jobs::Jobs;
+use crate::jobs::monitor::Monitor;
 use crate::journal::{self, History, Journal};
 use crate::lifecycle::Limits;
 use crate::protocol::SERVER_VERSION;
@@ -42,6 +46,8 @@ pub struct Settings {
     pub idle_exit: Option<Duration>,
     /// Keep no journal: nothing outlives the process.
     pub ephemeral: bool,
+    /// The folders that `wksm_monitor_sync` may look into.
+    pub monitor_roots: Vec<PathBuf>,
 }
 
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].
@@ -138,7 +144,11 @@ impl Daemon {
     pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &Reading::now());
-        let tools = Tools::new(hub.clone(), settings.default_wait).with_store(home.store());
+        let jobs = Jobs::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
+        let tools = Tools::new(hub.clone(), settings.default_wait);
+        let annotations = Annotations::new(hub.clone(), home.drawings());
+        let tools = tools.with_store(home.store()).with_jobs(jobs.clone());
+        let tools = tools.with_annotations(annotations);
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
         let serving = edge::serve(listeners, home, tools, stop.clone());
@@ -151,9 +161,16 @@ impl Daemon {
                 serving.await
             }
         };
+        jobs.ended().await;
         drop(lock);
         served
     }
+}
+
+/// What brings the monitor's database in this state directory up to date.
+fn monitor(hub: &Hub, home: &Home, roots: Vec<PathBuf>) -> Monitor {
+    let (hub, began) = (hub.clone(), hub.now());
+    Monitor::open(&home.monitor_path(), roots, Arc::new(move || hub.now().since(began)))
 }
 
 /// Opens the journal of this state directory.

@@ -5,14 +5,15 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt as _};
 
 use super::Edge;
 use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    Carrier, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension, NackReason,
-    PROTOCOL_VERSION, SERVER_VERSION, ToExtension,
+    Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension,
+    NackReason, PROTOCOL_VERSION, SERVER_VERSION, ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -140,7 +141,13 @@ pub(super) fn close_of(farewell: Farewell) -> Close {
 }
 
 /// Takes in what the extension says, and asks it for a sign of life now and then.
-pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + Unpin)) -> End {
+pub(super) async fn listen(
+    edge: &Edge,
+    link: &Link,
+    said: &mut (impl Stream<Item = Heard> + Unpin),
+) -> End {
+    // Drawings that are being written, which holds nothing else up.
+    let mut taking = FuturesUnordered::new();
     let mut malformed = 0;
     let mut answered = HashSet::new();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
@@ -155,6 +162,11 @@ pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + 
                 Ok(frame) => frame,
                 Err(end) => return end,
             },
+            Some(taken) = taking.next() => {
+                let Taken { drawing_id, error } = taken;
+                link.acknowledge_drawing(drawing_id, error);
+                continue;
+            }
             _ = heartbeat.tick() => {
                 link.ping();
                 continue;
@@ -171,11 +183,7 @@ pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + 
         };
         last_heard = link.now();
         match frame {
-            Ok(FromExtension::Annotations(drawing)) => {
-                let why = "What was drawn cannot be kept now; send it again later";
-                let code = DrawingRefusalCode::StorageUnavailable;
-                refuse_drawing(link, drawing.drawing_id, code, why.to_owned());
-            }
+            Ok(FromExtension::Annotations(drawing)) => taking.push(edge.take_drawing(*drawing)),
             Ok(frame) => link.receive(frame),
             Err(FrameError::BadDrawing { drawing_id, why }) => {
                 let code = DrawingRefusalCode::Malformed;
@@ -194,6 +202,36 @@ pub(super) async fn listen(link: &Link, said: &mut (impl Stream<Item = Heard> + 
                 }
                 link.refuse(NackReason::Malformed);
             }
+        }
+    }
+}
+
+/// A drawing that was written, or could not be.
+pub(super) struct Taken {
+    drawing_id: DrawingId,
+    pub(super) error: Option<DrawingRefusal>,
+}
+
+impl Edge {
+    /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.
+    pub(super) fn take_drawing(&self, drawing: Drawing) -> impl Future<Output = Taken> + use<> {
+        let drawing_id = drawing.drawing_id.clone();
+        let tools = self.tools.clone();
+        let taking = self.tasks.spawn(async move {
+            match tools.annotations() {
+                Some(annotations) => {
+                    annotations.take(drawing).await.map_err(|error| error.to_string())
+                }
+                None => Err("this daemon has no disk".to_owned()),
+            }
+        });
+        async move {
+            let taken = taking.await.unwrap_or_else(|broken| Err(broken.to_string()));
+            let error = taken.err().map(|message| {
+                tracing::warn!(drawing = %drawing_id, message, "a drawing cannot be kept");
+                DrawingRefusal { code: DrawingRefusalCode::StorageUnavailable, message }
+            });
+            Taken { drawing_id, error }
         }
     }
 }

@@ -151,12 +151,20 @@ pub(super) async fn noted(body: Body) -> Result<Response, Problem> {
 
 /// `POST /draw-mode/complete`: what the person drew on a page.
 pub(super) async fn drawing(
+    State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
     body: Body,
 ) -> Result<Response, Problem> {
     poller(admitted)?;
-    drawing_of(&read_body(body, DRAWING_BODY).await?)?;
-    Err(Problem::StorageUnavailable)
+    let body = read_body(body, DRAWING_BODY).await?;
+    // A picture of many megabytes keeps nobody waiting who has a command.
+    let drawing = spawn_blocking(move || drawing_of(&body)).await;
+    let drawing = drawing.unwrap_or(Err(Problem::StorageUnavailable))?;
+    let id = drawing.drawing_id.clone();
+    match edge.take_drawing(drawing).await.error {
+        None => Ok(answer(&json!({"status": "ok", "accepted": true, "drawing_id": id}))),
+        Some(_) => Err(Problem::StorageUnavailable),
+    }
 }
 
 /// The drawing that a body is.

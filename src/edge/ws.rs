@@ -134,7 +134,7 @@ async fn converse(
         // Reading first: what it leads to, above all `go`, is then written in the same
         // turn.
         biased;
-        end = listen(&link, &mut said) => Err(end),
+        end = listen(edge, &link, &mut said) => Err(end),
         end = write(sink, &mut outbox) => Err(end),
     }
 }

@@ -222,6 +222,12 @@ impl Home {
         self.dir.join("journal.db")
     }
 
+    /// Where the database of `wksm_monitor_sync` is.
+    #[must_use]
+    pub fn monitor_path(&self) -> PathBuf {
+        self.dir.join("monitor.db")
+    }
+
     /// Where the daemon's log goes.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {

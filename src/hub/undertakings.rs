@@ -9,7 +9,7 @@ use super::refusal::{Refusal, Refused};
 use super::submit::{Accepted, Submitted};
 use super::{Caller, Hub};
 use crate::lifecycle::{Event, Outcome, Phase, Work};
-use crate::protocol::{ClientId, CorrelationId, Job, Owner, Progress, WorkKind};
+use crate::protocol::{ClientId, CorrelationId, Job, Owner, Progress, SessionName, WorkKind};
 
 /// A wait or a job that a call asks for.
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ impl Hub {
         })
     }
 
-    /// Ends a job (row 24). One that is over stays as it is.
-    pub fn finish_job(&self, id: &CorrelationId, outcome: Outcome) {
+    /// Ends a wait or a job (row 24). One that is over stays as it is.
+    pub fn finish(&self, id: &CorrelationId, outcome: Outcome) {
         self.with_desk(|desk| desk.apply(id, Event::Finish(outcome)));
     }
 
@@ -93,13 +93,19 @@ impl Hub {
     pub async fn end_waits(
         &self,
         owner: &Owner,
-        session: Option<&str>,
+        session: Option<&SessionName>,
         named: Option<&CorrelationId>,
         outcome: &Outcome,
     ) -> Vec<CorrelationId> {
         let ended = self.with_desk(|desk| desk.end_waits(owner, session, named, outcome));
         self.settle().await;
         ended
+    }
+
+    /// Whether a command's outcome was handed to its owner.
+    #[must_use]
+    pub fn is_read(&self, id: &CorrelationId) -> bool {
+        self.0.commands.get(id).is_some_and(|entry| entry.borrow().is_read())
     }
 
     /// Returns once a command's outcome was handed to its owner, or never will be. True: it
@@ -163,7 +169,7 @@ impl Desk<'_> {
     fn end_waits(
         &mut self,
         owner: &Owner,
-        session: Option<&str>,
+        session: Option<&SessionName>,
         named: Option<&CorrelationId>,
         outcome: &Outcome,
     ) -> Vec<CorrelationId> {
@@ -180,13 +186,13 @@ impl Desk<'_> {
     fn waits_for(
         &self,
         id: &CorrelationId,
-        session: Option<&str>,
+        session: Option<&SessionName>,
         named: Option<&CorrelationId>,
     ) -> bool {
         let Some(tracked) = self.inner.commands.get(id) else { return false };
         match &tracked.borrow().facts().work {
             Work::Annotations { annotations } => {
-                annotations.session.as_deref() == session || named == Some(id)
+                annotations.session.as_ref() == session || named == Some(id)
             }
             Work::Job { .. } | Work::Browser(_) => false,
         }

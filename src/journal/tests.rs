@@ -10,7 +10,8 @@ use crate::lifecycle::{
     limits,
 };
 use crate::protocol::{
-    Action, Attempt, Carrier, ExtensionReport, Job, Moment, MonitorSync, ReportedError, TabId,
+    Action, Attempt, Carrier, ExtensionReport, Job, Moment, MonitorSync, ReportedError,
+    SessionName, TabId,
 };
 
 const NOW: Moment = Moment::from_unix_micros(1_795_298_985_123_456);
@@ -542,7 +543,7 @@ async fn what_carried_a_command_outlives_the_process() {
 
 #[tokio::test]
 async fn waits_and_jobs_outlive_the_process_as_far_as_they_had_come() {
-    let asked = Asked { session: Some("checkout".into()) };
+    let asked = Asked { session: SessionName::parse("checkout").ok() };
     let wait = command("ann_1", Work::Annotations { annotations: asked });
     let sync = MonitorSync { path: "/srv".to_owned(), recursive: Some(false), verify: None };
     let job = command("job_1", Work::Job { job: Job::MonitorSync(sync) });

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::limits;
-use crate::protocol::{Action, Job, LegacyAction, WorkKind};
+use crate::protocol::{Action, Job, LegacyAction, SessionName, WorkKind};
 
 /// What a command is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub enum Work {
 pub struct Asked {
     /// Those of this session; none: those of no session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Arc<str>>,
+    pub session: Option<SessionName>,
 }
 
 impl Work {

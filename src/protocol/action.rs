@@ -1,14 +1,13 @@
 //! What an agent can do in the browser. The doc comments of this file become the
 //! schema that MCP clients read: they speak to the model.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Analysis, CorrelationId};
+use super::{Analysis, CorrelationId, SessionName};
 
 /// One browser action with its own parameters. Its name is the command's `type`
 /// on the wire and its fields are the `params`.
@@ -29,14 +28,18 @@ pub enum Action {
         focus: Option<bool>,
     },
     /// Loads the page again.
+    #[schemars(description = "")]
     Refresh {},
     /// Goes back.
+    #[schemars(description = "")]
     Back {},
     /// Goes forward.
+    #[schemars(description = "")]
     Forward {},
     /// URL, title, loading state, viewport.
     PageInfo {},
     /// Lists the tabs.
+    #[schemars(description = "")]
     TabList {},
     /// Opens a tab, used from then on.
     TabOpen {
@@ -56,6 +59,7 @@ pub enum Action {
         focus: Option<bool>,
     },
     /// A picture of the page.
+    #[schemars(description = "")]
     Screenshot {
         /// Not only the visible part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +83,7 @@ pub enum Action {
         correlation_id: CorrelationId,
         /// The session that the drawing belongs to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        session: Option<Arc<str>>,
+        session: Option<SessionName>,
         /// Whether elements are described with their computed styles.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         styles: Option<bool>,

@@ -32,7 +32,7 @@ pub enum Analysis {
     },
     /// Headings, landmarks, forms, buttons, links, text.
     PageSummary {},
-    /// Load times, paint, layout shifts, resources, long tasks.
+    /// Load, paint, layout shifts, resources, long tasks.
     Performance {},
 }
 

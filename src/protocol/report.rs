@@ -29,6 +29,26 @@ pub struct CommandReport {
     pub picture_path: Option<Arc<str>>,
 }
 
+impl CommandReport {
+    /// Whether it is not over.
+    #[must_use]
+    pub const fn is_pending(&self) -> bool {
+        matches!(self.status, Status::Pending { .. })
+    }
+
+    /// What keeps it from being complete, or has kept it, in a sentence; nothing if it is.
+    #[must_use]
+    pub fn why_not_complete(&self) -> Option<String> {
+        match &self.status {
+            Status::Complete { .. } => None,
+            Status::Pending { message, .. } => Some(message.clone()),
+            Status::Error { error, .. } | Status::Timeout { error, .. } => Some(error.to_string()),
+            Status::Expired { error, .. } => Some((*error).to_owned()),
+            Status::Cancelled { .. } => Some("it was cancelled".to_owned()),
+        }
+    }
+}
+
 /// What a command is about. All kinds live the same life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkKind {

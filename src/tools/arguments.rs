@@ -5,7 +5,7 @@
 //! A tool's own parameters are an enum, told apart by a selector (`action`, `what`).
 //! Model APIs refuse or drop schemas with `oneOf` at their root, so the variants are
 //! merged into one flat object; which parameter belongs to which variant is checked
-//! here.
+//! here. A tool without a selector has one variant, itself.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -19,8 +19,8 @@ const NAMED: usize = 3;
 /// What a tool takes.
 #[derive(Debug)]
 pub(super) struct Arguments {
-    /// The parameter that selects the variant.
-    selector: &'static str,
+    /// The parameter that selects the variant, if there are several.
+    selector: Option<&'static str>,
     /// What the selector selects, in the order of the Rust enum.
     variants: Vec<Variant>,
     /// Parameters that every variant takes.
@@ -53,33 +53,50 @@ impl Arguments {
         let own = plain_schema::<T>();
         let variants = own["oneOf"].as_array().into_iter().flatten();
         Self {
-            selector,
+            selector: Some(selector),
             variants: variants.map(|variant| Variant::read(variant, selector)).collect(),
             common: properties(&plain_schema::<C>()),
         }
     }
 
+    /// The same with the variants of one more enum, tagged alike.
+    pub(super) fn and<T: JsonSchema>(mut self) -> Self {
+        let more = Self::of::<T, ()>(self.selector.unwrap_or_default());
+        self.variants.extend(more.variants);
+        self
+    }
+
+    /// The arguments of the tool `name`, which does one thing and takes `T`.
+    pub(super) fn plain<T: JsonSchema>(name: &str) -> Self {
+        let variant = Variant { name: name.to_owned(), ..Variant::read(&plain_schema::<T>(), "") };
+        Self { selector: None, variants: vec![variant], common: Map::new() }
+    }
+
     /// The flat JSON Schema (2020-12).
     pub(super) fn schema(&self) -> Value {
         let mut merged = Map::new();
-        merged.insert(self.selector.to_owned(), self.selector_schema());
+        if let Some(selector) = self.selector {
+            merged.insert(selector.to_owned(), self.selector_schema());
+        }
         for variant in &self.variants {
             for (name, schema) in &variant.properties {
                 merged.entry(name).or_insert_with(|| self.describe(name, schema));
             }
         }
         merged.extend(self.common.clone());
-        json!({
-            "type": "object",
-            "properties": merged,
-            "required": [self.selector],
-            "additionalProperties": false,
-        })
+        let required = match (self.selector, &self.variants[..]) {
+            (Some(selector), _) => json!([selector]),
+            (None, [only, ..]) => json!(only.required),
+            (None, []) => json!([]),
+        };
+        json!({"type": "object", "properties": merged, "required": required})
     }
 
     fn selector_schema(&self) -> Value {
         let names: Vec<_> = self.variants.iter().map(|variant| &variant.name).collect();
-        let lines = self.variants.iter().map(|v| format!("{}: {}", v.name, v.description));
+        // Some say all there is to say by their names.
+        let described = self.variants.iter().filter(|variant| !variant.description.is_empty());
+        let lines = described.map(|v| format!("{}: {}", v.name, v.description));
         json!({"type": "string", "enum": names, "description": lines.collect::<Vec<_>>().join("\n")})
     }
 
@@ -88,6 +105,7 @@ impl Arguments {
         let takers: Vec<_> = self.takers(name).collect();
         let mut schema = schema.clone();
         if takers.len() <= NAMED
+            && self.selector.is_some()
             && let Some(Value::String(text)) = schema.get_mut("description")
         {
             *text = format!("({}) {text}", takers.join(", "));
@@ -107,7 +125,7 @@ impl Arguments {
     ) -> Result<Map<String, Value>, WrongArgument> {
         let variant = self.select(&given)?;
         for (name, value) in &mut given {
-            if name == self.selector {
+            if Some(name.as_str()) == self.selector {
                 continue;
             }
             let schema = variant.properties.get(name).or_else(|| self.common.get(name));
@@ -121,32 +139,33 @@ impl Arguments {
     }
 
     fn select(&self, given: &Map<String, Value>) -> Result<&Variant, WrongArgument> {
+        let Some(selector) = self.selector else { return Ok(&self.variants[0]) };
         let names = || self.variants.iter().map(|variant| variant.name.as_str());
         let wrong = |error, message: String, hint: String| WrongArgument {
             error,
             message,
-            param: self.selector.to_owned(),
+            param: selector.to_owned(),
             expected: Some(Box::new(names().collect())),
             hint,
         };
-        let Some(value) = given.get(self.selector) else {
-            let message = format!("`{}` is missing", self.selector);
+        let Some(value) = given.get(selector) else {
+            let message = format!("`{selector}` is missing");
             return Err(wrong("missing_argument", message, self.list_of_choices()));
         };
         let Value::String(name) = value else {
-            let message = format!("`{}` must be a string, not {}", self.selector, kind(value));
+            let message = format!("`{selector}` must be a string, not {}", kind(value));
             return Err(wrong("invalid_argument", message, self.list_of_choices()));
         };
         self.variants.iter().find(|variant| variant.name == *name).ok_or_else(|| {
             let hint = closest(name, names())
                 .map_or_else(|| self.list_of_choices(), |near| format!("Did you mean `{near}`?"));
-            wrong("invalid_argument", format!("`{}` knows no `{name}`", self.selector), hint)
+            wrong("invalid_argument", format!("`{selector}` knows no `{name}`"), hint)
         })
     }
 
     fn list_of_choices(&self) -> String {
         let names: Vec<_> = self.variants.iter().map(|variant| variant.name.as_str()).collect();
-        format!("Give `{}` one of: {}.", self.selector, names.join(", "))
+        format!("Give `{}` one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
     }
 
     fn unknown(&self, variant: &Variant, name: &str) -> WrongArgument {
@@ -154,7 +173,7 @@ impl Arguments {
         let known = || variant.properties.keys().chain(self.common.keys()).map(String::as_str);
         let hint = if takers.is_empty() {
             let all = known().collect::<Vec<_>>().join(", ");
-            closest(name, known().chain([self.selector])).map_or_else(
+            closest(name, known().chain(self.selector)).map_or_else(
                 || format!("{} takes: {all}.", variant.name),
                 |near| format!("Did you mean `{near}`?"),
             )

@@ -28,19 +28,15 @@ pub(super) static ARGUMENTS: LazyLock<Arguments> =
 enum Configure {
     /// As observe command_result.
     QueryStatus {
-        /// As interact returned it.
+        /// As it was returned.
         correlation_id: String,
-        /// Add phase times.
-        trace: Option<bool>,
     },
-    /// Cancels a command.
     Cancel {
-        /// As interact returned it.
+        /// As it was returned.
         correlation_id: String,
     },
     /// The daemon's version, uptime, load.
     Health {},
-    /// Known clients.
     Clients {},
     /// Records what pages do, or stops it.
     Capture {
@@ -85,7 +81,6 @@ enum Configure {
     },
     /// Lists what is stored.
     List {},
-    /// Deletes it.
     Delete {
         /// Which.
         name: String,
@@ -99,10 +94,9 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Err(wrong) => return Call::done(wrong),
     };
     Call::done(match action {
-        Configure::QueryStatus { correlation_id, trace } => {
-            let with_trace = trace == Some(true);
+        Configure::QueryStatus { correlation_id } => {
             let now = Duration::ZERO;
-            return command_result(tools, caller, correlation_id, now, with_trace, None).await;
+            return command_result(tools, caller, correlation_id, now, false, None).await;
         }
         Configure::Cancel { correlation_id } => {
             ToolResult::of_seen(hub.cancel(caller, &correlation_id.into()).await, None)

@@ -2,9 +2,12 @@
 //! JSON-RPC.
 
 mod analyze;
+mod annotations;
 mod arguments;
 mod configure;
 mod interact;
+mod job_view;
+mod jobs;
 mod observe;
 mod result;
 mod stored;
@@ -20,10 +23,13 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::annotations::Annotations;
 use crate::home::Store;
 use crate::hub::{Caller, Hub};
+use crate::jobs::Jobs;
 use crate::protocol::CorrelationId;
 use arguments::Arguments;
+pub use job_view::JobView;
 pub use result::{Picture, ToolResult};
 
 /// The tools, and what they work on. Cheap to clone.
@@ -33,6 +39,10 @@ pub struct Tools {
     default_wait: Duration,
     /// Where `configure store` keeps what it is given.
     store: Option<Store>,
+    /// Who is at jobs.
+    jobs: Option<Jobs>,
+    /// What people draw.
+    annotations: Option<Annotations>,
 }
 
 /// One tool as `tools/list` shows it.
@@ -75,7 +85,7 @@ impl Call {
     }
 }
 
-static TOOLS: LazyLock<[Tool; 4]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
     [
         Tool {
             name: interact::NAME,
@@ -113,6 +123,15 @@ static TOOLS: LazyLock<[Tool; 4]> = LazyLock::new(|| {
             is_async: false,
             meta: None,
         },
+        Tool {
+            name: jobs::NAME,
+            title: "Sync files",
+            description: jobs::DESCRIPTION,
+            input_schema: jobs::ARGUMENTS.schema(),
+            annotations: json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}),
+            is_async: true,
+            meta: Some(json!({"tabwire/async": true})),
+        },
     ]
 });
 
@@ -127,7 +146,7 @@ pub fn list() -> &'static Value {
 /// Whether a call of this tool submits a command.
 #[must_use]
 pub fn submits(tool: &str) -> bool {
-    matches!(tool, interact::NAME | analyze::NAME)
+    matches!(tool, interact::NAME | analyze::NAME | jobs::NAME)
 }
 
 impl Tools {
@@ -135,13 +154,31 @@ impl Tools {
     /// the result unless the call says otherwise.
     #[must_use]
     pub const fn new(hub: Hub, default_wait: Duration) -> Self {
-        Self { hub, default_wait, store: None }
+        Self { hub, default_wait, store: None, jobs: None, annotations: None }
     }
 
     /// The same tools, with a place for what agents store. Without one nothing can be.
     #[must_use]
     pub fn with_store(self, store: Store) -> Self {
         Self { store: Some(store), ..self }
+    }
+
+    /// The same tools, with a place for what people draw. Without, nobody is asked to.
+    #[must_use]
+    pub fn with_annotations(self, annotations: Annotations) -> Self {
+        Self { annotations: Some(annotations), ..self }
+    }
+
+    /// What people draw, if that can be kept.
+    #[must_use]
+    pub const fn annotations(&self) -> Option<&Annotations> {
+        self.annotations.as_ref()
+    }
+
+    /// The same tools, with somebody who is at jobs. Without, none can be begun.
+    #[must_use]
+    pub fn with_jobs(self, jobs: Jobs) -> Self {
+        Self { jobs: Some(jobs), ..self }
     }
 
     /// The hub that they work on.
@@ -166,6 +203,7 @@ impl Tools {
             observe::NAME => &observe::ARGUMENTS,
             analyze::NAME => &analyze::ARGUMENTS,
             configure::NAME => &configure::ARGUMENTS,
+            jobs::NAME => &jobs::ARGUMENTS,
             _ => return None,
         };
         if let Err(refused) = self.hub.admit(caller) {
@@ -178,6 +216,7 @@ impl Tools {
         let call = match name {
             interact::NAME => return Some(interact::call(self, caller, &given, key).await),
             analyze::NAME => return Some(analyze::call(self, caller, &given, key).await),
+            jobs::NAME => return Some(jobs::call(self, caller, &given, key).await),
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
         };

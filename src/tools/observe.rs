@@ -12,7 +12,8 @@ use super::result::Part;
 use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Lists, Wish};
-use crate::protocol::{Stream, TabId};
+use crate::lifecycle::limits;
+use crate::protocol::{Stream, TabId, WorkKind};
 use crate::streams::View;
 
 pub(super) const NAME: &str = "observe";
@@ -30,9 +31,9 @@ pub(super) static ARGUMENTS: LazyLock<Arguments> =
 enum Observe {
     /// One command's status and result.
     CommandResult {
-        /// As interact returned it.
+        /// As it was returned.
         correlation_id: String,
-        /// Block up to so many ms until it is over.
+        /// Block up to so many ms; default 0, of an ann_ id 55000.
         #[schemars(range(min = 0, max = 55_000))]
         wait_ms: Option<u64>,
         /// Add phase times.
@@ -46,19 +47,15 @@ enum Observe {
     },
     /// This client's commands.
     PendingCommands {},
-    /// Failed or refused.
     FailedCommands {},
-    /// The tabs, as last reported.
     Tabs {},
-    /// Those with the extension.
     Browsers {},
     /// Console and exceptions.
     Logs(StreamArguments),
-    /// Console errors, exceptions, failed requests.
+    /// Of console, scripts and requests.
     Errors(StreamArguments),
     /// Requests; with request_id their bodies too.
     Network(StreamArguments),
-    /// WebSocket messages.
     Websocket(StreamArguments),
     /// What the person did.
     Actions(StreamArguments),
@@ -89,7 +86,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
     Call::done(match what {
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
-            let wait = Duration::from_millis(wait_ms.unwrap_or(0));
+            let wait = wait_ms.map_or_else(|| usual_wait(&correlation_id), Duration::from_millis);
             let with_trace = trace == Some(true);
             return command_result(tools, caller, correlation_id, wait, with_trace, part).await;
         }
@@ -126,6 +123,12 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             streams::page(hub, caller, &Wish { browser, tab: tab_id }).await
         }
     })
+}
+
+/// How long a call blocks for a command unless it says otherwise: people take their time.
+fn usual_wait(id: &str) -> Duration {
+    let is_for_a_person = WorkKind::Annotations.is_of(&id.into());
+    if is_for_a_person { limits::WAIT_MAX } else { Duration::ZERO }
 }
 
 /// One command's status, now or once it is over. Also what `configure query_status`

@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -12,13 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use super::job_view::JobView;
 use crate::hub::{Refusal, Refused, Seen};
 use crate::lifecycle::Gone;
-use crate::protocol::{CommandReport, CorrelationId, Status};
+use crate::protocol::{CommandReport, CorrelationId, Status, WorkKind};
 
 /// The longest result, in bytes of JSON, that one answer carries: more would flood the
 /// model's context.
 const LONGEST: usize = 64 * 1024;
+
+/// The largest picture of a drawing that goes along, in bytes; a larger one is only named.
+/// Model APIs take 5 MB of base64.
+const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
 
 /// What a tool call answers.
 #[derive(Debug)]
@@ -90,6 +95,23 @@ struct CutReport {
     report: CommandReport,
     #[serde(flatten)]
     cut: Cut,
+}
+
+/// A report of a job that is over.
+#[derive(Serialize)]
+struct JobReport {
+    #[serde(flatten)]
+    report: CommandReport,
+    #[serde(flatten)]
+    job: JobView,
+}
+
+/// A report of a wait that a drawing has ended.
+#[derive(Serialize)]
+struct DrawnReport {
+    #[serde(flatten)]
+    report: CommandReport,
+    annotations: Value,
 }
 
 impl ToolResult {
@@ -197,13 +219,60 @@ impl ToolResult {
     fn of_report(mut report: CommandReport, part: Option<Part>) -> Self {
         let id = report.correlation_id.clone();
         let is_over = !matches!(report.status, Status::Pending { .. });
-        let picture = take_picture(&mut report);
-        let result = match cut_report(report, part) {
-            Ok(cut) => Self::of(&cut),
-            Err(whole) => Self::of(&*whole),
+        let picture = take_picture(&mut report).or_else(|| newest_drawing(&report));
+        let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
+        let result = match (cut_report(report, part), job) {
+            (Ok(cut), _) => Self::of(&cut),
+            (Err(whole), Some(job)) => Self::of(&JobReport { report: *whole, job }),
+            (Err(whole), None) => match take_annotations(*whole) {
+                Ok(drawn) => Self::of(&drawn),
+                Err(whole) => Self::of(&*whole),
+            },
         };
         Self { picture, hands_over: is_over.then_some(id), ..result }
     }
+}
+
+/// Takes the annotations out of the result of a wait for drawings: they stand beside it.
+fn take_annotations(mut report: CommandReport) -> Result<DrawnReport, Box<CommandReport>> {
+    let kind = report.kind;
+    let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
+    if kind != WorkKind::Annotations {
+        return Err(report.into());
+    }
+    let Ok(mut rest) = serde_json::from_str::<Map<String, Value>>(result.get()) else {
+        return Err(report.into());
+    };
+    let annotations = rest.shift_remove("annotations").unwrap_or_default();
+    *result = to_raw_value(&rest).unwrap_or_default().into();
+    Ok(DrawnReport { report, annotations })
+}
+
+/// The screenshot of the drawing that came last, unless it is too large to be shown.
+fn newest_drawing(report: &CommandReport) -> Option<Picture> {
+    let (WorkKind::Annotations, Status::Complete { result, .. }) = (report.kind, &report.status)
+    else {
+        return None;
+    };
+    let drawn: Drawn = serde_json::from_str(result.get()).ok()?;
+    let path = PathBuf::from(drawn.pages.last()?.screenshot.as_ref()?);
+    if fs::metadata(&path).ok()?.len() > LARGEST_SHOWN {
+        return None;
+    }
+    let is_png = path.extension().is_some_and(|extension| extension == "png");
+    let mime_type = if is_png { "image/png" } else { "image/jpeg" }.to_owned();
+    Some(Picture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
+}
+
+/// What must be known of the result of a wait for drawings to show the last one.
+#[derive(Deserialize)]
+struct Drawn {
+    pages: Vec<DrawnPage>,
+}
+
+#[derive(Deserialize)]
+struct DrawnPage {
+    screenshot: Option<String>,
 }
 
 /// Cuts a result that is too long, or out of which a part was asked for. `Err`: it

@@ -99,7 +99,7 @@ where
     T: Serialize,
     F: FnOnce(&Store, &Owner) -> Result<T, StoreError> + Send + 'static,
 {
-    let Some(store) = tools.store.clone() else { return unavailable("this daemon has no disk") };
+    let Some(store) = tools.store.clone() else { return no_disk() };
     let owner = caller.owner.clone();
     let done = tokio::task::spawn_blocking(move || match run(&store, &owner) {
         Ok(answer) => ToolResult::of(&answer),
@@ -149,7 +149,13 @@ fn what_there_is(name: &ValueName, store: &Store, owner: &Owner) -> String {
     }
 }
 
-fn unavailable(why: &str) -> ToolResult {
+/// What is said where nothing can be kept.
+pub(super) fn no_disk() -> ToolResult {
+    unavailable("this daemon has no disk")
+}
+
+/// What is said if the disk does not do its part.
+pub(super) fn unavailable(why: &str) -> ToolResult {
     let refusal = Refusal::StorageUnavailable { why: why.into() };
     ToolResult::failed(&json!({
         "error": refusal.code(),

@@ -15,9 +15,9 @@ use crate::protocol::{
     Action, CorrelationId, IDEMPOTENCY_KEY_FORM, QueryId, TabId, is_idempotency_key,
 };
 
-/// What every command takes.
+/// Where a command is to run, and for how long.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Common {
+pub(super) struct InPlace {
     /// Default: the one used last, else the active one.
     tab_id: Option<TabId>,
     /// Id or label.
@@ -25,6 +25,13 @@ pub(super) struct Common {
     /// How long it may run; default 10000.
     #[schemars(range(min = 1, max = 300_000))]
     timeout_ms: Option<u64>,
+}
+
+/// What every command takes.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Common {
+    #[serde(flatten)]
+    place: InPlace,
     /// Add phase times.
     trace: Option<bool>,
     /// Same key, same command.
@@ -51,7 +58,19 @@ pub(super) struct Asked {
     with_trace: bool,
 }
 
+impl InPlace {
+    /// What the call says of where.
+    pub(super) fn into_wish(self) -> Wish {
+        Wish { browser: self.browser, tab: self.tab_id }
+    }
+}
+
 impl Common {
+    /// What a call asks for that says no more than where.
+    pub(super) const fn in_place(place: InPlace) -> Self {
+        Self { place, trace: None, idempotency_key: None }
+    }
+
     /// What a call asks for that wants this done and waits `wait` for it. `key` is for one
     /// that has no idempotency key in its arguments.
     pub(super) fn ask_for(
@@ -66,8 +85,8 @@ impl Common {
         }
         let submission = Submission {
             action,
-            wish: Wish { browser: self.browser, tab: self.tab_id },
-            timeout: self.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
+            timeout: self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
+            wish: self.place.into_wish(),
             idempotency_key: key,
         };
         Ok(Asked { submission, wait, with_trace: self.trace == Some(true) })

@@ -5,6 +5,7 @@
 mod support;
 
 mod analyze;
+mod annotations;
 mod bridge;
 mod browser;
 mod browser_hand_over;
@@ -20,6 +21,7 @@ mod doctor;
 mod frames;
 mod guard;
 mod hand_over;
+mod jobs;
 mod layers;
 mod legacy;
 mod links;

@@ -86,7 +86,7 @@ pub(super) async fn begin(
 }
 
 /// Takes a `hello`.
-fn open(edge: &Edge, id: &str, challenge: &str, hello: &str) -> Result<Response, Close> {
+fn open(edge: &Arc<Edge>, id: &str, challenge: &str, hello: &str) -> Result<Response, Close> {
     let hello = FromExtension::parse(hello);
     if matches!(hello, Ok(FromExtension::Hello(_)))
         && !edge.sessions.answers(challenge, id, edge.tools.hub().now())
@@ -96,7 +96,7 @@ fn open(edge: &Edge, id: &str, challenge: &str, hello: &str) -> Result<Response,
     let greeted = conversation::greet(edge, Carrier::Http, id, challenge, hello)?;
     let token = proof::nonce();
     let answer = json_of(&Opened { welcome: greeted.welcome, session: &token });
-    let (session, run) = Session::open(token, id, greeted.link, greeted.outbox);
+    let (session, run) = Session::open(edge.clone(), token, id, greeted.link, greeted.outbox);
     edge.sessions.add(session);
     edge.tasks.spawn(run);
     Ok(answer)

@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::state::{Answered, State, answer, awaits};
+use crate::edge::Edge;
 use crate::edge::conversation::{self, Close, Heard, Lost, close_of, listen};
 use crate::hub::{Link, Outbox};
 use crate::proof;
@@ -58,6 +59,7 @@ pub(super) struct Session {
 impl Session {
     /// A session, and what has to run for it to work: until that ends, it is open.
     pub(super) fn open(
+        edge: Arc<Edge>,
         token: String,
         extension: &str,
         link: Link,
@@ -67,7 +69,7 @@ impl Session {
         let state = watch::Sender::new(State::default());
         let (hash, extension) = (proof::hash(&token), extension.to_owned());
         let session = Arc::new(Self { token, hash, extension, said, state });
-        let run = session.clone().run(link, outbox, batches);
+        let run = session.clone().run(edge, link, outbox, batches);
         (session, run)
     }
 
@@ -91,6 +93,7 @@ impl Session {
 
     async fn run(
         self: Arc<Self>,
+        edge: Arc<Edge>,
         link: Link,
         mut outbox: Outbox,
         mut batches: mpsc::Receiver<Batch>,
@@ -98,7 +101,7 @@ impl Session {
         let mut said = one_by_one(&mut batches);
         let close = tokio::select! {
             biased;
-            end = listen(&link, &mut said) => end.unwrap_or_else(|Lost| idle()),
+            end = listen(&edge, &link, &mut said) => end.unwrap_or_else(|Lost| idle()),
             close = self.fill(&mut outbox) => close,
             () = self.idle() => idle(),
         };

@@ -5,10 +5,10 @@ use futures_util::FutureExt as _;
 use super::recorded::{history, next_life, settle};
 use super::*;
 use crate::lifecycle::{Asked, Outcome, Work};
-use crate::protocol::{Job, MonitorSync};
+use crate::protocol::{Job, MonitorSync, SessionName};
 
 fn drawing_of(session: Option<&str>) -> Undertaking {
-    let annotations = Asked { session: session.map(Into::into) };
+    let annotations = Asked { session: session.map(named) };
     Undertaking {
         work: Work::Annotations { annotations },
         deadline: limits::PERSON,
@@ -36,8 +36,13 @@ fn done(json: &str) -> Outcome {
     Outcome::Complete { result, origin: None }
 }
 
+fn named(session: &str) -> SessionName {
+    SessionName::parse(session).unwrap()
+}
+
 async fn draw(hub: &Hub, session: Option<&str>) -> Vec<CorrelationId> {
-    hub.end_waits(&"user".into(), session, None, &done(r#"{"annotations":[]}"#)).await
+    let session = session.map(named);
+    hub.end_waits(&"user".into(), session.as_ref(), None, &done(r#"{"annotations":[]}"#)).await
 }
 
 /// A call that waits for a command, in a task of its own.
@@ -170,7 +175,7 @@ async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
         (said.progress, said.message.as_deref()),
         (Some(0.5), Some("Processing 1 of 2 files"))
     );
-    hub.finish_job(&id, done(r#"{"success":true}"#));
+    hub.finish(&id, done(r#"{"success":true}"#));
     assert!(!hub.advance_job(&id, 0.6, "late"));
     assert!(matches!(look(&hub, "b", &id).await, Status::Complete { untrusted: false, .. }));
     advance(limits::RETAIN_JOB - seconds(1)).await;

@@ -28,7 +28,8 @@ pub struct DrawingReport {
     /// The file with the screenshot, an absolute path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screenshot: Option<String>,
-    /// As the extension sent them.
+    /// As the extension sent them. In a report of drawings they stand beside the pages.
+    #[serde(skip_serializing)]
     pub annotations: Vec<Arc<RawValue>>,
     /// As the extension sent them.
     pub element_details: Arc<RawValue>,

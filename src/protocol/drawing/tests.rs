@@ -189,7 +189,10 @@ fn where_an_id_is_needed_one_is_not_made_up() {
 
 #[test]
 fn millions_of_annotations_are_counted_and_not_kept() {
-    let body = format!(r#"{{"page_url":"","annotations":[{}{{}}]}}"#, "{},".repeat(2_000_000));
+    let list = format!("[{}{{}}]", "{},".repeat(2_000_000));
+    let read: Annotations = serde_json::from_str(&list).unwrap();
+    assert_eq!((read.first.len(), read.count), (ANNOTATIONS_MAX, 2_000_001));
+    let body = format!(r#"{{"page_url":"","annotations":{list}}}"#);
     let why = Drawing::parse(body.as_bytes()).unwrap_err();
     assert!(matches!(why, DrawingError::TooManyAnnotations { count: 2_000_001 }), "{why}");
 }

@@ -60,6 +60,7 @@ impl Daemon {
             default_wait: Duration::ZERO,
             idle_exit: None,
             ephemeral: false,
+            monitor_roots: Vec::new(),
         };
         change(&mut settings);
         let stop = CancellationToken::new();

@@ -191,7 +191,8 @@ impl McpClient {
 
     /// What is known of a command, with the time of every phase.
     pub(crate) async fn status(&self, id: &str) -> Value {
-        let what = json!({"what": "command_result", "correlation_id": id, "trace": true});
+        let what =
+            json!({"what": "command_result", "correlation_id": id, "trace": true, "wait_ms": 0});
         self.call("observe", what).await
     }
 

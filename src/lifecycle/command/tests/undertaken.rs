@@ -2,13 +2,13 @@
 
 use super::rows::Row;
 use super::*;
-use crate::protocol::{Job, MonitorSync};
+use crate::protocol::{Job, MonitorSync, SessionName};
 
 const DEADLINE: Duration = Duration::from_secs(3_600);
 const DRAWN_AT: Moment = ms(540_000);
 
 pub(super) fn wait() -> Command {
-    let annotations = crate::lifecycle::Asked { session: Some("checkout".into()) };
+    let annotations = crate::lifecycle::Asked { session: SessionName::parse("checkout").ok() };
     command_of(Work::Annotations { annotations }, limits::PERSON)
 }
 

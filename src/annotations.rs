@@ -1,0 +1,400 @@
+//! Drawings: they come from browsers, are kept as files, and end whoever waits for them.
+//!
+//! A drawing is on the disk before anybody is told of it, and before whoever sent it is: so
+//! none is lost. It is unread until its owner has had it: by the wait that it ended, or by a
+//! later one. What a wait has come to stands with the command that it is, in the hub.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::value::to_raw_value;
+use tokio_util::task::TaskTracker;
+
+use crate::home::{DrawingList, Drawings, DrawingsError, KeptDrawing};
+use crate::hub::{Caller, Hub, Refused, Seen, Submission, Submitted, Undertaking, Wish};
+use crate::lifecycle::{Asked, Outcome, Work, limits};
+use crate::proof::DEFAULT_OWNER;
+use crate::protocol::{
+    Action, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingsReport, Owner, ReportedError,
+    SessionName,
+};
+
+/// How long people take, as a rule.
+const USUAL: Duration = Duration::from_secs(60);
+
+/// How long is waited for the browser to say whether the drawing tools are open: the answer
+/// should say what keeps them from it.
+const OPEN: Duration = Duration::from_secs(1);
+
+/// The drawings of all owners, and who waits for them. Cheap to clone; all clones are the
+/// same. Must be used in a tokio runtime.
+#[derive(Clone, Debug)]
+pub struct Annotations(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    hub: Hub,
+    drawings: Drawings,
+    /// The waits that a drawing has ended, until it stands on the disk whether it was read.
+    ended: Mutex<HashMap<DrawingId, Vec<CorrelationId>>>,
+    tasks: TaskTracker,
+}
+
+/// What a call asks a person for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Which drawings; none: those of no session.
+    pub session: Option<SessionName>,
+    /// Where the drawing tools are to be opened.
+    pub wish: Wish,
+    /// Whether elements are described with their computed styles.
+    pub styles: bool,
+    /// See [`Submission::idempotency_key`].
+    pub idempotency_key: Option<Arc<str>>,
+}
+
+/// A wait that was taken.
+#[derive(Debug)]
+pub struct Taken {
+    /// The wait. It is over at once if there was a drawing that nobody had read.
+    pub submitted: Submitted,
+    /// What became of the drawing tools, if they had to be opened.
+    pub opening: Option<Opening>,
+}
+
+/// What became of the drawing tools.
+#[derive(Debug)]
+pub enum Opening {
+    /// The browser was asked to open them: what is known of that.
+    Asked(Seen),
+    /// It could not be asked. The person can open them.
+    Refused(Refused),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// The daemon does not take it now.
+    Refused(Refused),
+    /// The disk did not do what was asked.
+    Disk(DrawingsError),
+}
+
+impl From<DrawingsError> for NotTaken {
+    fn from(error: DrawingsError) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl Annotations {
+    /// Drawings that are kept here, for whoever waits in this hub.
+    #[must_use]
+    pub fn new(hub: Hub, drawings: Drawings) -> Self {
+        let (ended, tasks) = (Mutex::default(), TaskTracker::new());
+        Self(Arc::new(Inner { hub, drawings, ended, tasks }))
+    }
+
+    /// Takes a drawing: when this returns it is kept, and whoever waits for it has it. The same
+    /// again is taken again, and is still one drawing.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError`]: it is not kept.
+    pub async fn take(&self, drawing: Drawing) -> Result<(), DrawingsError> {
+        let named = drawing.correlation_id.clone();
+        let owner = named.as_ref().and_then(|id| self.0.hub.owner_of(id));
+        let owner = owner.unwrap_or_else(|| DEFAULT_OWNER.into());
+        let session = drawing.session.clone();
+        let session = session.as_ref();
+        if let Some(why) = drawing.cancelled {
+            self.end_waits(&owner, session, named.as_ref(), &given_up(why)).await;
+            return Ok(());
+        }
+        let (kept, is_new) = self.keep(&owner, drawing).await?;
+        if is_new || self.is_unread(&kept) {
+            let outcome = self.report(&owner, session.cloned(), &[kept.drawing_id.clone()]).await?;
+            let ended = self.end_waits(&owner, session, named.as_ref(), &outcome).await;
+            self.note_when_read(owner, vec![kept.drawing_id], ended);
+        }
+        Ok(())
+    }
+
+    /// Waits for a drawing, under an id of its own. One that nobody has read ends the wait at
+    /// once; else the drawing tools are opened. Returns when the wait is recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`NotTaken`].
+    pub async fn ask(&self, caller: &Caller, request: Request) -> Result<Taken, NotTaken> {
+        let Request { session, wish, styles, idempotency_key } = request;
+        let submitted = self.begin(caller, session.clone(), idempotency_key)?;
+        let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
+        hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
+        // The wait is there already: a drawing that comes from here on ends it.
+        let unread = self.unread(&caller.owner, session.clone()).await?;
+        if !unread.is_empty() {
+            self.hand_over(&caller.owner, &id, session, &unread).await?;
+            return Ok(Taken { submitted, opening: None });
+        }
+        if !submitted.is_new() {
+            return Ok(Taken { submitted, opening: None });
+        }
+        let styles = styles.then_some(true);
+        let action = Action::DrawMode { correlation_id: id, session, styles };
+        Ok(Taken { submitted, opening: Some(self.open(caller, action, wish).await) })
+    }
+
+    /// The drawings of a session; of none: those that nobody has read, else the last one. They
+    /// are read by the wait that this makes, which is over at once. `None`: there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`NotTaken`].
+    pub async fn read(
+        &self,
+        caller: &Caller,
+        session: Option<SessionName>,
+        key: Option<Arc<str>>,
+    ) -> Result<Option<Submitted>, NotTaken> {
+        let owner = &caller.owner;
+        let wanted = session.clone();
+        let of_session = self.list(owner).await?.drawings.into_iter();
+        let of_session: Vec<_> = of_session.filter(|kept| kept.session == wanted).collect();
+        let unread = || of_session.iter().filter(|kept| self.is_unread(kept));
+        let chosen: Vec<_> = match (&session, of_session.last()) {
+            (_, None) => return Ok(None),
+            (None, Some(_)) if unread().next().is_some() => unread().collect(),
+            (None, Some(last)) => vec![last],
+            (Some(_), Some(_)) => of_session.iter().collect(),
+        };
+        let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
+        let submitted = self.begin(caller, session.clone(), key)?;
+        self.hand_over(owner, &submitted.accepted.id, session, &ids).await?;
+        self.0.hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
+        Ok(Some(submitted))
+    }
+
+    /// What is kept for an owner.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`].
+    pub async fn list(&self, owner: &Owner) -> Result<DrawingList, DrawingsError> {
+        let owner = owner.clone();
+        self.on_disk(move |drawings| drawings.list(&owner)).await
+    }
+
+    /// Deletes the drawings of a session; of none: those of no session. How many there were.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`].
+    pub async fn clear(
+        &self,
+        owner: &Owner,
+        session: Option<SessionName>,
+    ) -> Result<usize, DrawingsError> {
+        let owner = owner.clone();
+        self.on_disk(move |drawings| {
+            let list = drawings.list(&owner)?.drawings;
+            let doomed: Vec<_> = list.into_iter().filter(|kept| kept.session == session).collect();
+            for kept in &doomed {
+                drawings.delete(&owner, &kept.drawing_id)?;
+            }
+            Ok(doomed.len())
+        })
+        .await
+    }
+
+    fn begin(
+        &self,
+        caller: &Caller,
+        session: Option<SessionName>,
+        key: Option<Arc<str>>,
+    ) -> Result<Submitted, NotTaken> {
+        let asked = Undertaking {
+            work: Work::Annotations { annotations: Asked { session } },
+            deadline: limits::PERSON,
+            estimate: USUAL,
+            idempotency_key: key,
+        };
+        self.0.hub.undertake(caller, asked).map_err(NotTaken::Refused)
+    }
+
+    /// Has the drawing tools opened, and waits a moment for what becomes of that.
+    async fn open(&self, caller: &Caller, action: Action, wish: Wish) -> Opening {
+        let hub = &self.0.hub;
+        let call = Submission { action, wish, timeout: limits::EXECUTE, idempotency_key: None };
+        let accepted = match hub.submit(caller, call).await {
+            Ok(accepted) => accepted,
+            Err(refused) => return Opening::Refused(refused),
+        };
+        let for_now = if accepted.reachable { OPEN } else { Duration::ZERO };
+        let seen = hub.wait(caller, &accepted.id, for_now, false).await;
+        self.note_opened(caller.clone(), accepted.id);
+        match seen {
+            Ok(seen) => Opening::Asked(seen),
+            Err(refused) => Opening::Refused(refused),
+        }
+    }
+
+    /// That the tools are open is nobody's to read: it must not be listed as never retrieved.
+    fn note_opened(&self, caller: Caller, id: CorrelationId) {
+        let hub = self.0.hub.clone();
+        self.0.tasks.spawn(async move {
+            hub.until_over(&id).await;
+            hub.note_read(&caller, &id);
+        });
+    }
+
+    /// Ends a wait with drawings that are there already.
+    async fn hand_over(
+        &self,
+        owner: &Owner,
+        id: &CorrelationId,
+        session: Option<SessionName>,
+        drawings: &[DrawingId],
+    ) -> Result<(), DrawingsError> {
+        let outcome = self.report(owner, session, drawings).await?;
+        self.0.hub.finish(id, outcome);
+        self.note_when_read(owner.clone(), drawings.to_vec(), vec![id.clone()]);
+        Ok(())
+    }
+
+    async fn end_waits(
+        &self,
+        owner: &Owner,
+        session: Option<&SessionName>,
+        named: Option<&CorrelationId>,
+        outcome: &Outcome,
+    ) -> Vec<CorrelationId> {
+        let ended = self.0.hub.end_waits(owner, session, named, outcome).await;
+        tracing::debug!(waits = ended.len(), "a drawing, or that there is none");
+        ended
+    }
+
+    /// Notes that drawings were read as soon as one of the waits that they have ended is.
+    fn note_when_read(&self, owner: Owner, drawings: Vec<DrawingId>, waits: Vec<CorrelationId>) {
+        let this = self.clone();
+        for id in &drawings {
+            self.ended().entry(id.clone()).or_default().extend_from_slice(&waits);
+        }
+        self.0.tasks.spawn(async move {
+            let hub = &this.0.hub;
+            let mut reads: FuturesUnordered<_> =
+                waits.iter().map(|id| hub.until_read(id)).collect();
+            let mut is_read = false;
+            while let Some(was_read) = reads.next().await
+                && !is_read
+            {
+                is_read = was_read;
+            }
+            if is_read {
+                this.mark_read(owner, drawings.clone()).await;
+            }
+            drop(reads);
+            for id in &drawings {
+                this.forget_waits(id, &waits);
+            }
+        });
+    }
+
+    fn ended(&self) -> MutexGuard<'_, HashMap<DrawingId, Vec<CorrelationId>>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_waits(&self, drawing: &DrawingId, waits: &[CorrelationId]) {
+        let mut ended = self.ended();
+        let Some(of_drawing) = ended.get_mut(drawing) else { return };
+        of_drawing.retain(|id| !waits.contains(id));
+        if of_drawing.is_empty() {
+            ended.remove(drawing);
+        }
+    }
+
+    /// Whether nobody has read it: the disk may not know yet.
+    fn is_unread(&self, kept: &KeptDrawing) -> bool {
+        let ended = self.ended();
+        let waits = ended.get(&kept.drawing_id);
+        kept.is_unread && !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id))
+    }
+
+    async fn mark_read(&self, owner: Owner, ids: Vec<DrawingId>) {
+        let mark = move |drawings: &Drawings| {
+            ids.iter().try_for_each(|id| match drawings.mark_read(&owner, id) {
+                // It was deleted meanwhile.
+                Err(DrawingsError::NotFound { .. }) => Ok(()),
+                marked => marked,
+            })
+        };
+        if let Err(error) = self.on_disk(mark).await {
+            tracing::warn!(%error, "that a drawing was read cannot be noted: it is told again");
+        }
+    }
+
+    async fn keep(
+        &self,
+        owner: &Owner,
+        drawing: Drawing,
+    ) -> Result<(KeptDrawing, bool), DrawingsError> {
+        let (owner, at) = (owner.clone(), self.0.hub.now());
+        self.on_disk(move |drawings| drawings.keep(&owner, &drawing, at)).await
+    }
+
+    async fn unread(
+        &self,
+        owner: &Owner,
+        session: Option<SessionName>,
+    ) -> Result<Vec<DrawingId>, DrawingsError> {
+        let mut kept = self.list(owner).await?.drawings;
+        kept.retain(|kept| kept.session == session && self.is_unread(kept));
+        Ok(kept.into_iter().map(|kept| kept.drawing_id).collect())
+    }
+
+    /// The outcome of a wait that these drawings end.
+    async fn report(
+        &self,
+        owner: &Owner,
+        session: Option<SessionName>,
+        ids: &[DrawingId],
+    ) -> Result<Outcome, DrawingsError> {
+        let (owner, ids) = (owner.clone(), ids.to_vec());
+        let load = move |drawings: &Drawings| {
+            let pages = ids.iter().map(|id| drawings.load(&owner, id));
+            let pages = pages.collect::<Result<Vec<_>, _>>()?;
+            Ok(DrawingsReport::new(pages, session))
+        };
+        let result = to_raw_value(&self.on_disk(load).await?).unwrap_or_default().into();
+        Ok(Outcome::Complete { result, origin: None })
+    }
+
+    /// Does this where the disk may take its time. It is done even if nobody waits any more.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Drawings) -> Result<T, DrawingsError> + Send + 'static,
+    ) -> Result<T, DrawingsError> {
+        let drawings = self.0.drawings.clone();
+        let path = PathBuf::from("drawings");
+        tokio::task::spawn_blocking(move || work(&drawings)).await.unwrap_or_else(|broken| {
+            Err(DrawingsError::Io { path, source: io::Error::other(broken) })
+        })
+    }
+}
+
+fn given_up(why: DrawingCancel) -> Outcome {
+    let (code, message) = match why {
+        DrawingCancel::User => {
+            ("cancelled_by_user", "The user closed the drawing tools without sending anything")
+        }
+        DrawingCancel::PageClosed => {
+            ("page_closed", "The page was closed, or went elsewhere, before the drawing was sent")
+        }
+    };
+    let (code, message) = (code.to_owned(), message.to_owned());
+    Outcome::Error { error: ReportedError { code, message, stack: None }.into() }
+}

@@ -1,0 +1,210 @@
+//! Who is at the jobs: a few at a time, each on a thread where the disk may take its time.
+//! What becomes of them stands with the commands that they are, in the hub.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use super::monitor::{Monitor, Summary, SyncError, SyncRequest};
+use crate::hub::{Caller, Hub, Refused, Submitted, Undertaking};
+use crate::lifecycle::{Outcome, Work};
+use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
+
+/// How many jobs run at the same time; the others wait for their turn. Syncs of one database
+/// wait for each other anyway.
+const AT_ONCE: usize = 2;
+
+/// How long files are counted for an estimate: the call is answered after that.
+const COUNT_FOR: Duration = Duration::from_millis(50);
+
+/// The daemon's jobs. Cheap to clone; all clones are the same.
+#[derive(Clone)]
+pub struct Jobs(Arc<Inner>);
+
+struct Inner {
+    hub: Hub,
+    monitor: Arc<Monitor>,
+    at_once: Semaphore,
+    tasks: TaskTracker,
+}
+
+/// Why a job was not taken.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// It cannot be done as it is asked for.
+    Wrong(SyncError),
+    /// The daemon does not take it now.
+    Refused(Refused),
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jobs").finish_non_exhaustive()
+    }
+}
+
+impl Jobs {
+    /// The jobs of this hub. Those that an earlier life of the daemon has left are begun. Must
+    /// be called in a tokio runtime.
+    #[must_use]
+    pub fn start(hub: Hub, monitor: Monitor) -> Self {
+        let left = hub.waiting_jobs();
+        let at_once = Semaphore::new(AT_ONCE);
+        let (monitor, tasks) = (Arc::new(monitor), TaskTracker::new());
+        let jobs = Self(Arc::new(Inner { hub, monitor, at_once, tasks }));
+        for (id, job) in left {
+            jobs.spawn(id, job);
+        }
+        jobs
+    }
+
+    /// Takes a job and begins it when its turn comes, whatever becomes of its caller.
+    ///
+    /// # Errors
+    ///
+    /// [`NotTaken`]; nothing is begun then.
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        job: Job,
+        key: Option<Arc<str>>,
+    ) -> Result<Submitted, NotTaken> {
+        let estimate = self.estimate(&job).await.map_err(NotTaken::Wrong)?;
+        let hub = &self.0.hub;
+        let asked = Undertaking {
+            deadline: job.deadline(),
+            work: Work::Job { job: job.clone() },
+            estimate,
+            idempotency_key: key,
+        };
+        let submitted = hub.undertake(caller, asked).map_err(NotTaken::Refused)?;
+        if submitted.is_new() {
+            self.spawn(submitted.accepted.id.clone(), job);
+        }
+        hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
+        Ok(submitted)
+    }
+
+    /// Returns once no job runs any more; those that do are told to stop when the hub is shut
+    /// down.
+    pub async fn ended(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    /// How long a job will take, if it can be done.
+    async fn estimate(&self, job: &Job) -> Result<Duration, SyncError> {
+        let Job::MonitorSync(sync) = job;
+        let (monitor, request) = (self.0.monitor.clone(), request(sync));
+        let looked = tokio::task::spawn_blocking(move || {
+            monitor.check(&request)?;
+            Ok(monitor.estimate(&request, COUNT_FOR).seconds)
+        });
+        let seconds = looked.await.unwrap_or(Ok(0.0))?;
+        Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    }
+
+    fn spawn(&self, id: CorrelationId, job: Job) {
+        let jobs = self.clone();
+        self.0.tasks.spawn(async move { jobs.run(id, job).await });
+    }
+
+    async fn run(&self, id: CorrelationId, job: Job) {
+        let hub = &self.0.hub;
+        let turn = tokio::select! {
+            biased;
+            () = hub.until_over(&id) => return,
+            turn = self.0.at_once.acquire() => turn,
+        };
+        if turn.is_err() || !hub.begin_job(&id) {
+            return;
+        }
+        // It never begins twice, also if the daemon is killed now.
+        hub.settle().await;
+        let stop = Arc::new(AtomicBool::new(false));
+        let work = self.work(id.clone(), job, stop.clone());
+        tokio::pin!(work);
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut work => outcome,
+            () = hub.until_over(&id) => {
+                stop.store(true, Ordering::Relaxed);
+                // What it has come to is of no interest any more; that it has stopped is.
+                work.await;
+                return;
+            }
+        };
+        hub.finish(&id, outcome);
+    }
+
+    /// Does the work of a job, until it is done or told to stop.
+    async fn work(&self, id: CorrelationId, job: Job, stop: Arc<AtomicBool>) -> Outcome {
+        let Job::MonitorSync(sync) = job;
+        let (hub, monitor, request) = (self.0.hub.clone(), self.0.monitor.clone(), request(&sync));
+        let done = tokio::task::spawn_blocking(move || {
+            let is_stopped = || stop.load(Ordering::Relaxed);
+            let mut watch = |at: &super::monitor::Progress| {
+                if !hub.advance_job(&id, at.fraction, &at.message()) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            };
+            monitor.sync(&request, &mut watch, &is_stopped)
+        });
+        match done.await {
+            Ok(Ok(summary)) => complete(&summary),
+            Ok(Err(error)) => failed(&error),
+            Err(broken) => {
+                Outcome::Error { error: error("internal_error", broken.to_string(), None).into() }
+            }
+        }
+    }
+}
+
+fn request(sync: &MonitorSync) -> SyncRequest {
+    SyncRequest {
+        path: PathBuf::from(&sync.path),
+        recursive: sync.recursive != Some(false),
+        verify: sync.verify == Some(true),
+    }
+}
+
+/// The result of a job in the form of its seed (002).
+fn complete(summary: &Summary) -> Outcome {
+    let mut messages = vec![json!({"type": "success", "text": said(summary)})];
+    if !summary.unreadable.is_empty() {
+        let count = summary.files_unreadable + summary.folders_unreadable;
+        let text = format!("{count} files and folders could not be read");
+        let first = &summary.unreadable[0];
+        let details = format!("{}: {}", first.path, first.reason);
+        messages.push(json!({"type": "warning", "text": text, "details": details}));
+    }
+    if let Some(moved) = &summary.database_moved_to {
+        let text = format!("The database could not be used and is now {}", moved.display());
+        messages.push(json!({"type": "warning", "text": text}));
+    }
+    let result = json!({"success": true, "data": summary, "messages": messages});
+    Outcome::Complete { result: to_raw_value(&result).unwrap_or_default().into(), origin: None }
+}
+
+fn said(summary: &Summary) -> String {
+    let Summary { files_processed, files_new, files_changed, files_removed, .. } = summary;
+    format!(
+        "Synced {files_processed} files: {files_new} new, {files_changed} changed, \
+         {files_removed} removed"
+    )
+}
+
+fn failed(why: &SyncError) -> Outcome {
+    let details = Value::to_string(&why.details());
+    Outcome::Error { error: error(why.code(), why.to_string(), Some(details)).into() }
+}
+
+fn error(code: &str, message: String, details: Option<String>) -> ReportedError {
+    ReportedError { code: code.to_owned(), message, stack: details }
+}

@@ -1,0 +1,250 @@
+//! `analyze` `annotations`: what a person draws on a page. The call returns at once; the
+//! drawing is read under its id, however long the person takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::submit::InPlace;
+use super::{Call, Outcome, ToolResult, Tools, read};
+use crate::annotations::{Annotations, NotTaken, Opening, Request, Taken};
+use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
+use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
+use crate::protocol::SessionName;
+
+pub(super) const NAME: &str = "annotations";
+
+/// What a person is asked for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub(super) enum ByPerson {
+    /// What the user draws: with wait:true asks for a drawing and returns an id to wait for.
+    Annotations(Asked),
+}
+
+/// What the call says of it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Asked {
+    /// Ask the user, unless there is an unread drawing.
+    wait: Option<bool>,
+    /// A name that collects drawings on several pages.
+    session: Option<String>,
+    /// List all drawings, or delete this session's.
+    manage: Option<Manage>,
+    /// Computed styles too.
+    styles: Option<bool>,
+}
+
+/// What can be done with drawings that are kept.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Manage {
+    List,
+    Clear,
+}
+
+/// What the call says besides.
+#[derive(Deserialize)]
+struct Besides {
+    wait_ms: Option<u64>,
+    #[serde(flatten)]
+    place: InPlace,
+}
+
+pub(super) async fn call(
+    tools: &Tools,
+    caller: &Caller,
+    given: &Map<String, Value>,
+    key: Option<Arc<str>>,
+) -> Call {
+    let (asked, besides): (Asked, Besides) = match (read(given), read(given)) {
+        (Ok(ByPerson::Annotations(asked)), Ok(besides)) => (asked, besides),
+        (Err(wrong), _) | (_, Err(wrong)) => return Call::done(wrong),
+    };
+    let Some(annotations) = &tools.annotations else {
+        return Call::done(super::stored::no_disk());
+    };
+    let session = match asked.session.as_deref().map(SessionName::parse).transpose() {
+        Ok(session) => session,
+        Err(why) => return Call::done(wrong_session(&why)),
+    };
+    match asked.manage {
+        Some(Manage::List) => return Call::done(list(annotations, caller).await),
+        Some(Manage::Clear) => return Call::done(clear(annotations, caller, session).await),
+        None => {}
+    }
+    if asked.wait != Some(true) {
+        return match annotations.read(caller, session, key).await {
+            Ok(Some(submitted)) => finished(&tools.hub, caller, &submitted).await,
+            Ok(None) => Call::done(ToolResult::of(&nothing())),
+            Err(why) => Call::done(not_taken(&why)),
+        };
+    }
+    let wait = Duration::from_millis(besides.wait_ms.unwrap_or(0));
+    let wish = besides.place.into_wish();
+    let styles = asked.styles == Some(true);
+    let request = Request { session, wish, styles, idempotency_key: key };
+    match annotations.ask(caller, request).await {
+        Ok(Taken { submitted, opening }) => {
+            answer(&tools.hub, caller, submitted, opening, wait).await
+        }
+        Err(why) => Call::done(not_taken(&why)),
+    }
+}
+
+/// The answer to a call that has asked: the drawing if there is one, or its id.
+async fn answer(
+    hub: &Hub,
+    caller: &Caller,
+    submitted: Submitted,
+    opening: Option<Opening>,
+    wait: Duration,
+) -> Call {
+    if !wait.is_zero() {
+        let (hub, caller) = (hub.clone(), caller.clone());
+        let id = submitted.accepted.id;
+        let command = Some(id.clone());
+        let outcome = Outcome::Later(Box::pin(async move {
+            ToolResult::of_seen(hub.wait(&caller, &id, wait, false).await, None)
+        }));
+        return Call { submitted: command, outcome };
+    }
+    let seen = hub.look(caller, &submitted.accepted.id, false).await;
+    if !matches!(&seen, Ok(Seen::Command(report)) if report.is_pending()) {
+        return finished(hub, caller, &submitted).await;
+    }
+    let waiting = waiting(&submitted, opening.as_ref());
+    let outcome = Outcome::Now(ToolResult::of(&waiting));
+    Call { submitted: Some(submitted.accepted.id), outcome }
+}
+
+async fn finished(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Call {
+    let id = &submitted.accepted.id;
+    let result = ToolResult::of_seen(hub.look(caller, id, false).await, None);
+    Call { submitted: Some(id.clone()), outcome: Outcome::Now(result) }
+}
+
+/// The first answer to a call that waits for a person (seed 000).
+fn waiting(submitted: &Submitted, opening: Option<&Opening>) -> Value {
+    let accepted = &submitted.accepted;
+    let id = &accepted.id;
+    let opened = opening.map(Opened::of);
+    let how = format!(
+        "observe({{what:\"command_result\", correlation_id:\"{id}\"}}) blocks up to 55 s until the \
+         drawing is there; call it again while it says pending. You can do other things meanwhile."
+    );
+    let message = match opened.as_ref().and_then(|opened| opened.why_not()) {
+        None => format!("The user is asked to draw on the page. {how}"),
+        Some(why) => format!(
+            "The drawing tools are not open: {why}. The user can open them from the extension's \
+             popup, on any page. {how}"
+        ),
+    };
+    json!({
+        "status": "waiting_for_user",
+        "correlation_id": id,
+        "query_id": accepted.query_id,
+        "job_id": id,
+        "estimated_runtime_seconds": accepted.estimate.as_secs_f64(),
+        "draw_mode": opened,
+        "message": message,
+    })
+}
+
+/// What became of the drawing tools, as the answer tells it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Opened<'a> {
+    Asked(&'a crate::protocol::CommandReport),
+    Refused { status: &'static str, error: &'static str, message: String, hint: &'static str },
+    Unknown {},
+}
+
+impl<'a> Opened<'a> {
+    fn of(opening: &'a Opening) -> Self {
+        match opening {
+            Opening::Asked(Seen::Command(report)) => Self::Asked(report),
+            Opening::Asked(Seen::Gone(_) | Seen::NotFound) => Self::Unknown {},
+            Opening::Refused(Refused { why, .. }) => Self::Refused {
+                status: "refused",
+                error: why.code(),
+                message: why.message(),
+                hint: why.hint(),
+            },
+        }
+    }
+
+    /// What keeps them from being open, as far as is known.
+    fn why_not(&self) -> Option<String> {
+        match self {
+            Self::Asked(report) => report.why_not_complete(),
+            Self::Refused { message, .. } => Some(message.clone()),
+            Self::Unknown {} => None,
+        }
+    }
+}
+
+async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
+    let list = match annotations.list(&caller.owner).await {
+        Ok(list) => list,
+        Err(error) => return disk(&error),
+    };
+    let describe = |kept: &KeptDrawing| {
+        json!({
+            "drawing_id": kept.drawing_id, "session": kept.session, "at": kept.at,
+            "page_url": kept.page_url, "annotations": kept.annotations, "bytes": kept.bytes,
+            "unread": kept.is_unread,
+        })
+    };
+    let drawings: Vec<_> = list.drawings.iter().map(describe).collect();
+    let complain = |file: &DamagedDrawing| json!({"path": file.path, "error": file.why});
+    let damaged: Vec<_> = list.damaged.iter().map(complain).collect();
+    ToolResult::of(&json!({
+        "status": "ok", "count": drawings.len(), "drawings": drawings, "damaged": damaged,
+        "untrusted": true,
+    }))
+}
+
+async fn clear(
+    annotations: &Annotations,
+    caller: &Caller,
+    session: Option<SessionName>,
+) -> ToolResult {
+    match annotations.clear(&caller.owner, session).await {
+        Ok(deleted) => ToolResult::of(&json!({"status": "ok", "deleted": deleted})),
+        Err(error) => disk(&error),
+    }
+}
+
+fn nothing() -> Value {
+    json!({
+        "status": "none",
+        "annotations": [],
+        "message": "Nothing was drawn yet. analyze({what:\"annotations\", wait:true}) asks the user.",
+    })
+}
+
+fn wrong_session(why: &str) -> ToolResult {
+    ToolResult::failed(&json!({
+        "error": "invalid_argument",
+        "message": format!("`session` cannot be that: {why}"),
+        "param": "session",
+        "hint": "Take a short name such as `checkout`, or leave it out.",
+    }))
+}
+
+fn not_taken(why: &NotTaken) -> ToolResult {
+    match why {
+        NotTaken::Refused(refused) => ToolResult::refused(refused),
+        NotTaken::Disk(error) => disk(error),
+    }
+}
+
+fn disk(error: &DrawingsError) -> ToolResult {
+    super::stored::unavailable(&error.to_string())
+}

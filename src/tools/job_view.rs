@@ -1,0 +1,58 @@
+//! How a job's end is shown: `success`, `data` and `messages`, as its seed (002) has them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::protocol::Status;
+
+/// A job's end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobView {
+    success: bool,
+    data: Value,
+    messages: Vec<Message>,
+}
+
+/// One thing to tell the person.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Message {
+    #[serde(rename = "type")]
+    kind: String,
+    text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
+}
+
+impl JobView {
+    /// The end of a job whose status this is; none if it is not over.
+    #[must_use]
+    pub fn of(status: &Status) -> Option<Self> {
+        match status {
+            Status::Pending { .. } => None,
+            Status::Complete { result, .. } => Some(Self::complete(result)),
+            Status::Error { error, stack, .. } => Some(Self::failed(error, stack.clone())),
+            Status::Timeout { error, .. } => Some(Self::failed(error, None)),
+            Status::Expired { error, reason, .. } => {
+                Some(Self::failed(error, Some((*reason).into())))
+            }
+            Status::Cancelled { .. } => Some(Self::failed("The job was cancelled", None)),
+        }
+    }
+
+    fn complete(result: &RawValue) -> Self {
+        serde_json::from_str(result.get()).unwrap_or_else(|_| Self {
+            success: true,
+            data: serde_json::from_str(result.get()).unwrap_or_default(),
+            messages: Vec::new(),
+        })
+    }
+
+    fn failed(text: &str, details: Option<Arc<str>>) -> Self {
+        let details = details.map(|details| details.to_string());
+        let message = Message { kind: "error".to_owned(), text: text.to_owned(), details };
+        Self { success: false, data: serde_json::json!({}), messages: vec![message] }
+    }
+}

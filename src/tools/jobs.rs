@@ -1,0 +1,87 @@
+//! `wksm_monitor_sync`: a job of the daemon's own. The call returns at once, with an estimate.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use super::{Call, Outcome, ToolResult, Tools, read};
+use crate::hub::{Caller, Hub, Seen, Submitted};
+use crate::jobs::{NotTaken, SyncError};
+use crate::protocol::{Job, MonitorSync, Status};
+
+pub(super) const NAME: &str = "wksm_monitor_sync";
+
+pub(super) const DESCRIPTION: &str = "Brings the monitor database (path, size, time, hash) up to date with a file or folder. Returns \
+     a job_id and an estimate at once; observe({what:\"command_result\", correlation_id: job_id}) \
+     reads progress and result.";
+
+pub(super) static ARGUMENTS: LazyLock<Arguments> =
+    LazyLock::new(|| Arguments::plain::<MonitorSync>(NAME));
+
+pub(super) async fn call(
+    tools: &Tools,
+    caller: &Caller,
+    given: &Map<String, Value>,
+    key: Option<Arc<str>>,
+) -> Call {
+    let sync: MonitorSync = match read(given) {
+        Ok(sync) => sync,
+        Err(wrong) => return Call::done(wrong),
+    };
+    let Some(jobs) = &tools.jobs else { return Call::done(super::stored::no_disk()) };
+    match jobs.submit(caller, Job::MonitorSync(sync), key).await {
+        Ok(submitted) => {
+            let result = ToolResult::of(&queued(&tools.hub, caller, &submitted).await);
+            Call { submitted: Some(submitted.accepted.id), outcome: Outcome::Now(result) }
+        }
+        Err(NotTaken::Wrong(error)) => Call::done(wrong(&error)),
+        Err(NotTaken::Refused(refused)) => Call::done(ToolResult::refused(&refused)),
+    }
+}
+
+/// The first answer of the two, as its seed (002) has it, beside what every submission says.
+async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Value {
+    let accepted = &submitted.accepted;
+    let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
+    let status = match hub.look(caller, id, false).await {
+        Ok(Seen::Command(report)) => match report.status {
+            Status::Pending { started_at: None, .. } => "queued",
+            _ => "running",
+        },
+        Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => "queued",
+    };
+    let text = format!("Operation queued. Estimated runtime: {}s", seconds.ceil());
+    json!({
+        "success": true,
+        "data": {"job_id": id, "estimated_runtime_seconds": seconds, "status": status},
+        "messages": [{"type": "info", "text": text}],
+        "status": status,
+        "correlation_id": id,
+        "query_id": accepted.query_id,
+        "job_id": id,
+        "estimated_runtime_seconds": seconds,
+        "message": format!(
+            "{text}. Get its result with observe({{what:\"command_result\", \
+             correlation_id:\"{id}\", wait_ms:55000}})."
+        ),
+    })
+}
+
+/// A job that cannot be done as it is asked for: nothing was begun.
+fn wrong(error: &SyncError) -> ToolResult {
+    let text = error.to_string();
+    let mut body = json!({
+        "error": error.code(),
+        "message": text,
+        "param": "path",
+        "success": false,
+        "data": {},
+        "messages": [{"type": "error", "text": text, "details": error.details().to_string()}],
+    });
+    // Each message ends in what to do.
+    if let Some((_, hint)) = text.split_once(". ") {
+        body["hint"] = hint.into();
+    }
+    ToolResult::failed(&body)
+}
