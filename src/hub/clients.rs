@@ -24,6 +24,8 @@ pub(super) struct Client {
     pub(super) waiters: usize,
     /// When it last made itself heard.
     pub(super) last_seen: Moment,
+    /// Whether it asked to be told of its jobs.
+    pub(super) wants_jobs: bool,
     pub(super) calls: Rate,
 }
 
@@ -54,7 +56,15 @@ pub struct ClientSummary {
 impl Client {
     pub(super) fn new(owner: Owner, limits: &Limits, now: Moment) -> Self {
         let calls = Rate::new(limits.calls_per_minute, now);
-        Self { owner, current: None, active: Vec::new(), waiters: 0, last_seen: now, calls }
+        Self {
+            owner,
+            current: None,
+            active: Vec::new(),
+            waiters: 0,
+            last_seen: now,
+            wants_jobs: false,
+            calls,
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {

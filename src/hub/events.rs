@@ -3,6 +3,8 @@
 //! An observer never holds the hub up. Changes go into a ring; one who reads too slowly
 //! loses the oldest, and is told how many.
 
+mod following;
+
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
@@ -12,6 +14,7 @@ use super::desk::Desk;
 use super::{Caller, Hub};
 use crate::lifecycle::{Command, Gone};
 use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
+pub use following::Following;
 
 /// How many changes are kept for an observer that is busy.
 const RING: usize = 256;

@@ -18,6 +18,7 @@ use crate::protocol::{
 
 mod caps;
 mod ending;
+mod following;
 mod links;
 mod pollers;
 mod recorded;

@@ -73,6 +73,10 @@ pub const EARLY_HEADER: &str = "x-tabwire-early";
 /// call that a cancel is for. A bridge sets it on every call that submits a command.
 pub const IDEMPOTENCY_HEADER: &str = "x-tabwire-idempotency-key";
 
+/// The header by which whoever opens the stream of notifications asks to be told of its jobs.
+/// Its value does not matter.
+pub const JOBS_HEADER: &str = "x-tabwire-jobs";
+
 /// What an idempotency key is made of.
 pub const IDEMPOTENCY_KEY_FORM: &str = "1 to 128 visible ASCII characters";
 

@@ -162,6 +162,21 @@ pub enum Status {
     },
 }
 
+impl Status {
+    /// When it was over; `None` while it is not.
+    #[must_use]
+    pub const fn ended_at(&self) -> Option<Moment> {
+        match self {
+            Self::Pending { .. } => None,
+            Self::Complete { completed_at: at, .. }
+            | Self::Error { failed_at: at, .. }
+            | Self::Timeout { failed_at: at, .. }
+            | Self::Expired { expired_at: at, .. }
+            | Self::Cancelled { cancelled_at: at, .. } => Some(*at),
+        }
+    }
+}
+
 /// What the extension last said of a running command.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Progress {

@@ -1,0 +1,112 @@
+//! What is told of one command while it runs, and that it is over.
+//!
+//! A follower never holds the hub up. It looks at the command's own watch channel, so that
+//! what it was too slow for is lost to it, and what it gets is the newest.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Sleep;
+
+use crate::hub::{Caller, Hub, Seen};
+use crate::lifecycle::Command;
+use crate::protocol::{CommandReport, CorrelationId, Progress, Status};
+
+/// How long a follower that was told of progress is told of none.
+const PACE: Duration = Duration::from_millis(100);
+
+/// What is told of one command, from its making on.
+#[derive(Debug)]
+pub struct Following {
+    hub: Hub,
+    caller: Caller,
+    id: CorrelationId,
+    /// `None` once its end was told.
+    command: Option<watch::Receiver<Command>>,
+    /// The progress that was told last.
+    told: Option<Progress>,
+    /// Runs while no progress is told.
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Hub {
+    /// Follows a command, if this owner may know of it. What was said of it before is the
+    /// first that is told.
+    #[must_use]
+    pub fn follow(&self, caller: &Caller, id: &CorrelationId) -> Option<Following> {
+        let command = Some(self.watched(caller, id)?.subscribe());
+        let (hub, caller, id) = (self.clone(), caller.clone(), id.clone());
+        Some(Following { hub, caller, id, command, told: None, pause: None })
+    }
+
+    /// Notes whether a client asked to be told of its jobs.
+    pub fn note_wants_jobs(&self, caller: &Caller, wants: bool) {
+        self.with_desk(|desk| desk.client(caller).wants_jobs = wants);
+    }
+
+    /// Whether a client asked to be told of its jobs, as far as it is remembered.
+    #[must_use]
+    pub fn wants_jobs(&self, caller: &Caller) -> bool {
+        self.with_desk(|desk| desk.client(caller).wants_jobs)
+    }
+
+    /// Returns once the hub is shut down.
+    pub async fn ended(&self) {
+        self.0.closed.cancelled().await;
+    }
+}
+
+impl Following {
+    /// The command.
+    #[must_use]
+    pub const fn id(&self) -> &CorrelationId {
+        &self.id
+    }
+
+    /// What is to be told next: each progress once, though at most ten a second, of which
+    /// the newest counts; then its end, once that is recorded. `None` after that, and also
+    /// if its end cannot be told: its record is gone, or the hub is shut down.
+    ///
+    /// Cancel safe.
+    pub async fn next(&mut self) -> Option<CommandReport> {
+        loop {
+            let command = self.command.as_mut()?;
+            // Looked at after it was subscribed to: no change is missed between the two.
+            let report = command.borrow_and_update().report(false);
+            let Status::Pending { progress, .. } = &report.status else {
+                return self.end().await;
+            };
+            let is_new = progress.is_some() && *progress != self.told;
+            if is_new && self.pause.is_none() {
+                self.told.clone_from(progress);
+                self.pause = Some(Box::pin(tokio::time::sleep(PACE)));
+                return Some(report);
+            }
+            tokio::select! {
+                biased;
+                () = self.hub.0.closed.cancelled() => return None,
+                changed = command.changed() => changed.ok()?,
+                () = over(&mut self.pause) => self.pause = None,
+            }
+        }
+    }
+
+    async fn end(&mut self) -> Option<CommandReport> {
+        let seen = self.hub.look(&self.caller, &self.id, false).await;
+        self.command = None;
+        match seen {
+            Ok(Seen::Command(report)) => Some(*report),
+            Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => None,
+        }
+    }
+}
+
+/// Returns when the pause is over; without one never.
+async fn over(pause: &mut Option<Pin<Box<Sleep>>>) {
+    match pause {
+        Some(pause) => pause.await,
+        None => pending().await,
+    }
+}
