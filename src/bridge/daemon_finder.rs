@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::request::{Headers, Http, Unanswered, read_answer, request};
 use crate::home::{DaemonRecord, Home, HomeError};
@@ -48,6 +48,8 @@ pub struct Target {
     pub client: String,
     /// The program to start it with.
     pub program: PathBuf,
+    /// Whether the client is told of its jobs also if it does not ask.
+    pub job_notifications: bool,
 }
 
 /// Finds the daemon, and remembers where it was.
@@ -55,6 +57,8 @@ pub(super) struct DaemonFinder {
     target: Target,
     http: Http,
     known: Mutex<Option<Found>>,
+    /// The daemon that a call has found last.
+    found: watch::Sender<Option<DaemonRecord>>,
 }
 
 /// A daemon that was found.
@@ -78,7 +82,7 @@ impl Found {
 
 impl DaemonFinder {
     pub(super) fn new(target: Target, http: Http) -> Self {
-        Self { target, http, known: Mutex::new(None) }
+        Self { target, http, known: Mutex::new(None), found: watch::Sender::new(None) }
     }
 
     /// Where the daemon is; starts one if none runs. Of several bridges one starts it.
@@ -101,7 +105,24 @@ impl DaemonFinder {
             found = self.replace(&home, found.record).await?;
         }
         *known = Some(found.clone());
+        self.found.send_if_modified(|last| {
+            last.replace(found.record.clone()).as_ref() != Some(&found.record)
+        });
         Ok(found)
+    }
+
+    /// The daemons that calls find, each once.
+    pub(super) fn finds(&self) -> watch::Receiver<Option<DaemonRecord>> {
+        self.found.subscribe()
+    }
+
+    /// The daemon that runs, if there is one. None is started.
+    pub(super) async fn running(&self) -> Option<Found> {
+        // One that is just being started is waited for.
+        let _known = self.known.lock().await;
+        let home = Home::find(&self.target.home).ok()??;
+        let record = running(&home).ok()??;
+        Some(Found::at(record, &home, &self.target.client))
     }
 
     /// Forgets where a daemon was.
@@ -130,7 +151,7 @@ impl DaemonFinder {
         let asked = async {
             let request = request(found, line, &headers).ok()?;
             let response = self.http.request(request).await.ok()?;
-            let text = read_answer(response).await.ok()?;
+            let text = read_answer(response, None).await.ok()?;
             let answer: Value = serde_json::from_str(&text).ok()?;
             answer["result"]["structuredContent"]["pending"].as_u64()
         };

@@ -7,6 +7,8 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::daemon_finder::{DaemonFinder, FAREWELL, Found, Target};
+use super::events::ProgressLines;
+use super::listener::Listener;
 use super::request::{Headers, Http, Unanswered, http, read_answer, request};
 use crate::home::DaemonRecord;
 use crate::mcp::{self, CANCELLED, Id, InProgress};
@@ -22,8 +24,9 @@ const CANCEL: Duration = Duration::from_secs(2);
 
 /// The way to the daemon.
 pub(super) struct DaemonLink {
-    finder: DaemonFinder,
-    http: Http,
+    pub(super) finder: DaemonFinder,
+    pub(super) http: Http,
+    pub(super) listener: Listener,
 }
 
 /// A call for the daemon.
@@ -33,6 +36,8 @@ pub(super) struct Outgoing {
     pub(super) id: Id,
     pub(super) headers: Headers,
     pub(super) in_progress: InProgress<()>,
+    /// Where its progress goes.
+    pub(super) progress: ProgressLines,
     /// Fires when the daemon has accepted the call, or when it never will.
     pub(super) accepted: Option<oneshot::Sender<()>>,
 }
@@ -47,7 +52,8 @@ impl Outgoing {
 impl DaemonLink {
     pub(super) fn new(target: Target) -> Self {
         let http = http();
-        Self { finder: DaemonFinder::new(target, http.clone()), http }
+        let listener = Listener::default();
+        Self { finder: DaemonFinder::new(target, http.clone()), http, listener }
     }
 
     /// Sends a call and waits for its answer. `None`: it was cancelled.
@@ -62,6 +68,7 @@ impl DaemonLink {
         while !call.in_progress.is_cancelled() {
             let found = self.finder.find(gone.as_ref()).await;
             let found = found.map_err(|why| why.after(sent_to.is_some()))?;
+            self.listener.until_it_hears(&found).await;
             if call.in_progress.is_cancelled() {
                 break;
             }
@@ -103,7 +110,7 @@ impl DaemonLink {
             was_sent: !error.is_connect(),
         })?;
         drop(call.accepted.take());
-        let answer = read_answer(response);
+        let answer = read_answer(response, Some(&mut call.progress));
         tokio::pin!(answer);
         tokio::select! {
             biased;
@@ -112,7 +119,7 @@ impl DaemonLink {
         }
         if submits {
             // `answer` lives on: without it the call would not be in progress any more.
-            self.cancel(found, call).await;
+            self.cancel(found, &call.id, &call.headers).await;
         }
         Ok(None)
     }
@@ -133,14 +140,14 @@ impl DaemonLink {
     }
 
     /// Tells a daemon that a call of its is cancelled.
-    async fn cancel(&self, found: &Found, call: &Outgoing) {
+    async fn cancel(&self, found: &Found, id: &Id, headers: &Headers) {
         let told = json!({
-            "jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": call.id},
+            "jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": id},
         });
         let headers = Headers {
-            method: call.headers.method.is_some().then(|| CANCELLED.to_owned()),
+            method: headers.method.is_some().then(|| CANCELLED.to_owned()),
             name: None,
-            ..call.headers.clone()
+            ..headers.clone()
         };
         let Ok(request) = request(found, told.to_string().into(), &headers) else { return };
         let heard = tokio::time::timeout(CANCEL, self.http.request(request)).await;

@@ -7,24 +7,27 @@
 
 mod daemon_finder;
 mod daemon_link;
+mod events;
 mod lines;
+mod listener;
 mod parent;
 mod request;
 
 use std::io;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::mcp::{self, Calls, Era, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
 use crate::proof;
 use crate::tools;
 pub use daemon_finder::Target;
 use daemon_link::{DaemonLink, Outgoing};
+use events::ProgressLines;
 use lines::{Line, next_line};
 use parent::Parent;
 use request::{Headers, Unanswered};
@@ -93,6 +96,8 @@ struct Bridge {
     legacy_version: Mutex<&'static str>,
     /// The calls that are forwarded and not answered yet.
     calls: Calls<()>,
+    /// Listens to what the daemon tells of jobs, once the client wants to know.
+    listening: OnceLock<AbortOnDropHandle<()>>,
 }
 
 /// One call to be forwarded.
@@ -106,9 +111,23 @@ struct Forward {
 
 impl Bridge {
     fn new(target: Target, answers: mpsc::Sender<String>) -> Self {
+        let wants_jobs = target.job_notifications;
         let daemon = Arc::new(DaemonLink::new(target));
         let legacy_version = Mutex::new(LEGACY_VERSIONS[0]);
-        Self { daemon, answers, legacy_version, calls: Calls::default() }
+        let (calls, listening) = (Calls::default(), OnceLock::new());
+        let bridge = Self { daemon, answers, legacy_version, calls, listening };
+        if wants_jobs {
+            bridge.listen();
+        }
+        bridge
+    }
+
+    /// Passes on what the daemon tells of jobs from here on.
+    fn listen(&self) {
+        self.listening.get_or_init(|| {
+            let hearing = self.daemon.clone().listen(self.answers.clone());
+            AbortOnDropHandle::new(tokio::spawn(hearing))
+        });
     }
 
     async fn read(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -172,6 +191,9 @@ impl Bridge {
         };
         if request.method == "initialize" {
             self.note_version(&request);
+            if mcp::asks_for_jobs(&request) {
+                self.listen();
+            }
         }
         match mcp::answer_alone(&request, era) {
             Some(Ok(text)) => self.say(text).await,
@@ -217,7 +239,9 @@ impl Bridge {
             submit_key: is_submit.then(proof::random_hex::<16>),
         };
         let in_progress = self.calls.begin(&(), &request.id, None);
-        let call = Outgoing { line: line.into(), id: request.id, headers, in_progress, accepted };
+        let progress = ProgressLines::new(self.answers.clone());
+        let (line, id) = (line.into(), request.id);
+        let call = Outgoing { line, id, headers, in_progress, progress, accepted };
         Forward { call, era, timeout, after }
     }
 }

@@ -13,7 +13,9 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
 use super::daemon_finder::Found;
-use crate::protocol::{CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER};
+use super::events::{Events, ProgressLines};
+use crate::mcp::LEGACY_VERSIONS;
+use crate::protocol::{CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER};
 
 /// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
 pub(super) type Http = Client<HttpConnector, Full<Bytes>>;
@@ -123,10 +125,36 @@ pub(super) fn request(
     request.body(Full::new(line)).map_err(|error| Unanswered::NoDaemon(error.to_string()))
 }
 
+/// The request for the stream of what no call carries.
+pub(super) fn stream_request(found: &Found) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    Request::get(&found.url)
+        .header(ACCEPT, "text/event-stream")
+        .header(AUTHORIZATION, &found.authorization)
+        .header(CLIENT_HEADER, &found.client)
+        .header("mcp-protocol-version", LEGACY_VERSIONS[0])
+        .header(JOBS_HEADER, "1")
+        .body(Full::default())
+}
+
+/// Whether a response's body is events.
+pub(super) fn is_events(response: &Response<Incoming>) -> bool {
+    let named = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    response.status() == StatusCode::OK
+        && named.is_some_and(|named| named.starts_with("text/event-stream"))
+}
+
 /// The JSON-RPC message of an answer whose status and headers have come, byte for byte.
-pub(super) async fn read_answer(response: Response<Incoming>) -> Result<String, Unanswered> {
+/// Progress that comes before it goes where `progress` says.
+pub(super) async fn read_answer(
+    response: Response<Incoming>,
+    progress: Option<&mut ProgressLines>,
+) -> Result<String, Unanswered> {
     let status = response.status();
     let lost = |detail: String| Unanswered::Lost { detail, was_sent: true };
+    if is_events(&response) {
+        let mut events = Events::new(response.into_body());
+        return events.answer(progress).await.map_err(lost);
+    }
     let body = response.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
     let text = String::from_utf8(body.to_bytes().into())
         .map_err(|_| lost("its answer is not UTF-8".to_owned()))?;

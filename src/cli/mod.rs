@@ -80,6 +80,9 @@ enum Command {
         /// What this client is called in lists [default: a name of its own each time]
         #[arg(long, value_name = "NAME", value_parser = client_name)]
         client: Option<String>,
+        /// Tell of jobs by notifications also if the client does not ask for it
+        #[arg(long)]
+        job_notifications: bool,
     },
     /// End the daemon
     Stop {
@@ -241,7 +244,9 @@ impl Cli {
         let Self { place, command } = self;
         match command {
             Command::Serve { serving, json } => serve::serve(&place, &serving, json).await,
-            Command::Mcp { client } => mcp(&place, client).await,
+            Command::Mcp { client, job_notifications } => {
+                mcp(&place, client, job_notifications).await
+            }
             Command::Stop { json } => serve::stop(&place, json).await,
             Command::Status { json } => status::status(&place, json).await,
             Command::Doctor { json } => doctor::doctor(&place, json).await,
@@ -257,13 +262,18 @@ impl Cli {
     }
 }
 
-async fn mcp(place: &Place, client: Option<String>) -> anyhow::Result<ExitCode> {
+async fn mcp(
+    place: &Place,
+    client: Option<String>,
+    job_notifications: bool,
+) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let target = bridge::Target {
         home: place.home()?,
         port: place.port,
         client: client.unwrap_or_else(|| format!("mcp-{}", proof::random_hex::<4>())),
         program: std::env::current_exe().context("cannot tell where this program is")?,
+        job_notifications,
     };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)

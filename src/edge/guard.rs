@@ -84,6 +84,7 @@ static TABLE: [Rule; 29] = [
     Rule { method: Method::GET, path: FRAMES_PATH, who: Who::Session, body: 0 },
     Rule { method: Method::POST, path: FRAMES_PATH, who: Who::Session, body: EXTENSION_BODY },
     Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
+    Rule { method: Method::GET, path: "/mcp", who: Who::Owner, body: 0 },
     Rule { method: Method::GET, path: "/settings", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: "/pending-queries", who: Who::Program, body: 0 },
     polled("/settings"),
@@ -422,7 +423,7 @@ mod tests {
             let Problem::NoMethod { allow } = problem else { panic!("{path}: {problem:?}") };
             allow.into_iter().flatten().collect::<Vec<_>>()
         };
-        assert_eq!(allowed("/mcp"), ["POST"]);
+        assert_eq!(allowed("/mcp"), ["POST", "GET"]);
         assert_eq!(allowed("/frames"), ["GET", "POST"]);
         assert_eq!(allowed("/logs"), ["POST", "DELETE"]);
         for Rule { path, .. } in &TABLE {

@@ -1,11 +1,16 @@
-//! `POST /mcp`: MCP over HTTP.
+//! `/mcp`: MCP over HTTP.
 //!
-//! Answers are plain JSON. A client that asks for it (the bridge does) gets the status and
-//! headers of a call that waits as soon as the command is accepted, and so knows when the
-//! next one may follow; the body comes with the result.
+//! Answers are plain JSON, but for a call that waits and whose client wants to be told of its
+//! progress: that is answered with events, of which the last one is the answer. A client that
+//! asks for it (the bridge does) gets the status and headers of a call that waits as soon as
+//! the command is accepted, and so knows when the next one may follow; the body comes with
+//! the result.
 //!
 //! A client of the modern era cancels a call by closing its connection. One that asked for
 //! early headers does not: it says what it cancels, and its connection may break.
+
+mod answer;
+mod stream;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,12 +18,11 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http_body::{Frame, SizeHint};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -27,18 +31,28 @@ use super::body::read_body;
 use super::guard::{Admitted, MCP_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::Caller;
-use crate::mcp::{self, Answer, Done, Era, Fault, Headers, Incoming, Notification, RpcError};
-use crate::protocol::{CorrelationId, EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
+use crate::mcp::{self, Answer, Era, Fault, Headers, Incoming, Notification, RpcError};
+use crate::protocol::{EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
 use crate::tools::Outcome;
+use answer::Receipt;
+pub(super) use stream::OpenStreams;
 
-pub(super) async fn post(
+pub(super) async fn serve(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    method: Method,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     // The table lets only callers in here.
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    match method {
+        Method::GET => stream::open(&edge, &caller, &headers),
+        _ => post(edge, caller, headers, body).await,
+    }
+}
+
+async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -> Response {
     let (key, body) = match (idempotency_key(&headers), read_body(body, MCP_BODY).await) {
         (Ok(key), Ok(body)) => (key, body),
         (Err(problem), _) | (_, Err(problem)) => return problem.into_response(),
@@ -64,11 +78,11 @@ pub(super) async fn post(
     let tasks = edge.tasks.clone();
     let handled = async move {
         let answer = mcp::handle(&edge.tools, &edge.calls, &caller, request, era, key).await;
-        let Answer { submitted, outcome } = answer;
+        let Answer { submitted, progress, outcome } = answer;
         let given_up_by_closing = submitted.filter(|_| era == Era::Modern && !early);
-        (Receipt { edge, caller, given_up_by_closing }, outcome)
+        (Receipt::new(edge, caller, given_up_by_closing), progress, outcome)
     };
-    let (receipt, outcome) = SeenThrough { rest: Some(Box::pin(handled)), tasks }.await;
+    let (receipt, progress, outcome) = SeenThrough { rest: Some(Box::pin(handled)), tasks }.await;
     match outcome {
         Outcome::Now(done) => {
             // A command that was submitted is on its way to the socket's task: it goes
@@ -76,11 +90,25 @@ pub(super) async fn post(
             tokio::task::yield_now().await;
             receipt.respond(done, era)
         }
-        Outcome::Later(later) if early => {
-            json_response(StatusCode::OK, receipt.body(Text::Coming(later)))
-        }
-        Outcome::Later(later) => receipt.respond(later.await, era),
+        Outcome::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
+            Some(progress) => match (&mut later).now_or_never() {
+                Some(done) => receipt.respond(done, era),
+                None => receipt.respond_with_events(progress, later),
+            },
+            None if early => receipt.respond_early(later),
+            None => receipt.respond(later.await, era),
+        },
     }
+}
+
+/// Whether a client says that it can read events.
+fn takes_events(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut types = named.flat_map(|value| value.split(','));
+    types.any(|one| {
+        let media_type = one.split(';').next().unwrap_or_default();
+        media_type.trim().eq_ignore_ascii_case("text/event-stream")
+    })
 }
 
 impl Edge {
@@ -145,42 +173,6 @@ fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
     }
 }
 
-/// Sees to it that an answer gets to the caller's socket: then an outcome was read. If it
-/// does not, the caller may have given the command up.
-struct Receipt {
-    edge: Arc<Edge>,
-    caller: Caller,
-    /// The command that is cancelled if the connection closes before the answer is out.
-    given_up_by_closing: Option<CorrelationId>,
-}
-
-impl Receipt {
-    fn respond(self, done: Done, era: Era) -> Response {
-        let status = status(done.error.as_ref(), era);
-        json_response(status, self.body(Text::Ready(done)))
-    }
-
-    fn body(self, text: Text) -> Body {
-        Body::new(AnswerBody { text, receipt: self })
-    }
-
-    fn handed_over(&mut self, outcome_of: Option<&CorrelationId>) {
-        self.given_up_by_closing = None;
-        if let Some(id) = outcome_of {
-            self.edge.tools.hub().note_read(&self.caller, id);
-        }
-    }
-}
-
-impl Drop for Receipt {
-    fn drop(&mut self) {
-        if let Some(id) = self.given_up_by_closing.take() {
-            tracing::debug!(correlation_id = %id, "cancelled: its caller has gone");
-            self.edge.tools.hub().ask_to_cancel(&self.caller, &id);
-        }
-    }
-}
-
 /// Work that is finished also if nobody waits for it any more: a submission that is just
 /// being recorded, whose caller closes the connection, has to be known to be cancelled.
 struct SeenThrough<T: Send + 'static> {
@@ -208,54 +200,6 @@ impl<T: Send + 'static> Drop for SeenThrough<T> {
             if let Ok(runtime) = Handle::try_current() {
                 self.tasks.spawn_on(rest.map(drop), &runtime);
             }
-        }
-    }
-}
-
-/// An answer on its way to the socket.
-struct AnswerBody {
-    text: Text,
-    receipt: Receipt,
-}
-
-enum Text {
-    Ready(Done),
-    Coming(BoxFuture<'static, Done>),
-    Sent,
-}
-
-impl http_body::Body for AnswerBody {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Done { text, hands_over, .. } = match std::mem::replace(&mut self.text, Text::Sent) {
-            Text::Sent => return Poll::Ready(None),
-            Text::Ready(done) => done,
-            Text::Coming(mut later) => match later.poll_unpin(context) {
-                Poll::Ready(done) => done,
-                Poll::Pending => {
-                    self.text = Text::Coming(later);
-                    return Poll::Pending;
-                }
-            },
-        };
-        self.receipt.handed_over(hands_over.as_ref());
-        Poll::Ready(Some(Ok(Frame::data(text.into()))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self.text, Text::Sent)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.text {
-            Text::Ready(done) => SizeHint::with_exact(done.text.len() as u64),
-            Text::Coming(_) => SizeHint::default(),
-            Text::Sent => SizeHint::with_exact(0),
         }
     }
 }

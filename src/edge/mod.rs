@@ -44,6 +44,7 @@ use crate::streams::LegacyStream;
 use crate::tools::Tools;
 use frames::Sessions;
 use guard::{Admitted, Guard};
+use mcp::OpenStreams;
 
 use problem::{Problem, json_response};
 
@@ -65,6 +66,8 @@ struct Edge {
     calls: Calls<Caller>,
     /// The links of extensions over HTTP.
     sessions: Sessions,
+    /// The streams of MCP clients for what no call carries.
+    streams: OpenStreams,
     tasks: TaskTracker,
 }
 
@@ -86,7 +89,8 @@ impl Server {
         let guard = Guard::new(home, port, hub.clone());
         let calls = Calls::default();
         let sessions = Sessions::default();
-        let edge = Edge { guard, tools, calls, sessions, tasks: tasks.clone() };
+        let streams = OpenStreams::default();
+        let edge = Edge { guard, tools, calls, sessions, streams, tasks: tasks.clone() };
         let router = router(Arc::new(edge));
         Self { hub, router, tasks, ending: CancellationToken::new() }
     }
@@ -150,7 +154,7 @@ fn router(edge: Arc<Edge>) -> Router {
         .route(WS_PATH, any(ws::upgrade))
         .route(FRAMES_PATH, any(frames::exchange))
         .route(SESSION_PATH, any(frames::begin))
-        .route("/mcp", any(mcp::post))
+        .route("/mcp", any(mcp::serve))
         .route("/settings", any(legacy::settings))
         .route("/pending-queries", any(legacy::pending_queries))
         .route("/query-result", any(legacy::result))

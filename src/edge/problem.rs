@@ -27,6 +27,8 @@ pub(super) enum Problem {
     PollingSwitchedOff,
     /// The body is not said to be JSON.
     NotJson,
+    /// Only events are to be had here, and the caller does not say that it takes them.
+    NotEvents,
     /// The body is not the JSON that it should be.
     MalformedJson,
     /// The body is not the drawing that it should be.
@@ -91,6 +93,7 @@ impl Problem {
             | Self::PollingSwitchedOff
             | Self::Undeclared => StatusCode::FORBIDDEN,
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -112,6 +115,7 @@ impl Problem {
             Self::UnknownPoller => "unknown_extension",
             Self::PollingSwitchedOff => "polling_switched_off",
             Self::NotJson => "not_json",
+            Self::NotEvents => "not_acceptable",
             Self::MalformedJson => "malformed_json",
             Self::BadDrawing { .. } => "malformed_drawing",
             Self::StorageUnavailable => "storage_unavailable",
@@ -157,6 +161,7 @@ impl Problem {
             Self::StorageUnavailable => {
                 "What happens cannot be recorded now; try again in a moment".to_owned()
             }
+            Self::NotEvents => "Say Accept: text/event-stream to get the stream".to_owned(),
             Self::NotJson => "The body must be application/json".to_owned(),
             Self::TooLarge { limit } => {
                 format!("The body is larger than {limit} bytes; nothing of it was taken")
@@ -199,6 +204,7 @@ impl Problem {
             | Self::UnknownPoller
             | Self::PollingSwitchedOff
             | Self::NotJson
+            | Self::NotEvents
             | Self::MalformedJson
             | Self::BadDrawing { .. }
             | Self::StorageUnavailable

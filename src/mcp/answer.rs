@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::era::Era;
 use super::message::{Id, Request, RpcError};
 use super::methods::server_info;
+use super::progress::CallProgress;
 use crate::hub::Refusal;
 use crate::protocol::CorrelationId;
 use crate::tools::{Outcome, Picture, ToolResult};
@@ -15,6 +16,8 @@ use crate::tools::{Outcome, Picture, ToolResult};
 pub struct Answer {
     /// The command that the request submitted.
     pub submitted: Option<CorrelationId>,
+    /// What can be said of an answer that comes later, if its client wants to be told.
+    pub progress: Option<CallProgress>,
     /// The answer itself. To drop one that comes later ends the wait, not the command.
     pub outcome: Outcome<Done>,
 }
@@ -44,7 +47,7 @@ impl Answer {
 
 impl From<Done> for Answer {
     fn from(done: Done) -> Self {
-        Self { submitted: None, outcome: Outcome::Now(done) }
+        Self { submitted: None, progress: None, outcome: Outcome::Now(done) }
     }
 }
 

@@ -9,6 +9,8 @@ use super::answer::{Answer, Done, result};
 use super::calls::{Calls, InProgress};
 use super::era::{Era, MODERN_VERSION, negotiate};
 use super::message::{Fault, Request, RpcError};
+use super::notices::asks_for_jobs;
+use super::progress::{CallProgress, progress_token};
 use crate::hub::{Caller, Hub};
 use crate::protocol::{CorrelationId, SERVER_VERSION};
 use crate::tools::{self, Call, Outcome, ToolResult, Tools};
@@ -54,6 +56,9 @@ pub async fn handle(
     key: Option<Arc<str>>,
 ) -> Answer {
     if let Some(answer) = answer_alone(&request, era) {
+        if request.method == "initialize" && era == Era::Legacy {
+            tools.hub().note_wants_jobs(caller, asks_for_jobs(&request));
+        }
         return match answer {
             Ok(text) => Answer::text(text),
             Err(error) => Answer::error(error, &request.id),
@@ -76,10 +81,15 @@ pub async fn handle(
         }
     };
     let in_progress = calls.begin(caller, &id, key.clone());
-    let Some(Call { submitted, outcome }) = tools.call(caller, &name, arguments, key).await else {
+    let Some(call) = tools.call(caller, &name, arguments, key).await else {
         let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
         return Answer::error(error, &id);
     };
+    let Call { submitted, waits_for, outcome } = call;
+    let following = waits_for.and_then(|command| {
+        Some((progress_token(&params)?.clone(), tools.hub().follow(caller, &command)?))
+    });
+    let progress = following.map(|(token, following)| CallProgress::new(token, following));
     let taken = Taken {
         in_progress,
         submitted: submitted.clone(),
@@ -96,7 +106,7 @@ pub async fn handle(
             Done::of(result, &id, era)
         })),
     };
-    Answer { submitted, outcome }
+    Answer { submitted, progress, outcome }
 }
 
 /// A call that a tool has taken.

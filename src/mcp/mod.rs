@@ -7,6 +7,8 @@ mod calls;
 mod era;
 mod message;
 mod methods;
+mod notices;
+mod progress;
 #[cfg(test)]
 mod tests;
 
@@ -17,3 +19,5 @@ pub use era::{
 };
 pub use message::{CANCELLED, Fault, Id, Incoming, Notification, Request, RpcError};
 pub use methods::{answer_alone, handle};
+pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
+pub use progress::CallProgress;

@@ -66,6 +66,8 @@ struct Tool {
 pub struct Call {
     /// The command that it submitted.
     pub submitted: Option<CorrelationId>,
+    /// The command whose end it waits for.
+    pub waits_for: Option<CorrelationId>,
     /// Its result. To drop one that comes later ends the wait, not the command.
     pub outcome: Outcome<ToolResult>,
 }
@@ -81,7 +83,7 @@ pub enum Outcome<T> {
 impl Call {
     /// A call that is done, and has submitted nothing.
     const fn done(result: ToolResult) -> Self {
-        Self { submitted: None, outcome: Outcome::Now(result) }
+        Self { submitted: None, waits_for: None, outcome: Outcome::Now(result) }
     }
 }
 

@@ -13,7 +13,7 @@ use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Lists, Wish};
 use crate::lifecycle::limits;
-use crate::protocol::{Stream, TabId, WorkKind};
+use crate::protocol::{CorrelationId, Stream, TabId, WorkKind};
 use crate::streams::View;
 
 pub(super) const NAME: &str = "observe";
@@ -141,16 +141,17 @@ pub(super) async fn command_result(
     with_trace: bool,
     part: Option<Part>,
 ) -> Call {
-    let id = id.into();
+    let id: CorrelationId = id.into();
     if wait.is_zero() {
         let seen = tools.hub.look(caller, &id, with_trace).await;
         return Call::done(ToolResult::of_seen(seen, part));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
+    let waits_for = Some(id.clone());
     let outcome = Outcome::Later(Box::pin(async move {
         ToolResult::of_seen(hub.wait(&caller, &id, wait, with_trace).await, part)
     }));
-    Call { submitted: None, outcome }
+    Call { submitted: None, waits_for, outcome }
 }
 
 fn pending_commands(lists: &Lists) -> ToolResult {

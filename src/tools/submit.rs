@@ -107,7 +107,7 @@ impl Asked {
                 Ok(()) => ToolResult::of(&queued(&submitted.accepted)),
                 Err(refused) => ToolResult::refused(&refused),
             };
-            return Call { submitted: id, outcome: Outcome::Now(result) };
+            return Call { submitted: id, ..Call::done(result) };
         }
         let (hub, caller) = (tools.hub.clone(), caller.clone());
         let outcome = Outcome::Later(Box::pin(async move {
@@ -116,7 +116,7 @@ impl Asked {
                 Err(refused) => ToolResult::refused(&refused),
             }
         }));
-        Call { submitted: id, outcome }
+        Call { submitted: id.clone(), waits_for: id, outcome }
     }
 }
 

@@ -43,13 +43,19 @@ impl Hub {
 
     /// Notes whether a client asked to be told of its jobs.
     pub fn note_wants_jobs(&self, caller: &Caller, wants: bool) {
-        self.with_desk(|desk| desk.client(caller).wants_jobs = wants);
+        self.with_desk(|desk| {
+            if wants || desk.clients.contains_key(&caller.client) {
+                desk.client(caller).wants_jobs = wants;
+            }
+        });
     }
 
     /// Whether a client asked to be told of its jobs, as far as it is remembered.
     #[must_use]
     pub fn wants_jobs(&self, caller: &Caller) -> bool {
-        self.with_desk(|desk| desk.client(caller).wants_jobs)
+        self.with_desk(|desk| {
+            desk.clients.get(&caller.client).is_some_and(|known| known.wants_jobs)
+        })
     }
 
     /// Returns once the hub is shut down.

@@ -1,0 +1,99 @@
+//! The stream on which the daemon tells of jobs: opened for a client that wants to know, and
+//! again whenever there is another daemon. None is started for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use super::daemon_finder::Found;
+use super::daemon_link::DaemonLink;
+use super::events::Events;
+use super::request::{is_events, stream_request};
+use crate::home::DaemonRecord;
+
+/// How long after a stream broke a daemon is looked for that others may have started.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a call waits for the stream at most, so that nothing that it leads to is missed.
+const OPENING: Duration = Duration::from_millis(500);
+
+/// Who hears what the daemon tells of jobs.
+#[derive(Default)]
+pub(super) struct Listener {
+    is_wanted: AtomicBool,
+    /// The daemon whose stream is open, or that has none.
+    heard: watch::Sender<Option<DaemonRecord>>,
+}
+
+/// Why a stream was not read on.
+enum End {
+    /// It broke, or the daemon ended it.
+    Broken,
+    /// This daemon has none.
+    Refused,
+}
+
+impl Listener {
+    /// Waits until what this daemon tells is heard, if anybody wants to know.
+    pub(super) async fn until_it_hears(&self, found: &Found) {
+        if !self.is_wanted.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut heard = self.heard.subscribe();
+        let open = heard.wait_for(|daemon| daemon.as_ref() == Some(&found.record));
+        if tokio::time::timeout(OPENING, open).await.is_err() {
+            tracing::debug!("the daemon's stream is not open yet");
+        }
+    }
+}
+
+impl DaemonLink {
+    /// Passes on what the daemon tells of jobs. From this call on, though its future be polled
+    /// later, calls wait for that.
+    pub(super) fn listen(
+        self: Arc<Self>,
+        lines: mpsc::Sender<String>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        self.listener.is_wanted.store(true, Ordering::Relaxed);
+        let mut finds = self.finder.finds();
+        async move {
+            // Before any call there is nothing to hear.
+            while finds.wait_for(Option::is_some).await.is_ok() {
+                finds.mark_unchanged();
+                let end = match self.finder.running().await {
+                    Some(found) => self.hear(&found, &lines).await,
+                    None => End::Broken,
+                };
+                match end {
+                    End::Broken => {
+                        self.listener.heard.send_replace(None);
+                        let _ = tokio::time::timeout(AGAIN, finds.changed()).await;
+                    }
+                    End::Refused => {
+                        let _ = finds.changed().await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads a daemon's stream to its end.
+    async fn hear(&self, found: &Found, lines: &mpsc::Sender<String>) -> End {
+        let Ok(request) = stream_request(found) else { return End::Refused };
+        let Ok(response) = self.http.request(request).await else { return End::Broken };
+        let is_stream = is_events(&response);
+        self.listener.heard.send_replace(Some(found.record.clone()));
+        if !is_stream {
+            tracing::warn!(status = %response.status(), "this daemon does not tell of jobs");
+            return End::Refused;
+        }
+        let mut events = Events::new(response.into_body());
+        while let Ok(Some(message)) = events.next().await {
+            // Nobody reads any more: the bridge is about to end.
+            let _ = lines.send(message).await;
+        }
+        End::Broken
+    }
+}

@@ -1,0 +1,174 @@
+//! `GET /mcp`: what a client of the legacy era is told that no call of its carries.
+
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use tokio_util::sync::CancellationToken;
+
+use super::{Edge, Problem, mcp_headers, takes_events};
+use crate::hub::{Caller, Hub};
+use crate::mcp::{JobNotices, MODERN_VERSION};
+use crate::protocol::{CorrelationId, JOBS_HEADER};
+
+/// How many streams a client may have open. One more closes the oldest.
+const STREAMS: usize = 8;
+
+/// How long a stream is silent at most: who reads it can tell that it is up.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// What breaks the silence: a comment.
+const KEEP_ALIVE: &str = ": still here\n\n";
+
+/// Opens the caller's stream. One that has not asked to be told of its jobs gets one that is
+/// silent.
+pub(super) fn open(edge: &Edge, caller: &Caller, headers: &HeaderMap) -> Response {
+    if mcp_headers(headers).version.as_deref() == Some(MODERN_VERSION) {
+        return Problem::NoMethod { allow: [Some("POST"), None] }.into_response();
+    }
+    if !takes_events(headers) {
+        return Problem::NotEvents.into_response();
+    }
+    let hub = edge.tools.hub();
+    let is_told = headers.contains_key(JOBS_HEADER) || hub.wants_jobs(caller);
+    let notices = is_told.then(|| JobNotices::new(hub, caller, CorrelationId::is_job));
+    let place = edge.streams.open(caller);
+    let told = Told { hub: hub.clone(), notices, place };
+    event_response(Body::from_stream(stream::unfold(told, Told::next)))
+}
+
+/// What goes out on a stream. It is made as it is read: a slow reader holds up nobody.
+struct Told {
+    hub: Hub,
+    notices: Option<JobNotices>,
+    place: Place,
+}
+
+impl Told {
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
+        let notice = async {
+            match &mut self.notices {
+                Some(notices) => notices.next().await,
+                None => {
+                    self.hub.ended().await;
+                    None
+                }
+            }
+        };
+        let text = tokio::select! {
+            biased;
+            () = self.place.closed.cancelled() => return None,
+            text = notice => event(&text?),
+            () = tokio::time::sleep(SILENCE) => Bytes::from_static(KEEP_ALIVE.as_bytes()),
+        };
+        Some((Ok(text), self))
+    }
+}
+
+/// A message as an event: a line of data for each of its own.
+pub(super) fn event(message: &str) -> Bytes {
+    let mut event = String::with_capacity(message.len() + 32);
+    event.push_str("event: message\n");
+    for line in message.split(['\n', '\r']) {
+        event.push_str("data: ");
+        event.push_str(line);
+        event.push('\n');
+    }
+    event.push('\n');
+    event.into()
+}
+
+/// A response whose body is events.
+pub(super) fn event_response(events: Body) -> Response {
+    let mut response = Response::new(events);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// The streams that are open, by client, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub(in crate::edge) struct OpenStreams(
+    Arc<Mutex<HashMap<Caller, VecDeque<Arc<CancellationToken>>>>>,
+);
+
+/// A stream's place among those that are open. It is free when this is dropped.
+struct Place {
+    streams: OpenStreams,
+    caller: Caller,
+    /// Cancelled if the stream has to make room.
+    closed: Arc<CancellationToken>,
+}
+
+impl OpenStreams {
+    fn open(&self, caller: &Caller) -> Place {
+        let closed = Arc::new(CancellationToken::new());
+        let mut streams = self.streams();
+        let own = streams.entry(caller.clone()).or_default();
+        if own.len() >= STREAMS
+            && let Some(oldest) = own.pop_front()
+        {
+            oldest.cancel();
+        }
+        own.push_back(closed.clone());
+        Place { streams: self.clone(), caller: caller.clone(), closed }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<Caller, VecDeque<Arc<CancellationToken>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut streams = self.streams.streams();
+        let Some(own) = streams.get_mut(&self.caller) else { return };
+        own.retain(|open| !Arc::ptr_eq(open, &self.closed));
+        if own.is_empty() {
+            streams.remove(&self.caller);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(client: &str) -> Caller {
+        Caller { owner: "user".into(), client: client.into() }
+    }
+
+    #[test]
+    fn one_stream_too_many_closes_the_clients_oldest_and_what_is_closed_leaves_nothing_behind() {
+        let streams = OpenStreams::default();
+        let other = streams.open(&caller("b"));
+        let mut open: VecDeque<_> = (0..STREAMS).map(|_| streams.open(&caller("a"))).collect();
+        assert!(open.iter().all(|place| !place.closed.is_cancelled()));
+        for _ in 0..2 {
+            open.push_back(streams.open(&caller("a")));
+            let oldest = open.pop_front().unwrap();
+            assert!(oldest.closed.is_cancelled());
+            assert!(open.iter().all(|place| !place.closed.is_cancelled()));
+        }
+        drop(open.pop_back());
+        open.push_back(streams.open(&caller("a")));
+        assert!(open.iter().all(|place| !place.closed.is_cancelled()), "its place was free");
+        assert!(!other.closed.is_cancelled());
+        drop((open, other));
+        assert!(streams.streams().is_empty());
+    }
+
+    #[test]
+    fn an_event_has_no_line_that_is_not_data() {
+        assert_eq!(event("{\"a\":1}"), "event: message\ndata: {\"a\":1}\n\n");
+        assert_eq!(event("{\n\r\n}"), "event: message\ndata: {\ndata: \ndata: \ndata: }\n\n");
+    }
+}
