@@ -75,7 +75,8 @@ impl JobNotices {
             match news {
                 News::Changed(command) => self.consider(&command),
                 News::Skipped(_) => {
-                    // What the ring still has is older than what is seen now.
+                    // What the ring still has is older than what is seen now. A job whose
+                    // whole life was skipped is not told of.
                     self.events = self.hub.events(&self.caller.owner);
                     self.look_around();
                 }
@@ -150,4 +151,214 @@ fn notice(report: &CommandReport) -> String {
     };
     params["timestamp"] = json!(report.status.ended_at().or_else(|| Some(said?.at)));
     notification(method, &params)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::hub::{Link, Outbox, Submission, Wish};
+    use crate::lifecycle::{Limits, Peer, limits};
+    use crate::protocol::{
+        Action, Attempt, BrowserId, Carrier, ExtensionReport, FromExtension, InstanceId, Ready,
+        ReportedError, ToExtension,
+    };
+
+    const RUN: ExtensionReport = ExtensionReport::Pending { message: None, progress: None };
+
+    fn caller(owner: &str, client: &str) -> Caller {
+        Caller { owner: owner.into(), client: client.into() }
+    }
+
+    /// Commands that stand for jobs: they run in a browser, and end as they are told to.
+    struct World {
+        hub: Hub,
+        link: Link,
+        outbox: Outbox,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
+            let peer = Peer { browser: BrowserId::from("b"), instance: InstanceId::from("i") };
+            let (link, outbox) = hub.attach(peer, Carrier::WebSocket, "0.1.0".to_owned());
+            link.receive(FromExtension::Ready(Ready {
+                label: "b".to_owned(),
+                user_agent: "Test".to_owned(),
+                actions: vec!["tab_list".to_owned()],
+                session: None,
+                tabs: Vec::new(),
+                in_flight: Vec::new(),
+            }));
+            Self { hub, link, outbox }
+        }
+
+        /// The notices of client `a`, to whom every command is a job.
+        fn notices(&self) -> JobNotices {
+            JobNotices::new(&self.hub, &caller("ann", "a"), |_| true)
+        }
+
+        async fn begin(&mut self, owner: &str, client: &str) -> (CorrelationId, Attempt) {
+            let call = Submission {
+                action: Action::TabList {},
+                wish: Wish::default(),
+                timeout: limits::EXECUTE,
+                idempotency_key: None,
+            };
+            let id = self.hub.submit(&caller(owner, client), call).await.unwrap().id;
+            loop {
+                if let ToExtension::Command { attempt, .. } = self.outbox.next().await.unwrap() {
+                    let correlation_id = id.clone();
+                    self.link.receive(FromExtension::Claim { correlation_id, attempt });
+                    return (id, attempt);
+                }
+            }
+        }
+
+        fn report(&self, (id, attempt): &(CorrelationId, Attempt), report: ExtensionReport) {
+            let (correlation_id, attempt) = (id.clone(), *attempt);
+            self.link.receive(FromExtension::Report { correlation_id, attempt, report });
+        }
+    }
+
+    fn said(progress: f64) -> ExtensionReport {
+        ExtensionReport::Pending { message: Some("on".to_owned()), progress: Some(progress) }
+    }
+
+    fn complete(result: &str) -> ExtensionReport {
+        let result = RawValue::from_string(result.to_owned()).unwrap().into();
+        ExtensionReport::Complete { result, origin: None }
+    }
+
+    fn failed() -> ExtensionReport {
+        let (code, message) = ("denied".to_owned(), "Failed to sync: Permission denied".to_owned());
+        ExtensionReport::Error {
+            error: ReportedError { code, message, stack: Some("deep".into()) },
+        }
+    }
+
+    /// The next notification, without its time.
+    async fn next(notices: &mut JobNotices) -> Value {
+        let text = tokio::time::timeout(Duration::from_secs(1), notices.next()).await;
+        let mut message: Value = serde_json::from_str(&text.unwrap().unwrap()).unwrap();
+        assert_eq!(message["jsonrpc"], "2.0");
+        let time = message["params"].as_object_mut().unwrap().shift_remove("timestamp").unwrap();
+        assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        json!([message["method"], message["params"]])
+    }
+
+    async fn assert_silent(notices: &mut JobNotices) {
+        let said = tokio::time::timeout(Duration::from_secs(1), notices.next()).await;
+        assert!(said.is_err(), "{said:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_is_told_of_step_by_step_and_its_end_once() {
+        let mut world = World::new();
+        let mut notices = world.notices();
+        let ends = [
+            (
+                complete(r#"{"success":true,"data":{"n":1},"messages":[]}"#),
+                json!({"success": true, "data": {"n": 1}, "messages": []}),
+            ),
+            (complete("[1]"), json!({"success": true, "data": [1], "messages": []})),
+            (
+                failed(),
+                json!({"success": false, "data": {}, "messages": [
+                {"type": "error", "text": "Failed to sync: Permission denied", "details": "deep"}]}),
+            ),
+        ];
+        for (end, result) in ends {
+            let job = world.begin("ann", "a").await;
+            for progress in [0.3, 0.6] {
+                world.report(&job, said(progress));
+                let params = json!({"job_id": job.0, "progress": progress, "message": "on"});
+                assert_eq!(next(&mut notices).await, json!([PROGRESS, params]));
+            }
+            world.report(&job, end);
+            let params = json!({"job_id": job.0, "result": result});
+            assert_eq!(next(&mut notices).await, json!([TOOL_RESULT, params]));
+            world.hub.note_read(&caller("ann", "a"), &job.0);
+            assert_silent(&mut notices).await;
+        }
+        let job = world.begin("ann", "a").await;
+        world.hub.ask_to_cancel(&caller("ann", "a"), &job.0);
+        let told = next(&mut notices).await;
+        assert_eq!((&told[0], &told[1]["result"]["success"]), (&json!(TOOL_RESULT), &json!(false)));
+        world.hub.shut_down().await;
+        assert_eq!(notices.next().await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn jobs_of_others_and_commands_that_are_none_are_not_told_of() {
+        let mut world = World::new();
+        let mut notices = world.notices();
+        let mut of_no_jobs =
+            JobNotices::new(&world.hub, &caller("ann", "a"), CorrelationId::is_job);
+        for (owner, client) in [("ann", "b"), ("bob", "a")] {
+            let job = world.begin(owner, client).await;
+            world.report(&job, said(0.5));
+            world.report(&job, complete("1"));
+        }
+        assert_silent(&mut notices).await;
+        let command = world.begin("ann", "a").await;
+        world.report(&command, complete("1"));
+        assert_silent(&mut of_no_jobs).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_runs_when_the_stream_opens_is_told_of_and_what_is_over_is_not() {
+        let mut world = World::new();
+        let over = world.begin("ann", "a").await;
+        world.report(&over, complete("1"));
+        let job = world.begin("ann", "a").await;
+        world.report(&job, said(0.5));
+        let mut notices = world.notices();
+        assert_eq!(next(&mut notices).await[1]["progress"], 0.5);
+        world.report(&job, complete("1"));
+        assert_eq!(next(&mut notices).await[1]["job_id"], json!(job.0));
+        assert_silent(&mut notices).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_was_not_read_for_long_is_told_how_things_are_and_no_end_twice() {
+        let mut world = World::new();
+        let mut notices = world.notices();
+        let job = world.begin("ann", "a").await;
+        world.report(&job, said(0.5));
+        assert_eq!(next(&mut notices).await[1]["progress"], 0.5);
+        for _ in 0..200 {
+            let other = world.begin("ann", "b").await;
+            world.report(&other, RUN);
+            world.report(&other, complete("1"));
+        }
+        world.report(&job, complete("1"));
+        assert_eq!(next(&mut notices).await[0], TOOL_RESULT);
+        assert_silent(&mut notices).await;
+        let late = world.begin("ann", "a").await;
+        world.report(&late, complete("2"));
+        assert_eq!(next(&mut notices).await[1]["job_id"], json!(late.0));
+        assert_silent(&mut notices).await;
+    }
+
+    #[test]
+    fn only_an_object_in_experimental_asks() {
+        let asks = |capabilities: Value| {
+            let params = json!({"capabilities": capabilities}).as_object().unwrap().clone();
+            let (id, method) = (super::super::Id::Number(1), "initialize".to_owned());
+            asks_for_jobs(&Request { id, method, params })
+        };
+        assert!(asks(json!({"experimental": {"tabwire/jobs": {}}})));
+        for bad in [
+            json!(null),
+            json!({}),
+            json!({"tabwire/jobs": {}}),
+            json!({"experimental": {"tabwire/jobs": false}}),
+        ] {
+            assert!(!asks(bad.clone()), "{bad}");
+        }
+    }
 }

@@ -223,15 +223,15 @@ async fn without_a_token_what_is_there_and_what_is_not_look_the_same() {
     let cases = [
         get("with a token", "GET /nothing", &bearer, 404),
         get("with a token", "GET /mcp/", &bearer, 404),
-        get("no stream", "GET /mcp", &bearer, 405),
+        get("no events", "GET /mcp", &bearer, 406),
         get("no session", "DELETE /mcp", &bearer, 405),
         get("no such method", "PUT /mcp", &bearer, 405),
         get("no such method", "PUT /health", &bearer, 405),
     ];
     check(&daemon, &cases).await;
-    for method in ["GET", "DELETE", "PUT"] {
+    for method in ["DELETE", "PUT"] {
         let answer = ask(&daemon, &get("405", &format!("{method} /mcp"), &bearer, 405)).await;
-        assert_eq!(answer.header("allow"), Some("POST"), "{method}");
+        assert_eq!(answer.header("allow"), Some("POST, GET"), "{method}");
     }
 }
 

@@ -47,8 +47,7 @@ async fn each_progress_is_told_once_and_then_the_end_and_then_nothing() {
 #[tokio::test(start_paused = true)]
 async fn of_what_comes_too_fast_the_newest_is_told_at_most_ten_times_a_second() {
     let (hub, browser, mut following, id, attempt) = followed().await;
-    let mut told = Vec::new();
-    let began = hub.now();
+    let mut told: Vec<(crate::protocol::Moment, String)> = Vec::new();
     for n in 0..100 {
         browser.report(&id, attempt, said(&n.to_string(), None));
         let until = tokio::time::sleep(Duration::from_millis(10));
@@ -56,14 +55,16 @@ async fn of_what_comes_too_fast_the_newest_is_told_at_most_ten_times_a_second() 
         loop {
             tokio::select! {
                 biased;
-                report = following.next() => told.push(word(&report.unwrap())),
+                report = following.next() => told.push((hub.now(), word(&report.unwrap()))),
                 () = &mut until => break,
             }
         }
     }
-    assert_eq!(hub.now().since(began), seconds(1));
-    assert_eq!(told, ["0", "10", "20", "30", "40", "50", "60", "70", "80", "90"]);
-    assert_eq!(word(&following.next().await.unwrap()), "99", "the last one is not lost");
+    let last = told.last().map(|(_, word)| word.as_str());
+    assert_eq!((told.len(), last), (11, Some("99")), "{told:?}");
+    for pair in told.windows(2) {
+        assert!(pair[1].0.since(pair[0].0) >= Duration::from_millis(100), "{told:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{HeaderMap, Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use super::{Daemon, soon};
+use super::{Daemon, EventStream, soon};
 
 /// An MCP client. What it asserts of every answer is what the protocol asks for.
 pub(crate) struct McpClient {
@@ -93,9 +94,23 @@ impl McpClient {
 
     /// Sends a body with these headers besides the token and the content type.
     pub(crate) async fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> HttpAnswer {
-        let mut request = Request::post(&self.url)
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
+        let accept = "application/json, text/event-stream";
+        let request = Request::post(&self.url).header("content-type", "application/json");
+        let response = self.send(request, accept, headers, body).await;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        HttpAnswer { status: head.status, headers: head.headers, body }
+    }
+
+    async fn send(
+        &self,
+        mut request: hyper::http::request::Builder,
+        accept: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Response<Incoming> {
+        request = request
+            .header("accept", accept)
             .header("authorization", format!("Bearer {}", self.token));
         if let Some(name) = &self.name {
             request = request.header("x-tabwire-client", name);
@@ -104,10 +119,30 @@ impl McpClient {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(Bytes::from(body))).unwrap();
-        let response = self.http.request(request).await.unwrap();
-        let (head, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        HttpAnswer { status: head.status, headers: head.headers, body }
+        self.http.request(request).await.unwrap()
+    }
+
+    /// Calls a tool, with what the request's `_meta` is to say; its answer as it comes.
+    pub(crate) async fn stream(
+        &self,
+        (tool, arguments): (&str, Value),
+        meta: Value,
+        accept: &str,
+        more: &[(&str, &str)],
+    ) -> EventStream {
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        let (headers, message) = self.message(&json!("streamed"), "tools/call", params);
+        let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<_> = headers.chain(more.iter().copied()).collect();
+        let request = Request::post(&self.url).header("content-type", "application/json");
+        let body = message.to_string().into_bytes();
+        EventStream::of(soon("a head", self.send(request, accept, &headers, body)).await)
+    }
+
+    /// Opens the stream of what no call carries.
+    pub(crate) async fn listen(&self, accept: &str, headers: &[(&str, &str)]) -> EventStream {
+        let request = Request::get(&self.url);
+        EventStream::of(soon("a head", self.send(request, accept, headers, Vec::new())).await)
     }
 
     /// Sends a request of this client's era, with an id of its own.
@@ -138,7 +173,11 @@ impl McpClient {
             if let Some(name) = params["name"].as_str() {
                 headers.push(("mcp-name", name.to_owned()));
             }
-            params["_meta"] = modern_meta();
+            let Value::Object(modern) = modern_meta() else { unreachable!("it is an object") };
+            if params["_meta"].is_null() {
+                params["_meta"] = json!({});
+            }
+            params["_meta"].as_object_mut().unwrap().extend(modern);
         }
         (headers, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     }

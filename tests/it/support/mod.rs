@@ -4,6 +4,7 @@
 
 mod cutter;
 mod daemon;
+mod event_stream;
 mod extension;
 mod hand;
 mod mcp_client;
@@ -18,6 +19,7 @@ mod worker;
 
 pub(crate) use cutter::Cutter;
 pub(crate) use daemon::{Daemon, StateDir};
+pub(crate) use event_stream::EventStream;
 pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use hand::Hand;
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases};
@@ -26,6 +28,6 @@ pub(crate) use program::{Place, Served, StdioClient, finish, signal};
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
 pub(crate) use relay::Relay;
 pub(crate) use session::{HttpLink, Session, answering, commands};
-pub(crate) use stand_in::StandIn;
+pub(crate) use stand_in::{StandIn, TakenRequest};
 pub(crate) use time::{Frozen, LOOK, Stopwatch, soon, until};
 pub(crate) use worker::kill_worker;

@@ -20,6 +20,8 @@ pub(crate) struct StandIn {
 /// connection.
 pub(crate) struct TakenRequest {
     stream: TcpStream,
+    /// Method, path and version.
+    pub(crate) line: String,
     headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
@@ -63,8 +65,10 @@ impl StandIn {
         let headers = head.lines().skip(1).filter_map(|line| line.split_once(": "));
         let headers: Vec<_> =
             headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-        let mut request = TakenRequest { stream, headers, body: String::new() };
-        let length: usize = request.header("content-length").unwrap().parse().unwrap();
+        let line = head.lines().next().unwrap().to_owned();
+        let mut request = TakenRequest { stream, line, headers, body: String::new() };
+        let length: usize =
+            request.header("content-length").map_or(0, |length| length.parse().unwrap());
         while buffer.len() < length {
             assert!(read_more(&mut request.stream, &mut buffer).await, "half a body");
         }
@@ -112,6 +116,27 @@ impl TakenRequest {
         });
         self.accept().await;
         self.finish(&serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
+    }
+
+    /// Answers with events that go on.
+    pub(crate) async fn accept_events(&mut self) {
+        self.write(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\
+             transfer-encoding: chunked\r\n\r\n",
+        )
+        .await;
+    }
+
+    /// One event.
+    pub(crate) async fn event(&mut self, message: &Value) {
+        let event = format!("event: message\ndata: {message}\n\n");
+        self.write(&format!("{:x}\r\n{event}\r\n", event.len())).await;
+    }
+
+    /// Whether its connection is closed by the other side.
+    pub(crate) async fn closed(&mut self) {
+        let mut rest = Vec::new();
+        soon("the connection's end", self.stream.read_to_end(&mut rest)).await.unwrap();
     }
 
     /// The answer to a message that wants none.

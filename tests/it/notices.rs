@@ -1,0 +1,183 @@
+//! The stream on which a client is told of its jobs: who gets it, how long, and what the
+//! bridge does with it.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Daemon, EventStream, Frozen, McpClient, Place, StandIn, StdioClient, TakenRequest,
+};
+
+const EVENTS: &str = "text/event-stream";
+
+async fn open(client: &McpClient) -> EventStream {
+    let stream = client.listen(EVENTS, &[("mcp-protocol-version", "2025-11-25")]).await;
+    assert_eq!(stream.status, 200);
+    assert!(stream.is_events(), "{:?}", stream.headers);
+    stream
+}
+
+#[tokio::test]
+async fn the_stream_is_for_the_legacy_era_and_for_who_can_read_events() {
+    let daemon = Daemon::start().await;
+    let client = McpClient::legacy(&daemon);
+    let modern = client.listen(EVENTS, &[("mcp-protocol-version", "2026-07-28")]).await;
+    assert_eq!(modern.status, 405);
+    assert_eq!(modern.headers["allow"], "POST");
+    let deaf = client.listen("application/json", &[]).await;
+    assert_eq!(deaf.status, 406);
+    assert_eq!(deaf.json().await["error"], "not_acceptable");
+    open(&client).await;
+    assert_eq!(client.listen(EVENTS, &[]).await.status, 200, "the version is not always said");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_nobody_asked_anything_of_is_kept_alive_and_says_nothing() {
+    let daemon = Daemon::start().await;
+    let time = Frozen::time().await;
+    let mut stream = open(&McpClient::legacy(&daemon)).await;
+    for _ in 0..3 {
+        time.pass_ms(15_000).await;
+        assert_eq!(stream.block().await.unwrap(), ": still here");
+    }
+}
+
+#[tokio::test]
+async fn a_ninth_stream_of_a_client_closes_its_oldest_and_no_others() {
+    let daemon = Daemon::start().await;
+    let client = McpClient::legacy(&daemon);
+    let mut others = open(&McpClient::legacy(&daemon).named("other")).await;
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        streams.push(open(&client).await);
+    }
+    for stream in &mut streams[..2] {
+        assert_eq!(stream.block().await, None);
+    }
+    daemon.begin_to_stop();
+    for stream in &mut streams[2..] {
+        assert_eq!(stream.block().await, None, "it ends with the daemon");
+    }
+    assert_eq!(others.block().await, None);
+    daemon.stop().await;
+}
+
+fn initialize(experimental: &Value) -> Value {
+    let info = json!({"name": "it", "version": "1"});
+    let capabilities = json!({"experimental": experimental});
+    json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info})
+}
+
+fn health() -> Value {
+    json!({"action": "health"})
+}
+
+fn notice(n: u32) -> Value {
+    let params = json!({"job_id": "job_1", "progress": 0.5, "message": format!("{n}")});
+    json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+}
+
+/// A bridge whose client asks to be told of its jobs.
+async fn asking(place: &Place) -> StdioClient {
+    let mut client = StdioClient::start(place);
+    let params = initialize(&json!({"tabwire/jobs": {}}));
+    client.rpc(json!(0), "initialize", params).await;
+    client
+}
+
+/// The bridge's stream, opened.
+async fn opened(daemon: &mut StandIn) -> TakenRequest {
+    let mut stream = daemon.next().await;
+    assert_eq!(stream.line, "GET /mcp HTTP/1.1");
+    assert_eq!(stream.header("accept"), Some(EVENTS));
+    assert!(stream.header("x-tabwire-jobs").is_some());
+    assert!(stream.header("authorization").unwrap().starts_with("Bearer "));
+    stream.accept_events().await;
+    stream
+}
+
+#[tokio::test]
+async fn a_bridge_whose_client_asks_opens_the_stream_before_the_first_call_and_passes_it_on() {
+    let place = Place::new();
+    let mut daemon = StandIn::start(&place).await;
+    let flag = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
+    for mut client in [asking(&place).await, flag] {
+        client.ask(&json!(1), "configure", health()).await;
+        let mut stream = opened(&mut daemon).await;
+        let call = daemon.next().await;
+        assert_eq!(call.header("x-tabwire-client"), stream.header("x-tabwire-client"));
+        for n in 1..=3 {
+            stream.event(&notice(n)).await;
+            assert_eq!(client.read().await.unwrap(), notice(n), "while a call is open");
+        }
+        call.answer(false, &json!({})).await;
+        client.answer(&json!(1)).await;
+        stream.event(&notice(4)).await;
+        assert_eq!(client.read().await.unwrap(), notice(4));
+        client.end_input();
+        assert!(client.ended().await);
+        stream.closed().await;
+    }
+}
+
+#[tokio::test]
+async fn after_a_restart_of_the_daemon_the_stream_is_opened_again() {
+    let place = Place::new();
+    let mut daemon = StandIn::start(&place).await;
+    let mut client = asking(&place).await;
+    client.ask(&json!(1), "configure", health()).await;
+    let stream = opened(&mut daemon).await;
+    daemon.next().await.answer(false, &json!({})).await;
+    client.answer(&json!(1)).await;
+    daemon.becomes_another().await;
+    drop(stream);
+    // Nobody calls.
+    let mut stream = opened(&mut daemon).await;
+    stream.event(&notice(1)).await;
+    assert_eq!(client.read().await.unwrap(), notice(1));
+}
+
+#[tokio::test]
+async fn a_daemon_without_such_a_stream_holds_up_no_call() {
+    let place = Place::new();
+    let mut daemon = StandIn::start(&place).await;
+    let mut client = asking(&place).await;
+    for id in [json!(1), json!(2)] {
+        client.ask(&id, "configure", health()).await;
+        let mut request = daemon.next().await;
+        if request.line.starts_with("GET") {
+            request.note().await;
+            request = daemon.next().await;
+        }
+        assert_eq!(request.json()["id"], id);
+        request.answer(false, &json!({})).await;
+        client.answer(&id).await;
+    }
+}
+
+#[tokio::test]
+async fn a_bridge_whose_client_does_not_ask_opens_no_stream() {
+    let place = Place::new();
+    let mut daemon = StandIn::start(&place).await;
+    for experimental in [json!({}), json!({"tabwire/jobs": false}), json!(null)] {
+        let mut client = StdioClient::start(&place);
+        client.rpc(json!(0), "initialize", initialize(&experimental)).await;
+        for id in [json!(1), json!(2)] {
+            client.ask(&id, "configure", health()).await;
+            let call = daemon.next().await;
+            assert_eq!(call.line, "POST /mcp HTTP/1.1", "{experimental}");
+            call.answer(false, &json!({})).await;
+            client.answer(&id).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn to_be_told_of_jobs_starts_no_daemon_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let mut client = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
+    client.rpc(json!(0), "initialize", initialize(&json!({"tabwire/jobs": {}}))).await;
+    client.rpc(json!(1), "tools/list", json!({})).await;
+    client.end_input();
+    assert!(client.ended().await);
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}

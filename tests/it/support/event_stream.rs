@@ -1,0 +1,66 @@
+//! A response that is read as it comes.
+
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Response, StatusCode};
+use serde_json::Value;
+
+use super::soon;
+
+/// A response whose head has come. To drop it closes its connection, unless it is at its end.
+pub(crate) struct EventStream {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    unread: String,
+}
+
+impl EventStream {
+    pub(crate) fn of(response: Response<Incoming>) -> Self {
+        let (head, body) = response.into_parts();
+        Self { status: head.status, headers: head.headers, body, unread: String::new() }
+    }
+
+    pub(crate) fn is_events(&self) -> bool {
+        self.headers.get("content-type").is_some_and(|named| named == "text/event-stream")
+    }
+
+    /// What comes up to the next empty line, as it came; `None` at the end.
+    pub(crate) async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.unread.find("\n\n") {
+                let block = self.unread.drain(..end + 2).collect::<String>();
+                return Some(block.trim_end().to_owned());
+            }
+            let Some(frame) = soon("more of a stream", self.body.frame()).await else {
+                assert_eq!(self.unread, "", "half an event");
+                return None;
+            };
+            let data = frame.unwrap().into_data().unwrap();
+            self.unread.push_str(std::str::from_utf8(&data).unwrap());
+        }
+    }
+
+    /// The next message; `None` at the end.
+    pub(crate) async fn message(&mut self) -> Option<Value> {
+        let block = self.block().await?;
+        let data = block.strip_prefix("event: message\ndata: ");
+        let data = data.unwrap_or_else(|| panic!("not one message: {block}"));
+        Some(serde_json::from_str(data).unwrap())
+    }
+
+    /// All that still comes, and it does come to its end.
+    pub(crate) async fn rest(&mut self) -> Vec<Value> {
+        let mut messages = Vec::new();
+        while let Some(message) = self.message().await {
+            messages.push(message);
+        }
+        messages
+    }
+
+    /// The whole body of an answer that is no stream.
+    pub(crate) async fn json(self) -> Value {
+        let body = soon("a body", self.body.collect()).await.unwrap().to_bytes();
+        serde_json::from_slice(&body).unwrap()
+    }
+}
