@@ -137,7 +137,7 @@ async fn after_a_restart_of_the_daemon_the_stream_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_daemon_without_such_a_stream_holds_up_no_call() {
+async fn a_daemon_without_such_a_stream_answers_calls_all_the_same() {
     let place = Place::new();
     let mut daemon = StandIn::start(&place).await;
     let mut client = asking(&place).await;
