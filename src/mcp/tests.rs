@@ -7,7 +7,9 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::hub::{Caller, Hub};
 use crate::protocol::garbled;
+use crate::tools::Tools;
 
 fn request(message: Value) -> Request {
     match Incoming::parse(message.to_string().as_bytes()) {
@@ -309,4 +311,24 @@ fn any_name_goes_through_a_header_and_comes_out_as_it_was() {
         let headers = Headers { name: Some(written), ..headers(MODERN_VERSION, "tools/call") };
         prop_assert_eq!(Era::of(&request, Some(&headers)), Ok(Era::Modern));
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn whether_a_client_wants_to_be_told_of_its_jobs_is_what_its_last_initialize_says() {
+    let hub = Hub::start(crate::lifecycle::Limits::default());
+    let tools = Tools::new(hub.clone(), std::time::Duration::ZERO);
+    let caller = |client: &str| Caller { owner: "user".into(), client: client.into() };
+    let initialize = async |client: &str, experimental: Value| {
+        let params = json!({"capabilities": {"experimental": experimental}});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let (calls, request) = (Calls::default(), request(message));
+        handle(&tools, &calls, &caller(client), request, Era::Legacy, None).await;
+    };
+    initialize("a", json!({"tabwire/jobs": {}})).await;
+    initialize("b", json!({})).await;
+    assert!(hub.wants_jobs(&caller("a")));
+    assert!(!hub.wants_jobs(&caller("b")));
+    assert_eq!(hub.health().clients, 1, "who asks for nothing is not kept");
+    initialize("a", json!({})).await;
+    assert!(!hub.wants_jobs(&caller("a")));
 }
