@@ -1,6 +1,7 @@
 //! `tabwire mcp`: MCP over stdio, with a daemon that comes when it is needed.
 
 use std::fs::{self, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
@@ -337,9 +338,10 @@ fn is_alive(process: u32) -> bool {
 #[tokio::test]
 async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open() {
     let place = Place::new();
-    let (for_bridge, held_open) = std::io::pipe().unwrap();
-    // The agent: a shell that has the bridge as its child.
-    let script = "\"$0\" mcp <&0 >/dev/null & echo $!; wait";
+    let (for_bridge, mut held_open) = std::io::pipe().unwrap();
+    // The agent: a shell that has the bridge as its child. What it starts in the background
+    // has no standard input but one that has another name.
+    let script = "exec 3<&0; \"$0\" mcp <&3 & echo $!; wait";
     let mut agent = tokio::process::Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_tabwire")])
         .env("TABWIRE_HOME", place.path())
@@ -353,6 +355,11 @@ async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open()
     let mut output = BufReader::new(agent.stdout.take().unwrap());
     output.read_line(&mut said).await.unwrap();
     let bridge: u32 = said.trim().parse().unwrap();
+    // Once it answers it knows who its parent is.
+    held_open.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    said.clear();
+    output.read_line(&mut said).await.unwrap();
+    assert!(said.contains("\"result\""), "{said}");
     assert!(is_alive(bridge));
     agent.kill().await.unwrap();
     let gone = async {
