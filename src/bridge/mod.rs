@@ -217,8 +217,8 @@ impl Bridge {
     ) -> Forward {
         let tool = request.params.get("name").and_then(|name| name.as_str());
         let is_submit = tool.is_some_and(tools::submits);
-        let wait = request.params.get("arguments").and_then(|arguments| arguments.get("wait_ms"));
-        let wait = wait.and_then(serde_json::Value::as_u64).map(Duration::from_millis);
+        let arguments = request.params.get("arguments");
+        let wait = tool.zip(arguments).and_then(|(tool, given)| tools::longest_wait(tool, given));
         let usual = if is_submit { SUBMIT } else { QUICK };
         let timeout = wait.map_or(usual, |wait| usual.max(wait + WAIT_GRACE));
         let (after, accepted) = if is_submit {

@@ -77,7 +77,7 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 29] = [
+static TABLE: [Rule; 30] = [
     Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
     Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
     Rule { method: Method::POST, path: SESSION_PATH, who: Who::Extension, body: SESSION_BODY },

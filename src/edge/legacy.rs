@@ -158,7 +158,7 @@ pub(super) async fn drawing(
     poller(admitted)?;
     let body = read_body(body, DRAWING_BODY).await?;
     // A picture of many megabytes keeps nobody waiting who has a command.
-    let drawing = spawn_blocking(move || drawing_of(&body)).await;
+    let drawing = tokio::task::spawn_blocking(move || drawing_of(&body)).await;
     let drawing = drawing.unwrap_or(Err(Problem::StorageUnavailable))?;
     let id = drawing.drawing_id.clone();
     match edge.take_drawing(drawing).await.error {

@@ -12,7 +12,7 @@ use super::message::Request;
 use super::progress::{PROGRESS, notification};
 use crate::hub::{Caller, Events, Following, Hub, News};
 use crate::protocol::{CommandReport, CommandSummary, CorrelationId, Status, StatusWord};
-use crate::tools::job_result;
+use crate::tools::JobView;
 
 /// What a client names in `capabilities.experimental` to be told of its jobs.
 pub const JOBS_CAPABILITY: &str = "tabwire/jobs";
@@ -142,9 +142,9 @@ fn notice(report: &CommandReport) -> String {
             params["message"] = (**message).into();
         }
     }
-    let method = match job_result(report) {
+    let method = match JobView::of(&report.status) {
         Some(result) => {
-            params["result"] = result;
+            params["result"] = json!(result);
             TOOL_RESULT
         }
         None => PROGRESS,

@@ -69,6 +69,14 @@ text_id! {
     ClientId
 }
 
+impl CorrelationId {
+    /// Whether it names a job: long work, of which clients may ask to be told.
+    #[must_use]
+    pub fn is_job(&self) -> bool {
+        super::WorkKind::Job.is_of(self)
+    }
+}
+
 /// Names one drawing, and its files: 32 hexadecimal digits in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -112,7 +112,7 @@ async fn answer(
         let outcome = Outcome::Later(Box::pin(async move {
             ToolResult::of_seen(hub.wait(&caller, &id, wait, false).await, None)
         }));
-        return Call { submitted: command, outcome };
+        return Call { submitted: command.clone(), waits_for: command, outcome };
     }
     let seen = hub.look(caller, &submitted.accepted.id, false).await;
     if !matches!(&seen, Ok(Seen::Command(report)) if report.is_pending()) {
@@ -120,13 +120,13 @@ async fn answer(
     }
     let waiting = waiting(&submitted, opening.as_ref());
     let outcome = Outcome::Now(ToolResult::of(&waiting));
-    Call { submitted: Some(submitted.accepted.id), outcome }
+    Call { submitted: Some(submitted.accepted.id), waits_for: None, outcome }
 }
 
 async fn finished(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Call {
     let id = &submitted.accepted.id;
     let result = ToolResult::of_seen(hub.look(caller, id, false).await, None);
-    Call { submitted: Some(id.clone()), outcome: Outcome::Now(result) }
+    Call { submitted: Some(id.clone()), waits_for: None, outcome: Outcome::Now(result) }
 }
 
 /// The first answer to a call that waits for a person (seed 000).

@@ -33,7 +33,8 @@ pub(super) async fn call(
     match jobs.submit(caller, Job::MonitorSync(sync), key).await {
         Ok(submitted) => {
             let result = ToolResult::of(&queued(&tools.hub, caller, &submitted).await);
-            Call { submitted: Some(submitted.accepted.id), outcome: Outcome::Now(result) }
+            let submitted = Some(submitted.accepted.id);
+            Call { submitted, waits_for: None, outcome: Outcome::Now(result) }
         }
         Err(NotTaken::Wrong(error)) => Call::done(wrong(&error)),
         Err(NotTaken::Refused(refused)) => Call::done(ToolResult::refused(&refused)),

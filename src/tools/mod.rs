@@ -151,6 +151,14 @@ pub fn submits(tool: &str) -> bool {
     matches!(tool, interact::NAME | analyze::NAME | jobs::NAME)
 }
 
+/// How long a call with these arguments may block, if it may: for whoever gives it a time
+/// limit of their own.
+#[must_use]
+pub fn longest_wait(tool: &str, given: &Value) -> Option<Duration> {
+    let asked = given["wait_ms"].as_u64().map(Duration::from_millis);
+    asked.or_else(|| observe::usual_wait_of(tool, given))
+}
+
 impl Tools {
     /// Tools that work on this hub. `default_wait` is how long `interact` blocks for
     /// the result unless the call says otherwise.

@@ -131,6 +131,12 @@ fn usual_wait(id: &str) -> Duration {
     if is_for_a_person { limits::WAIT_MAX } else { Duration::ZERO }
 }
 
+/// The same of a call by its arguments, if it is one that reads a command.
+pub(super) fn usual_wait_of(tool: &str, given: &Value) -> Option<Duration> {
+    let id = given["correlation_id"].as_str().filter(|_| tool == NAME)?;
+    Some(usual_wait(id)).filter(|wait| !wait.is_zero())
+}
+
 /// One command's status, now or once it is over. Also what `configure query_status`
 /// answers.
 pub(super) async fn command_result(

@@ -27,6 +27,7 @@ mod legacy;
 mod links;
 mod mcp;
 mod notices;
+mod one_lifecycle;
 mod program;
 mod progress;
 mod push;
