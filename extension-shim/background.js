@@ -3,6 +3,7 @@
 // only for events that it listened to when it was first run.
 
 import { adoptAttached, handleDetach, handleEvent } from './debugger.js';
+import { drawMode } from './draw/index.js';
 import { RECONNECT_ALARM_S } from './limits.js';
 import { link, panel } from './shim.js';
 import { navigations, recorder, tabs } from './state.js';
@@ -13,9 +14,12 @@ const tabsChanged = () => tabs.handleChange();
 chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
-chrome.runtime.onMessage.addListener((ask, _sender, answer) => {
-  const state = panel(ask);
+chrome.runtime.onMessage.addListener((ask, sender, answer) => {
+  const drawn = drawMode.handleMessage(ask, sender);
+  const state = drawn ? undefined : panel(ask);
   if (state) answer(state);
+  drawn?.then(answer, console.warn);
+  return drawn !== undefined; // The answer comes later.
 });
 
 chrome.tabs.onCreated.addListener((tab) => {
@@ -32,8 +36,12 @@ chrome.tabs.onRemoved.addListener((tabId) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
   recorder.handleGone(tabId);
+  drawMode.handleGone(tabId).catch(console.warn);
 });
-chrome.tabs.onReplaced.addListener((_added, removed) => tabs.handleRemoved(removed));
+chrome.tabs.onReplaced.addListener((_added, removed) => {
+  tabs.handleRemoved(removed);
+  drawMode.handleGone(removed).catch(console.warn);
+});
 chrome.tabs.onActivated.addListener(tabsChanged);
 chrome.tabs.onMoved.addListener(tabsChanged);
 chrome.tabs.onAttached.addListener(tabsChanged);
@@ -42,6 +50,7 @@ chrome.windows.onFocusChanged.addListener(tabsChanged);
 chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
 chrome.webNavigation.onCommitted.addListener((details) => {
   navigations.handleCommitted(details);
+  drawMode.handleCommitted(details).catch(console.warn);
   ensureConnected();
 });
 chrome.webNavigation.onCompleted.addListener((details) => navigations.handleCompleted(details));

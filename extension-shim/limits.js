@@ -64,6 +64,10 @@ export const SCREENSHOT_MAX_SIDE = 1568;
 export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;
+/** What a drawing's picture may have as a data URL: with the rest it must fit into a frame of 8 MiB. */
+export const DRAW_PICTURE_MAX = 5 * 1024 * 1024;
+/** A drawing that the daemon does not acknowledge this soon is handed over again by its page. */
+export const DRAW_ACK_MS = 10_000;
 /** How much of a page an analysis visits: more takes the page seconds, and no model reads it. */
 export const LOOK_NODES = 100_000;
 /** How long the page may be kept busy by it. */

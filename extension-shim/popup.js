@@ -77,6 +77,14 @@ function withCode(text) {
   });
 }
 
+/** The overlay takes the place of the popup. */
+async function draw() {
+  const { error } = await chrome.runtime.sendMessage({ draw: 'open' });
+  if (error) element('draw-trouble').textContent = error.message;
+  else window.close();
+}
+
+element('draw').addEventListener('click', () => { draw().catch(console.debug); });
 element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
 tell({ ask: 'opened' }).catch(console.debug);
 setInterval(() => { tell({ ask: 'state' }).catch(console.debug); }, REFRESH_MS);

@@ -208,6 +208,8 @@ export type Annotation = {
 };
 export type ElementDetails = {
   selector: string;
+  /** The frames and shadow hosts that it is in, the outermost first. */
+  within?: string[];
   tag: string;
   role?: string;
   name?: string;

@@ -10,6 +10,7 @@ import { showStatus } from './badge.js';
 import { loadConfig } from './config.js';
 import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
+import { drawMode } from './draw/index.js';
 import { browserLabel, browserSession, Identity } from './identity.js';
 import { Link } from './link.js';
 import { Outbox } from './outbox.js';
@@ -48,7 +49,7 @@ let session = '';
 /** What an earlier worker left is read once, what is open each time. */
 async function prepare() {
   // What could not be read now can be at the next try.
-  restored ??= Promise.all([outbox.restore(), takeover.restore(), recorder.restore()])
+  restored ??= Promise.all([outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore()])
     .catch((error) => {
       restored = undefined;
       throw error;
@@ -78,6 +79,7 @@ function onWelcome({ epoch, server_version, capture }) {
     in_flight: dispatcher.inFlight(),
   });
   outbox.replay();
+  drawMode.handleConnected();
   recorder.configure(capture);
 }
 
@@ -89,6 +91,7 @@ function onFrame(frame) {
     case 'cancel': dispatcher.handleCancel(frame); break;
     case 'result_ack': dispatcher.handleResultAck(frame); break;
     case 'nack': dispatcher.handleNack(frame); break;
+    case 'annotations_ack': drawMode.handleAck(frame); break;
     case 'capture': recorder.configure(frame.capture); break;
     case 'challenge':
     case 'welcome':
@@ -99,4 +102,5 @@ function onFrame(frame) {
 }
 
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
+drawMode.send = (text) => link.sendText(text);
 recorder.onEvents = (text) => link.sendText(text);

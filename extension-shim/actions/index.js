@@ -5,6 +5,7 @@
 
 import { accessibility } from './accessibility.js';
 import { dom } from './dom.js';
+import { draw_mode } from './draw_mode.js';
 import { execute_js } from './execute_js.js';
 import { back, forward, navigate, refresh } from './navigate.js';
 import { page_info } from './page_info.js';
@@ -16,5 +17,5 @@ import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 /** @type {Record<string, Action>} */
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
-  dom, accessibility, page_summary, performance,
+  dom, accessibility, page_summary, performance, draw_mode,
 };

@@ -24,17 +24,18 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   context.onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
   const watcher = { dialogs: [] };
-  const data = await withDialogs(tab.id, watcher, () => capture(tab.id, format, frame, context.signal));
+  const data = await withDialogs(tab.id, watcher, () => captureTab(tab.id, format, frame, context.signal));
   const value = { mime_type: `image/${format}`, data, ...imageSize(data) };
   return { value, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
 }
 
 /**
+ * A picture of a tab that the debugger is attached to.
  * @typedef {{fullPage: boolean, maxSide: number}} Frame what of the page, and how large
  * @param {number} id the tab's @param {string} format @param {Frame} frame @param {AbortSignal} signal
- * @returns {Promise<string>}
+ * @returns {Promise<string>} in base64
  */
-async function capture(id, format, frame, signal) {
+export async function captureTab(id, format, frame, signal) {
   try {
     // Without it a tab that nobody sees paints nothing, and the capture never ends.
     await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });

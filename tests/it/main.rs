@@ -18,6 +18,7 @@ mod chaos;
 mod cli;
 mod docs;
 mod doctor;
+mod draw;
 mod frames;
 mod guard;
 mod hand_over;

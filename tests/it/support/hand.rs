@@ -105,6 +105,72 @@ impl Hand {
         }
     }
 
+    /// What an expression is in the page.
+    pub(crate) async fn read(&mut self, expression: &str) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let answer = self.ask("Runtime.evaluate", asked).await;
+        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Presses the button of the mouse at the first point, goes on to the others, lets it go at
+    /// the last. One point alone is a click.
+    pub(crate) async fn drag(&mut self, points: &[(i32, i32)]) {
+        let [first, .., last] = [points, points].concat()[..] else { panic!("no points") };
+        self.mouse("mousePressed", first).await;
+        for &point in &points[1..] {
+            self.mouse("mouseMoved", point).await;
+        }
+        self.mouse("mouseReleased", last).await;
+    }
+
+    async fn mouse(&mut self, kind: &str, (x, y): (i32, i32)) {
+        let event = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1,
+                           "clickCount": 1});
+        self.ask("Input.dispatchMouseEvent", event).await;
+    }
+
+    /// Presses a key so often, with Shift or Control if its name says so: `Shift+ArrowLeft`.
+    pub(crate) async fn press(&mut self, key: &str, times: usize) {
+        let (held, key) = key.split_once('+').unwrap_or(("", key));
+        let modifiers = match held {
+            "Control" => 2,
+            "Shift" => 8,
+            _ => 0,
+        };
+        let (text, code) = match key {
+            "Enter" => ("\r", 13),
+            "Escape" => ("", 27),
+            "Tab" => ("", 9),
+            " " => (" ", 32),
+            one if one.len() == 1 && held.is_empty() => (one, 0),
+            _ => ("", 0),
+        };
+        for _ in 0..times {
+            let mut event = json!({"type": "keyDown", "key": key, "modifiers": modifiers,
+                                   "windowsVirtualKeyCode": code});
+            if !text.is_empty() {
+                event["text"] = text.into();
+            }
+            self.ask("Input.dispatchKeyEvent", event.clone()).await;
+            event["type"] = "keyUp".into();
+            event.as_object_mut().unwrap().remove("text");
+            self.ask("Input.dispatchKeyEvent", event).await;
+        }
+    }
+
+    /// Sends the tab to a page, and waits until it is there.
+    pub(crate) async fn go(&mut self, url: &str) {
+        self.ask("Page.navigate", json!({"url": url})).await;
+        let here = format!("location.href === '{url}' && document.readyState === 'complete'");
+        soon(url, async { while self.read(&here).await != true {} }).await;
+    }
+
+    /// Closes the page.
+    pub(crate) async fn close_page(&mut self) {
+        self.ask("Page.close", json!({})).await;
+    }
+
     /// Types where the focus is.
     pub(crate) async fn type_text(&mut self, text: &str) {
         for character in text.chars() {

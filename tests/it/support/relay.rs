@@ -1,6 +1,7 @@
 //! Between an extension and its daemon: passes frames on until one comes that it is to keep,
 //! and can speak in the daemon's place.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -31,6 +32,10 @@ struct Shared {
     to_extension: Mutex<Option<mpsc::UnboundedSender<Message>>>,
     /// The `events` frames that have passed.
     events: Mutex<Vec<Value>>,
+    /// The reports and drawings that the extension has sent, oldest first.
+    reported: Mutex<Vec<Value>>,
+    /// Whether drawings end here, instead of at the daemon.
+    takes_drawings: AtomicBool,
 }
 
 /// What is waited for: the first frame of a type.
@@ -63,6 +68,25 @@ impl Relay {
         let (sprung, kept) = oneshot::channel();
         *self.shared.trap.lock().unwrap() = Some(Trap { kind, sprung });
         kept
+    }
+
+    /// Takes the daemon's place for drawings: they end here, and nobody acknowledges them but
+    /// by [`Relay::say`].
+    pub(crate) fn take_drawings(&self) {
+        self.shared.takes_drawings.store(true, Ordering::Relaxed);
+    }
+
+    /// Says something in the daemon's place.
+    pub(crate) fn say(&self, frame: &Value) {
+        let way = self.shared.to_extension.lock().unwrap();
+        let way = way.as_ref().expect("an extension is connected");
+        way.send(Message::text(frame.to_string())).expect("it still is");
+    }
+
+    /// The reports and drawings so far that are so.
+    pub(crate) fn reported(&self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let reported = self.shared.reported.lock().unwrap();
+        reported.iter().filter(|frame| is_it(frame)).cloned().collect()
     }
 
     /// What the extension is to record from here on, as a daemon would say it: now, and in each
@@ -119,6 +143,9 @@ async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<
             message = from_daemon.next() => (message?.ok()?, true),
             message = said.recv() => (message?, true),
         };
+        if !is_the_daemons && ends_here(&message, &shared) {
+            continue;
+        }
         if is_kept(&message, &shared) {
             // Nothing passes any more; the connection ends with the worker that is killed.
             while let Some(Ok(_)) = from_extension.next().await {}
@@ -143,6 +170,17 @@ fn with_capture(message: Message, shared: &Shared) -> Message {
         }
         _other => message,
     }
+}
+
+/// Whether it is a drawing that does not go on to the daemon. Remembers what is reported.
+fn ends_here(message: &Message, shared: &Shared) -> bool {
+    let Message::Text(text) = message else { return false };
+    let Ok(frame) = serde_json::from_str::<Value>(text) else { return false };
+    let is_drawing = frame["type"] == "annotations";
+    if is_drawing || matches!(frame["type"].as_str(), Some("complete" | "error" | "timeout")) {
+        shared.reported.lock().unwrap().push(frame);
+    }
+    is_drawing && shared.takes_drawings.load(Ordering::Relaxed)
 }
 
 fn is_kept(message: &Message, shared: &Shared) -> bool {

@@ -1,0 +1,20 @@
+// @ts-check
+// Asks the person to draw on a page. Done as soon as they can begin.
+
+/** @import {Context, Outcome} from '../protocol.js' */
+
+import { drawMode } from '../draw/index.js';
+import { checkedFlag, checkedText } from '../params.js';
+import { originOf } from '../pages.js';
+import { tabs } from '../state.js';
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function draw_mode({ correlation_id, session, styles }, { tab_id }) {
+  const ask = {
+    correlation_id: checkedText('correlation_id', correlation_id),
+    ...(session !== undefined && { session: checkedText('session', session) }),
+    styles: checkedFlag('styles', styles),
+  };
+  const { was_open, url, title } = await drawMode.open(await tabs.fresh(tab_id), ask);
+  return { value: { open: true, was_open, url, title }, type: 'object', origin: originOf(url) };
+}

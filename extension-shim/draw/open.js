@@ -1,0 +1,36 @@
+// @ts-check
+// Puts the overlay into a page. In a world of its own, which no policy of the page governs.
+
+/** @import {Ask} from './overlays.js' */
+
+import { closedMeanwhile, messageOf } from '../errors.js';
+import { restrictedPage } from '../pages.js';
+import { tabs } from '../state.js';
+
+/** The parts of the overlay, each after those that it uses. */
+export const OVERLAY_FILES = ['geometry', 'board', 'keys', 'sender', 'sheet', 'view', 'toolbar', 'overlay', 'entry']
+  .map((name) => `draw/page/${name}.js`);
+
+/** @typedef {{was_open: boolean, url: string, title: string}} Opened */
+
+/** @param {number} tabId @param {Ask} [ask] @returns {Promise<Opened & {documentId: string}>} */
+export async function openIn(tabId, ask) {
+  try {
+    const opened = await callOverlay(tabId, ask);
+    if (opened) return opened;
+    await chrome.scripting.executeScript({ target: { tabId }, files: OVERLAY_FILES, injectImmediately: true });
+    return /** @type {Opened & {documentId: string}} */ (await callOverlay(tabId, ask));
+  } catch (error) {
+    if (!await tabs.isOpen(tabId)) throw closedMeanwhile(tabId);
+    throw restrictedPage(`this page (${messageOf(error)})`);
+  }
+}
+
+/** @param {number} tabId @param {Ask} [ask] @returns {Promise<(Opened & {documentId: string}) | null>} null: it is not there yet */
+async function callOverlay(tabId, ask) {
+  const func = (/** @type {Ask | {}} */ request) => /** @type {any} */ (globalThis).tabwireDraw?.open(request) ?? null;
+  const [{ result, documentId }] = await chrome.scripting.executeScript({
+    target: { tabId }, func, args: [ask ?? {}], injectImmediately: true,
+  });
+  return result && { .../** @type {Opened} */ (result), documentId };
+}

@@ -1,0 +1,55 @@
+// @ts-check
+// Which tabs have an open overlay, and who waits for what comes of it. Outlives the worker: whoever closes a
+// page says nothing, so somebody else must know.
+
+/** @typedef {{correlation_id: string, session?: string, styles?: boolean}} Ask a wait for a drawing */
+/** @typedef {{asks: Ask[], document_id?: string, page_url: string}} Overlay */
+
+const KEY = 'draw:open';
+
+export class Overlays {
+  /** @type {Map<number, Overlay>} */
+  #open = new Map();
+  /** @type {Promise<void> | undefined} */
+  #restored;
+
+  /** @returns {Promise<void>} what an earlier worker knew, read once */
+  restore() {
+    this.#restored ??= this.#read().catch((error) => {
+      this.#restored = undefined;
+      throw error;
+    });
+    return this.#restored;
+  }
+
+  async #read() {
+    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    for (const [tabId, overlay] of Object.entries(stored ?? {})) this.#open.set(Number(tabId), /** @type {Overlay} */ (overlay));
+  }
+
+  /** @param {number} tabId @param {Overlay} overlay */
+  async put(tabId, overlay) {
+    await this.restore();
+    this.#open.set(tabId, overlay);
+    await this.#write();
+  }
+
+  /** @param {number} tabId @returns {Promise<Overlay | undefined>} */
+  async get(tabId) {
+    await this.restore();
+    return this.#open.get(tabId);
+  }
+
+  /** Forgets it. @param {number} tabId @returns {Promise<Overlay | undefined>} what was open there */
+  async take(tabId) {
+    const overlay = await this.get(tabId);
+    if (!overlay) return undefined;
+    this.#open.delete(tabId);
+    await this.#write();
+    return overlay;
+  }
+
+  async #write() {
+    await chrome.storage.session.set({ [KEY]: Object.fromEntries(this.#open) });
+  }
+}

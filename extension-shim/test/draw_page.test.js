@@ -1,0 +1,217 @@
+// The overlay's pure parts, as they are injected: one after the other into one world.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { beforeEach, mock, test } from 'node:test';
+import { goldenFrames, installChrome, settled } from './support/fakes.js';
+
+installChrome();
+const { OVERLAY_FILES } = await import('../draw/open.js');
+const NAMES = ['drawBoxOf', 'drawWithin', 'drawIsTiny', 'drawOn', 'drawArrowHead', 'drawTarget', 'drawAnnotation', 'DrawBoard', 'drawSaid',
+  'drawKey', 'DrawSender', 'drawTrouble', 'DRAW_AGAIN_MS', 'DRAW_FULL_MS', 'DRAW_SLOW_MS', 'DRAW_MARKS_MAX', 'drawPath'];
+const sources = OVERLAY_FILES.map((file) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
+const pure = sources.filter((_, at) => !/(overlay|entry)\.js$/.test(OVERLAY_FILES[at]));
+const page = new Function(`${pure.join('\n')}\nreturn { ${NAMES.join(', ')} };`)();
+
+// ── Geometry ──
+
+test('a box is told by its upper left corner, whichever way it was drawn', () => {
+  assert.deepEqual(page.drawBoxOf([[30, 5], [10, 25]]), { x: 10, y: 5, width: 20, height: 20 });
+});
+
+test('what is drawn stays within the page', () => {
+  const size = { width: 100, height: 50 };
+  assert.deepEqual([page.drawWithin([-3, 70.4], size), page.drawWithin([12.6, 4], size)], [[0, 49], [13, 4]]);
+});
+
+test('a line of any length has 500 points at most, its ends among them', () => {
+  let points = [[0, 0]];
+  for (let x = 3; x < 9_000; x += 3) points = page.drawOn(points, [x, 0]);
+  assert.ok(points.length <= 500, `${points.length}`);
+  assert.deepEqual([points[0], points.at(-1)], [[0, 0], [8_997, 0]]);
+  assert.equal(page.drawOn(points, [8_998, 0]), points, 'a pixel is no way');
+});
+
+test('an arrow is about its tip, a rectangle about its area', () => {
+  const points = [[10, 10], [50, 40]];
+  assert.deepEqual(page.drawTarget({ id: 1, kind: 'arrow', points }), { id: 1, box: { x: 50, y: 40, width: 0, height: 0 } });
+  assert.deepEqual(page.drawTarget({ id: 1, kind: 'rectangle', points }).box, { x: 10, y: 10, width: 40, height: 30 });
+  assert.deepEqual(page.drawArrowHead(points)[1], [50, 40]);
+});
+
+test('marks are told as the golden frame has them', () => {
+  const marks = [
+    { id: 1, kind: 'rectangle', points: [[110, 60.5], [10, 20.5]] },
+    { id: 2, kind: 'arrow', points: [[0, 0], [30, 40]], text: 'this one' },
+  ];
+  const told = marks.map((mark, at) => page.drawAnnotation(mark, ['e1', undefined][at]));
+  assert.deepEqual(told, goldenFrames('from_extension').annotations.annotations);
+});
+
+// ── The board ──
+
+/** A board with a mark of this kind, drawn from corner to corner. */
+function drawn(kind, board = new page.DrawBoard()) {
+  board.tool = kind;
+  board.begin([10, 10]);
+  board.extend([60, 40]);
+  return { board, mark: board.end(kind === 'note' ? ' look ' : undefined) };
+}
+
+test('marks are numbered as they come, and undo takes back the last', () => {
+  const { board } = drawn('rectangle');
+  drawn('note', board);
+  assert.deepEqual(board.marks.map(({ id, kind, text }) => [id, kind, text]), [[1, 'rectangle', undefined], [2, 'note', 'look']]);
+  assert.equal(board.undo().id, 2);
+  assert.equal(drawn('arrow', board).mark.id, 2);
+  board.begin([0, 0]);
+  board.undo();
+  assert.equal(board.marks.length, 2, 'what was begun goes first');
+});
+
+test('a shaky click is no mark, and neither is a note without words', () => {
+  const board = new page.DrawBoard();
+  board.begin([10, 10]);
+  board.extend([12, 12]);
+  assert.equal(board.end(), null);
+  board.tool = 'note';
+  board.begin([10, 10]);
+  assert.equal(board.end('  '), null);
+  assert.deepEqual(board.marks, []);
+});
+
+test('there is an end to marks', () => {
+  const board = new page.DrawBoard();
+  for (let n = 0; n < page.DRAW_MARKS_MAX; n += 1) drawn('rectangle', board);
+  assert.equal(board.begin([0, 0]), false);
+});
+
+test('a screen reader hears of every kind of mark', () => {
+  const words = ['rectangle', 'arrow', 'freehand', 'note'].map((kind) => page.drawSaid(drawn(kind).mark));
+  assert.deepEqual(words, ['Rectangle 1 drawn, 50 by 30 pixels.', 'Arrow 1 drawn to 60, 40.', 'Line 1 drawn around 35, 25.', 'Note 1 placed: look']);
+});
+
+// ── Keys ──
+
+const key = (key, focus, held = {}) => page.drawKey({ key, ...held }, focus);
+for (const [name, focus, held, meaning] of [
+  ['Escape', 'surface', {}, 'cancel'], ['Escape', 'note', {}, 'cancel'], ['Escape', 'button', {}, 'cancel'],
+  ['Enter', 'surface', {}, 'done'], ['Enter', 'note', {}, 'done'], ['Enter', 'note', { shiftKey: true }, null], ['Enter', 'button', {}, null],
+  [' ', 'surface', {}, 'mark'], [' ', 'button', {}, null], [' ', 'note', {}, null],
+  ['2', 'surface', {}, { tool: 'arrow' }], ['4', 'button', {}, { tool: 'note' }], ['2', 'note', {}, null], ['5', 'surface', {}, null],
+  ['z', 'surface', { ctrlKey: true }, 'undo'], ['z', 'button', { metaKey: true }, 'undo'], ['z', 'note', { ctrlKey: true }, null],
+  ['ArrowUp', 'surface', {}, { move: [0, -8] }], ['ArrowRight', 'surface', { shiftKey: true }, { move: [64, 0] }],
+  ['ArrowUp', 'button', {}, 'ignore'], ['PageDown', 'surface', {}, 'ignore'], ['Tab', 'surface', {}, null],
+  ['r', 'surface', { ctrlKey: true }, null], ['Enter', 'note', { isComposing: true }, null],
+]) {
+  test(`${JSON.stringify(held)} ${name} on the ${focus} means ${JSON.stringify(meaning)}`, () => assert.deepEqual(key(name, focus, held), meaning));
+}
+
+// ── Keeping until it is acknowledged ──
+
+let asked;
+let answers;
+let shown;
+let isOurs;
+
+beforeEach(() => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  [asked, answers, shown, isOurs] = [[], [], [], true];
+});
+
+/** A sender whose worker gives these answers, one after the other; `dead` is none. */
+function sender(...given) {
+  answers = given;
+  return new page.DrawSender({
+    isOurs: () => isOurs,
+    async ask(ask) {
+      asked.push(structuredClone(ask));
+      const answer = answers.shift();
+      if (answer === 'dead') throw new Error('The message port closed before a response was received.');
+      return answer ?? new Promise(() => {});
+    },
+  }, (progress) => shown.push(progress));
+}
+
+const DRAWING = { drawing_id: 'd', annotations: [] };
+const pass = async (ms) => {
+  await settled();
+  mock.timers.tick(ms);
+  await settled();
+};
+
+test('a killed worker and a daemon that is away cost nothing: the same drawing is sent until it is kept', async () => {
+  const sent = sender('dead', { state: 'waiting' }, { state: 'kept' }).send(DRAWING, []);
+  await pass(page.DRAW_AGAIN_MS);
+  await pass(page.DRAW_AGAIN_MS);
+  assert.deepEqual(await sent, { state: 'kept' });
+  assert.deepEqual(asked, Array(3).fill({ draw: 'send', drawing: DRAWING, asks: [] }));
+});
+
+test('a full disk is tried again, and said', async () => {
+  const sent = sender({ state: 'refused', error: { code: 'storage_unavailable', message: '' } }, { state: 'kept' }).send(DRAWING, []);
+  await pass(page.DRAW_FULL_MS - 1);
+  assert.equal(asked.length, 1);
+  await pass(1);
+  assert.deepEqual(await sent, { state: 'kept' });
+  assert.deepEqual(shown, ['sending', 'full']);
+});
+
+test('what will never be taken is told at once, and every reason says what to do', async () => {
+  for (const code of ['too_large', 'malformed', 'debugger_unavailable', 'internal']) {
+    const end = await sender({ state: 'refused', error: { code, message: 'why' } }).send(DRAWING, []);
+    assert.deepEqual(end, { state: 'refused', code, message: 'why' });
+    assert.match(page.drawTrouble(end), /Done|Escape/);
+  }
+});
+
+test('without an answer it says after a while that it waits', async () => {
+  sender().send(DRAWING, []);
+  await pass(page.DRAW_SLOW_MS - 1);
+  assert.deepEqual(shown, ['sending']);
+  await pass(1);
+  assert.deepEqual(shown, ['sending', 'waiting']);
+});
+
+test('whoever asks while it is on its way gets it, too', async () => {
+  const asks = [{ correlation_id: 'ann_1' }];
+  const sent = sender({ state: 'kept' }, { state: 'kept' }).send(DRAWING, asks);
+  asks.push({ correlation_id: 'ann_2', session: 'other' });
+  await pass(page.DRAW_AGAIN_MS);
+  assert.deepEqual(await sent, { state: 'kept' });
+  assert.deepEqual(asked.map((ask) => ask.asks.length), [1, 2]);
+});
+
+test('a person who gives it up is not kept waiting', async () => {
+  const one = sender({ state: 'waiting' }, { state: 'kept' });
+  const sent = one.send(DRAWING, []);
+  await settled();
+  one.stop();
+  await pass(page.DRAW_AGAIN_MS);
+  assert.deepEqual([await sent, asked.length], [{ state: 'stopped' }, 1]);
+});
+
+test('a reloaded extension is said: no worker will ever answer', async () => {
+  isOurs = false;
+  const end = await sender().send(DRAWING, []);
+  assert.equal(end.code, 'reloaded');
+  assert.match(page.drawTrouble(end), /reloaded/);
+});
+
+test('a question is asked until a worker lives to answer it, and a failure is an answer', async () => {
+  const answer = sender('dead', { screenshot_data_url: 'data:' }).ask({ draw: 'picture' });
+  await pass(page.DRAW_AGAIN_MS);
+  assert.deepEqual(await answer, { screenshot_data_url: 'data:' });
+  const failed = await sender({ error: { code: 'internal', message: 'x' } }).ask({ draw: 'picture' });
+  assert.deepEqual(failed.error, { code: 'internal', message: 'x' });
+});
+
+// ── What is injected ──
+
+test('the overlay asks nothing of a page\'s policy and shares no name with a module', () => {
+  for (const source of sources) {
+    assert.doesNotMatch(source, /innerHTML|insertAdjacentHTML|setAttribute\('style'|createElement\('(style|script)'\)|\beval\(/);
+    assert.doesNotMatch(source, /^(export|import) /m, 'a classic script');
+    for (const [, name] of source.matchAll(/^(?:const|let|function|class) (\w+)/gm)) assert.match(name, /^draw/i);
+  }
+});

@@ -1,0 +1,317 @@
+//! Draw mode in a real Chromium, by real mouse and keyboard events. The relay stands in for the
+//! daemon: it asks for drawings, takes them and acknowledges them.
+
+use serde_json::{Value, json};
+use tabwire::demo::Browser;
+
+use crate::support::{Daemon, Hand, McpClient, Pages, Relay, kill_worker, soon, until};
+
+/// What every mark is painted in.
+const INK: [u64; 3] = [230, 0, 110];
+
+/// A browser whose tab shows a page that lets no script in, ready to be drawn on.
+struct Stage {
+    daemon: Daemon,
+    relay: Relay,
+    client: McpClient,
+    pages: Pages,
+    browser: Browser,
+    hand: Hand,
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn set(page: &str) -> Self {
+        let daemon = Daemon::start().await;
+        let relay = Relay::start(daemon.port()).await;
+        relay.take_drawings();
+        let client = McpClient::legacy(&daemon);
+        let pages = Pages::start().await;
+        let (browser, folder) = Hand::open_browser(&daemon, relay.port(), &pages.url(page));
+        // Accepted before the browser is there, and run when it is.
+        client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
+        let hand = Hand::reach(&folder.path().join("profile")).await;
+        Self { daemon, relay, client, pages, browser, hand, _folder: folder }
+    }
+
+    /// Asks for a drawing, as the daemon does, and gives what the extension says to that.
+    async fn ask(&self, id: &str, session: Option<&str>) -> Value {
+        let correlation_id = format!("draw_{id}");
+        let mut params = json!({"correlation_id": id, "styles": true});
+        if let Some(session) = session {
+            params["session"] = session.into();
+        }
+        self.relay.say(&json!({"type": "command", "attempt": 1, "command": {
+            "id": "q_draw", "correlation_id": correlation_id, "type": "draw_mode",
+            "params": params, "timeout_ms": 10_000, "safe": true, "redelivered": false}}));
+        let reported = || self.relay.reported(|frame| frame["correlation_id"] == correlation_id);
+        soon("the overlay", until(async || !reported().is_empty())).await;
+        reported().remove(0)
+    }
+
+    /// The same for one that is opened here.
+    async fn open(&self, id: &str) {
+        let report = self.ask(id, None).await;
+        let value = &report["result"]["value"];
+        assert_eq!((&value["open"], &value["was_open"]), (&json!(true), &json!(false)), "{report}");
+    }
+
+    fn drawings(&self) -> Vec<Value> {
+        self.relay.reported(|frame| frame["type"] == "annotations")
+    }
+
+    /// Waits until so many drawings have come; gives the last.
+    async fn drawing(&self, count: usize) -> Value {
+        soon("a drawing", until(async || self.drawings().len() >= count)).await;
+        self.drawings()[count - 1].clone()
+    }
+
+    fn acknowledge(&self, drawing: &Value) {
+        let id = &drawing["drawing_id"];
+        self.relay.say(&json!({"type": "annotations_ack", "drawing_id": id}));
+    }
+
+    async fn is_open(&mut self) -> bool {
+        self.hand.read("document.querySelector('tabwire-draw') !== null").await == true
+    }
+
+    async fn is_closed(&mut self) {
+        let closed = async { while self.is_open().await {} };
+        soon("the end of the overlay", closed).await;
+    }
+
+    /// The colours of the picture at these points.
+    async fn colours(&mut self, drawing: &Value, points: &[(i32, i32)]) -> Vec<[u64; 3]> {
+        // A page that lets pictures in.
+        self.hand.go(&self.pages.url("/second")).await;
+        let colours = self
+            .hand
+            .read(&format!(
+                "(async () => {{ const image = new Image(); image.src = {}; await image.decode();
+                 const canvas = new OffscreenCanvas(image.width, image.height);
+                 const paint = canvas.getContext('2d'); paint.drawImage(image, 0, 0);
+                 return {}.map(([x, y]) => [...paint.getImageData(x, y, 1, 1).data].slice(0, 3)) \
+                 }})()",
+                drawing["screenshot_data_url"],
+                json!(points),
+            ))
+            .await;
+        serde_json::from_value(colours).unwrap()
+    }
+
+    async fn end(self) {
+        self.browser.end().await.unwrap();
+        self.daemon.stop().await;
+    }
+}
+
+/// What kinds of marks a drawing has, in order.
+fn kinds(drawing: &Value) -> Vec<&str> {
+    let marks = drawing["annotations"].as_array().unwrap();
+    marks.iter().map(|mark| mark["kind"].as_str().unwrap()).collect()
+}
+
+fn near(shown: [u64; 3], wanted: [u64; 3]) -> bool {
+    shown.iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 8)
+}
+
+#[tokio::test]
+async fn a_drawing_by_mouse_arrives_with_its_picture_and_what_is_under_it() {
+    let mut stage = Stage::set("/strict").await;
+    let bottom = stage.hand.read("innerHeight").await.as_i64().unwrap() as i32;
+    stage.open("ann_mouse").await;
+    let hand = &mut stage.hand;
+    hand.drag(&[(100, 100), (200, 150), (300, 200)]).await;
+    hand.press("2", 1).await;
+    hand.drag(&[(500, 300), (420, 260), (400, 250)]).await;
+    hand.press("3", 1).await;
+    hand.drag(&[(600, 100), (640, 140), (680, 100), (720, 140)]).await;
+    hand.drag(&[(600, 300), (700, 300)]).await;
+    hand.press("Control+z", 1).await;
+    hand.press("4", 1).await;
+    hand.drag(&[(40, 40)]).await;
+    hand.type_text("Make 1 line of it").await;
+    hand.press("Enter", 1).await;
+    hand.press("Enter", 1).await;
+
+    let drawing = stage.drawing(1).await;
+    assert_eq!(kinds(&drawing), ["rectangle", "arrow", "freehand", "note"]);
+    let marks = &drawing["annotations"];
+    assert_eq!(marks[0]["box"], json!({"x": 100, "y": 100, "width": 200, "height": 100}));
+    assert_eq!(marks[1]["points"], json!([[500, 300], [400, 250]]));
+    assert_eq!(marks[2]["points"].as_array().unwrap().len(), 4);
+    assert_eq!(marks[3]["text"], "Make 1 line of it");
+    let ids: Vec<_> = (0..4).map(|at| marks[at]["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, [1, 2, 3, 4]);
+    let heading = &drawing["element_details"][marks[3]["element"].as_str().unwrap()];
+    assert_eq!(
+        (&heading["selector"], &heading["role"], &heading["name"], &heading["text"]),
+        (&json!("h1"), &json!("heading"), &json!("Strict Page"), &json!("Strict Page"))
+    );
+    assert_eq!(heading["styles"]["font-weight"], "700");
+    assert_eq!(drawing["correlation_id"], "ann_mouse");
+    assert_eq!(drawing["page_url"], stage.pages.url("/strict"));
+    assert_eq!(drawing["page_title"], "Strict Page");
+
+    assert!(stage.is_open().await, "it is kept until it is acknowledged");
+    stage.acknowledge(&drawing);
+    stage.is_closed().await;
+    // On the marks' lines; where one was undone, inside the rectangle, and where the bar was.
+    let marked = [(200, 100), (300, 150), (450, 275), (620, 120)];
+    let bare = [(650, 300), (200, 150), (500, bottom - 60)];
+    let colours = stage.colours(&drawing, &marked).await;
+    assert!(colours.iter().all(|&colour| near(colour, INK)), "{colours:?}");
+    let colours = stage.colours(&drawing, &bare).await;
+    assert!(colours.iter().all(|&colour| near(colour, [255, 255, 255])), "{colours:?}");
+    assert_eq!(stage.drawings().len(), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_drawing_can_be_made_by_keyboard_alone_and_the_page_hears_no_key() {
+    let mut stage = Stage::set("/form").await;
+    stage
+        .hand
+        .read(
+            "window.heard = 0; for (const name of ['keydown', 'keyup', 'pointerdown', 'click'])
+        { document.addEventListener(name, () => heard += 1, true); }",
+        )
+        .await;
+    stage.open("ann_keys").await;
+    let hand = &mut stage.hand;
+    hand.press("ArrowRight", 1).await;
+    hand.press(" ", 1).await;
+    hand.press("Shift+ArrowRight", 2).await;
+    hand.press("Shift+ArrowDown", 1).await;
+    hand.press(" ", 1).await;
+    // From the surface to the second of the tools, and back by choosing it.
+    hand.press("Tab", 2).await;
+    hand.press("Enter", 1).await;
+    hand.press("Shift+Tab", 2).await;
+    hand.press(" ", 1).await;
+    hand.press("ArrowLeft", 5).await;
+    hand.press(" ", 1).await;
+    hand.press("4", 1).await;
+    hand.press(" ", 1).await;
+    hand.type_text("here").await;
+    hand.press("Enter", 1).await;
+    hand.press("Enter", 1).await;
+    let drawing = stage.drawing(1).await;
+    assert_eq!(kinds(&drawing), ["rectangle", "arrow", "note"]);
+    let marks = &drawing["annotations"];
+    let size = |mark: &Value| (mark["box"]["width"].clone(), mark["box"]["height"].clone());
+    assert_eq!(size(&marks[0]), (json!(128), json!(64)));
+    assert_eq!(size(&marks[1]), (json!(40), json!(0)));
+    assert_eq!(marks[2]["text"], "here");
+    stage.acknowledge(&drawing);
+    stage.is_closed().await;
+    assert_eq!(stage.hand.read("heard").await, 0);
+    stage.hand.press("x", 1).await;
+    assert_eq!(stage.hand.read("heard").await, 2, "and hears them again afterwards");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn escape_closes_a_note_first_and_then_tells_that_nothing_will_come() {
+    let mut stage = Stage::set("/strict").await;
+    stage.open("ann_escape").await;
+    stage.hand.press("4", 1).await;
+    stage.hand.drag(&[(300, 300)]).await;
+    stage.hand.type_text("never mind").await;
+    stage.hand.press("Escape", 1).await;
+    assert!(stage.is_open().await);
+    stage.hand.press("Escape", 1).await;
+    let told = stage.drawing(1).await;
+    assert_eq!(
+        (&told["cancelled"], &told["correlation_id"]),
+        (&json!("user"), &json!("ann_escape"))
+    );
+    assert_eq!(told["annotations"], json!([]));
+    stage.is_closed().await;
+    // Nobody has acknowledged it, so the next worker says it again.
+    kill_worker(&stage.browser);
+    assert_eq!(stage.drawing(2).await, told);
+    stage.acknowledge(&told);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_drawing_outlives_the_worker_that_sent_it_and_is_one_drawing() {
+    let mut stage = Stage::set("/strict").await;
+    stage.open("ann_killed").await;
+    stage.hand.drag(&[(100, 100), (300, 200)]).await;
+    stage.hand.press("Enter", 1).await;
+    let first = stage.drawing(1).await;
+    kill_worker(&stage.browser);
+    let again = stage.drawing(2).await;
+    assert_eq!(again, first, "the same in all, its id and its picture too");
+    assert!(stage.is_open().await);
+    stage.acknowledge(&again);
+    stage.is_closed().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_drawing_that_is_refused_stays_and_can_be_sent_anew() {
+    let mut stage = Stage::set("/strict").await;
+    stage.open("ann_refused").await;
+    stage.hand.drag(&[(100, 100), (300, 200)]).await;
+    stage.hand.press("Enter", 1).await;
+    let first = stage.drawing(1).await;
+    stage.relay.say(&json!({"type": "annotations_ack", "drawing_id": first["drawing_id"],
+        "error": {"code": "too_large", "message": "9 MiB"}}));
+    let resent = async {
+        // It is the person's to press again, which does nothing while it is on its way.
+        while stage.drawings().len() < 2 {
+            stage.hand.press("Enter", 1).await;
+        }
+    };
+    soon("the drawing once more", resent).await;
+    let second = stage.drawing(2).await;
+    assert_eq!(second["annotations"], first["annotations"]);
+    assert_ne!(second["drawing_id"], first["drawing_id"]);
+    stage.acknowledge(&second);
+    stage.is_closed().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_page_that_goes_away_while_it_is_drawn_on_is_told_even_by_a_new_worker() {
+    let mut stage = Stage::set("/strict").await;
+    stage.open("ann_left").await;
+    let second = stage.ask("ann_again", Some("checkout")).await;
+    assert_eq!(second["result"]["value"]["was_open"], true, "{second}");
+    kill_worker(&stage.browser);
+    stage.hand.go(&stage.pages.url("/second")).await;
+    let told = [stage.drawing(1).await, stage.drawing(2).await];
+    for (told, id) in told.iter().zip(["ann_left", "ann_again"]) {
+        assert_eq!(
+            (&told["cancelled"], &told["correlation_id"]),
+            (&json!("page_closed"), &json!(id))
+        );
+        assert_eq!(told["page_url"], stage.pages.url("/strict"));
+        stage.acknowledge(told);
+    }
+    assert_eq!(told[1]["annot_session_name"], "checkout");
+    assert!(!stage.is_open().await);
+
+    // The browser itself goes on: it has another tab.
+    stage.client.call("interact", json!({"action": "tab_open", "wait_ms": 20_000})).await;
+    stage.open("ann_closed").await;
+    stage.hand.close_page().await;
+    let told = stage.drawing(3).await;
+    assert_eq!(
+        (&told["cancelled"], &told["correlation_id"]),
+        (&json!("page_closed"), &json!("ann_closed"))
+    );
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn pages_that_extensions_may_not_touch_are_refused() {
+    let mut stage = Stage::set("/strict").await;
+    stage.hand.go("chrome://version/").await;
+    let report = stage.ask("ann_restricted", None).await;
+    assert_eq!(report["error"]["code"], "restricted_page", "{report}");
+    stage.end().await;
+}
