@@ -308,6 +308,74 @@ async fn a_page_that_goes_away_while_it_is_drawn_on_is_told_even_by_a_new_worker
 }
 
 #[tokio::test]
+async fn neither_a_dialog_of_the_page_nor_its_styles_nor_its_script_keep_a_person_from_drawing() {
+    let mut stage = Stage::set("/form").await;
+    let hostile = "const style = document.createElement('style'); \
+         style.textContent = 'tabwire-draw, dialog { display: none !important; opacity: 0 !important }'; \
+         const modal = document.createElement('dialog'); modal.id = 'own'; \
+         document.body.append(modal); modal.showModal(); document.head.append(style); 1";
+    stage.hand.read(hostile).await;
+    stage.open("ann_hostile").await;
+    stage.hand.read("document.querySelector('tabwire-draw').remove()").await;
+    let made_up = "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true})); \
+         dispatchEvent(new Event('pagehide')); 1";
+    stage.hand.read(made_up).await;
+    stage.hand.drag(&[(100, 100), (300, 200)]).await;
+    stage.hand.press("Enter", 1).await;
+    let drawing = stage.drawing(1).await;
+    assert_eq!(kinds(&drawing), ["rectangle"]);
+    stage.acknowledge(&drawing);
+    stage.is_closed().await;
+    assert_eq!(stage.hand.read("document.querySelector('#own').open").await, true);
+    assert!(near(stage.colours(&drawing, &[(200, 100)]).await[0], INK));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_is_under_a_mark_is_found_in_shadow_roots_and_frames_too() {
+    let mut stage = Stage::set("/shop").await;
+    let button = "document.querySelector('x-card').shadowRoot.querySelector('button')";
+    let frame = "document.querySelector('#inner')";
+    // Neither the bar at the bottom nor the browser's own at the top may cover them.
+    let show = format!(
+        "document.body.style.paddingBottom = '900px'; {button}.scrollIntoView({{block: 'center'}})"
+    );
+    stage.hand.read(&show).await;
+    let boxes = stage
+        .hand
+        .read(&format!(
+            "[{button}, {frame}].map((element) => {{ \
+         const {{x, y, width, height}} = element.getBoundingClientRect(); \
+         return [x, y, width, height].map(Math.round) }})"
+        ))
+        .await;
+    let boxes: [[i32; 4]; 2] = serde_json::from_value(boxes).unwrap();
+    stage.open("ann_inside").await;
+    let [x, y, width, height] = boxes[0];
+    stage.hand.drag(&[(x - 3, y - 3), (x + width + 3, y + height + 3)]).await;
+    stage.hand.press("2", 1).await;
+    let [x, y, ..] = boxes[1];
+    stage.hand.drag(&[(x + 100, y - 5), (x + 14, y + 14)]).await;
+    stage.hand.press("Enter", 1).await;
+    let drawing = stage.drawing(1).await;
+    let under = |at: usize| {
+        let key = drawing["annotations"][at]["element"].as_str().unwrap();
+        drawing["element_details"][key].clone()
+    };
+    let (boxed, pointed) = (under(0), under(1));
+    assert_eq!(
+        (&boxed["tag"], &boxed["within"]),
+        (&json!("button"), &json!(["x-card"])),
+        "{boxed}"
+    );
+    assert_eq!(boxed["role"], "button");
+    assert_eq!((&pointed["within"]), (&json!(["#inner"])), "{pointed}");
+    stage.acknowledge(&drawing);
+    stage.is_closed().await;
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn pages_that_extensions_may_not_touch_are_refused() {
     let mut stage = Stage::set("/strict").await;
     stage.hand.go("chrome://version/").await;

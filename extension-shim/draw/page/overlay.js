@@ -76,7 +76,9 @@ class DrawOverlay {
 
   #show() {
     if (!this.#host.isConnected) document.documentElement.append(this.#host);
-    if (!this.#dialog.open) this.#dialog.showModal();
+    // One that was thrown out with its host is open, but not above the page any more.
+    this.#dialog.close();
+    this.#dialog.showModal();
     this.#surface.focus({ preventScroll: true });
   }
 
