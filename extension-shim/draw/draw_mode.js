@@ -57,6 +57,13 @@ export class DrawMode {
   /** What an earlier worker left. */
   async restore() {
     await Promise.all([this.#overlays.restore(), this.#deliveries.restore()]);
+    await Promise.all(this.#overlays.tabs().map((tabId) => this.#lookAgain(tabId)));
+  }
+
+  /** What happened while no worker lived, nobody tells. @param {number} tabId */
+  async #lookAgain(tabId) {
+    const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 }).catch(() => null);
+    await this.handleCommitted({ tabId, frameId: 0, documentId: frame?.documentId });
   }
 
   handleConnected() {

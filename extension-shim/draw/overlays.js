@@ -40,6 +40,11 @@ export class Overlays {
     return this.#open.get(tabId);
   }
 
+  /** @returns {number[]} those that have one */
+  tabs() {
+    return [...this.#open.keys()];
+  }
+
   /** Forgets it. @param {number} tabId @returns {Promise<Overlay | undefined>} what was open there */
   async take(tabId) {
     const overlay = await this.get(tabId);

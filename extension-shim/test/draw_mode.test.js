@@ -195,6 +195,19 @@ test('a page that goes away is told of by whichever worker lives then', async ()
   assert.deepEqual(sent.map(({ cancelled, correlation_id, annot_session_name }) => [cancelled, correlation_id, annot_session_name]), [['page_closed', 'ann_1', 'checkout']]);
 });
 
+test('a page that went away while no worker lived is told of by the next', async () => {
+  await worker().open(TAB, ASK);
+  chrome.webNavigation = { getFrame: async () => ({ documentId: 'D1' }) };
+  await worker().restore();
+  assert.deepEqual(sent, [], 'it is still there');
+  for (const frame of [{ documentId: 'D2' }, null]) {
+    await worker().open(TAB, ASK);
+    chrome.webNavigation.getFrame = async () => frame;
+    await worker().restore();
+    assert.deepEqual(sent.splice(0).map(({ cancelled }) => cancelled), ['page_closed']);
+  }
+});
+
 test('a page that goes away while its drawing is on its way takes nothing back', async () => {
   const drawMode = worker();
   await drawMode.open(TAB, ASK);
