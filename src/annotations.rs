@@ -117,7 +117,8 @@ impl Annotations {
         }
         let (kept, is_new) = self.keep(&owner, drawing).await?;
         if is_new || self.is_unread(&kept) {
-            let outcome = self.report(&owner, session.cloned(), &[kept.drawing_id.clone()]).await?;
+            let id = std::slice::from_ref(&kept.drawing_id);
+            let outcome = self.report(&owner, session.cloned(), id).await?;
             let ended = self.end_waits(&owner, session, named.as_ref(), &outcome).await;
             self.note_when_read(owner, vec![kept.drawing_id], ended);
         }

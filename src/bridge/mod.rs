@@ -81,12 +81,19 @@ async fn write(
     mut answers: mpsc::Receiver<String>,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    while let Some(mut answer) = answers.recv().await {
+    while let Some(answer) = answers.recv().await {
+        let mut answer = on_one_line(answer);
         answer.push('\n');
         output.write_all(answer.as_bytes()).await?;
         output.flush().await?;
     }
     Ok(())
+}
+
+/// A message on one line. Line ends in it can only stand between its parts, where an
+/// extension that writes its results so has put them.
+fn on_one_line(message: String) -> String {
+    if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message }
 }
 
 struct Bridge {

@@ -50,7 +50,7 @@ pub(super) struct Books {
     /// command's end, and observers ask for longer.
     pub(super) targets: HashMap<CorrelationId, Lane>,
     /// How long the last runs of each action took.
-    runs: HashMap<&'static str, VecDeque<Duration>>,
+    pub(super) runs: HashMap<&'static str, VecDeque<Duration>>,
     links: u64,
     /// How many bytes all results have that are kept.
     pub(super) kept_bytes: usize,
@@ -105,15 +105,6 @@ impl Books {
             is_draining: false,
             swept: now,
         }
-    }
-
-    /// How long an action will take: the median of its last runs, or what it usually
-    /// takes.
-    pub(super) fn estimate(&self, action: &crate::protocol::Action) -> Duration {
-        let Some(runs) = self.runs.get(action.name()) else { return action.usual_length() };
-        let mut runs: Vec<_> = runs.iter().copied().collect();
-        let middle = runs.len() / 2;
-        if runs.is_empty() { action.usual_length() } else { *runs.select_nth_unstable(middle).1 }
     }
 
     pub(super) fn next_link(&mut self) -> u64 {

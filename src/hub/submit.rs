@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Caller;
-use super::desk::Desk;
+use super::desk::{Books, Desk};
 use super::keys::Keyed;
 use super::links::Browser;
 use super::refusal::{Refusal, Refused};
@@ -57,6 +57,17 @@ impl Submitted {
     #[must_use]
     pub const fn is_new(&self) -> bool {
         self.is_new
+    }
+}
+
+impl Books {
+    /// How long an action will take: the median of its last runs, or what it usually
+    /// takes.
+    fn estimate(&self, action: &Action) -> Duration {
+        let Some(runs) = self.runs.get(action.name()) else { return action.usual_length() };
+        let mut runs: Vec<_> = runs.iter().copied().collect();
+        let middle = runs.len() / 2;
+        if runs.is_empty() { action.usual_length() } else { *runs.select_nth_unstable(middle).1 }
     }
 }
 

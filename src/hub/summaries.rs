@@ -1,7 +1,8 @@
 //! Browsers and tabs as callers are shown them.
 
 use super::links::Browser;
-use crate::protocol::{BrowserId, Moment, Tab};
+use super::{Caller, ClientSummary, Hub};
+use crate::protocol::{BrowserId, Moment, Owner, Tab};
 
 /// One browser as `observe browsers` shows it.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -49,5 +50,54 @@ impl Browser {
             actions: self.actions.clone(),
             tabs: self.tabs.len(),
         }
+    }
+}
+
+impl Hub {
+    /// The browsers that are known, connected ones first.
+    #[must_use]
+    pub fn browsers(&self) -> Vec<BrowserSummary> {
+        let mut browsers: Vec<_> = self.with_desk(|desk| {
+            desk.browsers.iter().map(|(id, browser)| browser.summary(id)).collect()
+        });
+        browsers.sort_by(|a, b| (!a.connected, &a.browser).cmp(&(!b.connected, &b.browser)));
+        browsers
+    }
+
+    /// The tabs of the connected browsers.
+    #[must_use]
+    pub fn tabs(&self, caller: &Caller) -> Vec<TabSummary> {
+        let mut tabs: Vec<_> = self.with_desk(|desk| {
+            let current = desk.client(caller).current.clone();
+            let is_current = |browser: &BrowserId, tab| {
+                current.as_ref().is_some_and(|c| c.browser == *browser && c.tab == Some(tab))
+            };
+            desk.tabs()
+                .map(|(browser, tab)| TabSummary {
+                    browser: browser.clone(),
+                    current: is_current(browser, tab.tab_id),
+                    tab: tab.clone(),
+                })
+                .collect()
+        });
+        tabs.sort_by(|a, b| {
+            (&a.browser, a.tab.window_id, a.tab.tab_id).cmp(&(
+                &b.browser,
+                b.tab.window_id,
+                b.tab.tab_id,
+            ))
+        });
+        tabs
+    }
+
+    /// The owner's clients that are known, the one heard of last first.
+    #[must_use]
+    pub fn clients(&self, owner: &Owner) -> Vec<ClientSummary> {
+        let mut clients: Vec<_> = self.with_desk(|desk| {
+            let own = desk.clients.iter().filter(|(_, client)| client.owner == *owner);
+            own.map(|(id, client)| client.summary(id)).collect()
+        });
+        clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
+        clients
     }
 }

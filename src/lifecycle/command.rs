@@ -1,12 +1,14 @@
 //! One command: what it is, the state it is in, what can happen to it. Its state
 //! changes in one place, [`Command::apply`].
 
+mod event;
 mod outcome;
 mod report;
 mod saved;
 #[cfg(test)]
 mod tests;
 mod transitions;
+mod undertaken;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +18,10 @@ use serde_json::value::RawValue;
 use super::limits;
 use super::work::Work;
 use crate::protocol::{
-    Attempt, BrowserId, CancelReason, Carrier, ClientId, CorrelationId, ExtensionReport,
-    InFlightState, InstanceId, Moment, NackReason, Owner, Progress, QueryId, TracePhase, WorkKind,
+    Attempt, BrowserId, Carrier, ClientId, CorrelationId, InstanceId, Moment, Owner, Progress,
+    QueryId, TracePhase, WorkKind,
 };
+pub use event::{Event, Reply, Step};
 pub use outcome::{Expiry, Outcome};
 pub use saved::{Saved, Stage};
 
@@ -136,68 +139,6 @@ pub struct Peer {
     pub browser: BrowserId,
     /// This life of its worker.
     pub instance: InstanceId,
-}
-
-/// What can happen to a command.
-#[derive(Debug)]
-pub enum Event {
-    /// The browser that it is for is connected.
-    Reachable,
-    /// It leaves for this extension, which has room for it; its tab is free (row 3).
-    Deliver(Peer, Carrier),
-    /// An extension wants to run it (row 5).
-    Claim(Peer, Attempt),
-    /// An extension says what became of it (rows 6, 6a, 9, 10, 18).
-    Report(Peer, Attempt, ExtensionReport),
-    /// The link of the extension that holds it is closed (rows 7, 7a, 11).
-    LinkClosed,
-    /// The browser that holds it is back; what it says of this attempt, if anything
-    /// (rows 11a, 12).
-    Back(Peer, Option<InFlightState>),
-    /// The daemon gets to this job (row 22).
-    Begin,
-    /// The daemon says how far this job is (row 23).
-    Advance(Progress),
-    /// The daemon is done with this job, or a person with their drawing (row 24).
-    Finish(Outcome),
-    /// Its owner cancels it (rows 15, 16).
-    Cancel,
-    /// Its owner has had the outcome.
-    Read,
-    /// Time has passed: whatever deadline is over takes effect (rows 4, 8, 12–14).
-    Tick,
-}
-
-/// What an event did.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Step {
-    /// Nothing changed; the sender gets this answer.
-    Unchanged(Reply),
-    /// Something changed: waiters wake, and lanes follow the phase.
-    Changed {
-        /// The phase before.
-        from: Phase,
-        /// The phase after.
-        to: Phase,
-        /// The answer to the sender.
-        reply: Reply,
-        /// Why the extension that holds it is told to stop, if it is.
-        cancel: Option<CancelReason>,
-    },
-}
-
-/// What the sender of an event is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// Nothing.
-    Nothing,
-    /// `go`, once the start is recorded.
-    Go,
-    /// `result_ack`.
-    Ack,
-    /// `nack`.
-    Nack(NackReason),
 }
 
 /// The states without their data, and with what lanes need to know.

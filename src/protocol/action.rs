@@ -53,6 +53,7 @@ pub enum Action {
     /// Closes the tab, whatever runs in it.
     TabClose {},
     /// Shows the tab in its window.
+    #[schemars(description = "")]
     TabActivate {
         /// Its window too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +72,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 64, max = 8_192))]
         max_side: Option<u32>,
-        /// A new file for it, absolute.
+        /// A new file, absolute.
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Analysis {
     /// Elements by selector: text, attributes, box, visibility.
     Dom {
-        /// CSS; searches shadow roots and frames too.
+        /// CSS; in shadow roots and frames too.
         selector: String,
         /// Default 20.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,9 +30,9 @@ pub enum Analysis {
         #[schemars(range(min = 1, max = 100))]
         depth: Option<u32>,
     },
-    /// Headings, landmarks, forms, buttons, links, text.
+    /// Headings, forms, buttons, links, text.
     PageSummary {},
-    /// Load, paint, layout shifts, resources, long tasks.
+    /// Load, paint, layout shifts, resources.
     Performance {},
 }
 

@@ -20,10 +20,10 @@ pub enum Job {
 pub struct MonitorSync {
     /// Absolute.
     pub path: String,
-    /// Folders below it too; default true.
+    /// Default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recursive: Option<bool>,
-    /// Read files again though size and time are as before.
+    /// Read unchanged files too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<bool>,
 }

@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "annotations";
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(super) enum ByPerson {
-    /// What the user draws: with wait:true asks for a drawing and returns an id to wait for.
+    /// The user's drawings; wait:true asks for one.
     Annotations(Asked),
 }
 
@@ -29,11 +29,11 @@ pub(super) enum ByPerson {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Asked {
-    /// Ask the user, unless there is an unread drawing.
+    /// Ask the user; gives an id to wait for.
     wait: Option<bool>,
-    /// A name that collects drawings on several pages.
+    /// A name that collects several pages.
     session: Option<String>,
-    /// List all drawings, or delete this session's.
+    /// All drawings, or delete this session's.
     manage: Option<Manage>,
     /// Computed styles too.
     styles: Option<bool>,

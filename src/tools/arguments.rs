@@ -84,6 +84,12 @@ impl Arguments {
             }
         }
         merged.extend(self.common.clone());
+        for property in merged.values_mut().filter_map(Value::as_object_mut) {
+            // What counts something is not below 0 anyway.
+            if property.get("minimum") == Some(&json!(0)) {
+                property.shift_remove("minimum");
+            }
+        }
         let required = match (self.selector, &self.variants[..]) {
             (Some(selector), _) => json!([selector]),
             (None, [only, ..]) => json!(only.required),

@@ -35,7 +35,6 @@ enum Configure {
         /// As it was returned.
         correlation_id: String,
     },
-    /// The daemon's version, uptime, load.
     Health {},
     Clients {},
     /// Records what pages do, or stops it.
@@ -49,9 +48,9 @@ enum Configure {
         /// Default: every browser.
         browser: Option<String>,
     },
-    /// Hides log lines and requests; lists the rules.
+    /// Hides logs and requests; lists the rules.
     NoiseRule {
-        /// Part of a text or URL to hide; * is anything.
+        /// Part of a text or URL; * is anything.
         pattern: Option<String>,
         /// Id of the rule to remove.
         remove: Option<String>,
@@ -68,7 +67,6 @@ enum Configure {
         /// Any JSON.
         data: Value,
     },
-    /// Reads it.
     Load {
         /// Default `default`.
         name: Option<String>,
@@ -79,7 +77,6 @@ enum Configure {
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
-    /// Lists what is stored.
     List {},
     Delete {
         /// Which.

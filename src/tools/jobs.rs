@@ -13,8 +13,7 @@ use crate::protocol::{Job, MonitorSync, Status};
 pub(super) const NAME: &str = "wksm_monitor_sync";
 
 pub(super) const DESCRIPTION: &str = "Brings the monitor database (path, size, time, hash) up to date with a file or folder. Returns \
-     a job_id and an estimate at once; observe({what:\"command_result\", correlation_id: job_id}) \
-     reads progress and result.";
+     a job_id and an estimate at once; observe command_result reads progress and result.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::plain::<MonitorSync>(NAME));
@@ -45,13 +44,13 @@ pub(super) async fn call(
 async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Value {
     let accepted = &submitted.accepted;
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
-    let status = match hub.look(caller, id, false).await {
-        Ok(Seen::Command(report)) => match report.status {
-            Status::Pending { started_at: None, .. } => "queued",
-            _ => "running",
-        },
-        Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => "queued",
+    let has_begun = match hub.look(caller, id, false).await {
+        Ok(Seen::Command(report)) => {
+            !matches!(report.status, Status::Pending { started_at: None, .. })
+        }
+        Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => false,
     };
+    let status = if has_begun { "running" } else { "queued" };
     let text = format!("Operation queued. Estimated runtime: {}s", seconds.ceil());
     json!({
         "success": true,

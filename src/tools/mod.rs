@@ -100,7 +100,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
         },
         Tool {
             name: observe::NAME,
-            title: "Read results and state",
+            title: "Read results",
             description: observe::DESCRIPTION,
             input_schema: observe::ARGUMENTS.schema(),
             annotations: json!({"readOnlyHint": true, "openWorldHint": true}),
@@ -118,7 +118,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
         },
         Tool {
             name: configure::NAME,
-            title: "Manage commands and the daemon",
+            title: "Manage",
             description: configure::DESCRIPTION,
             input_schema: configure::ARGUMENTS.schema(),
             annotations: json!({"readOnlyHint": false, "destructiveHint": false, "openWorldHint": false}),

@@ -18,7 +18,7 @@ use crate::protocol::{
 /// Where a command is to run, and for how long.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InPlace {
-    /// Default: the one used last, else the active one.
+    /// Default: the last used one.
     tab_id: Option<TabId>,
     /// Id or label.
     browser: Option<String>,

@@ -37,7 +37,7 @@ fn walk(schema: &Value, visit: &mut impl FnMut(&Map<String, Value>)) {
 #[test]
 fn the_list_of_tools_is_small_and_in_its_order() {
     let names: Vec<_> = list().as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["interact", "observe", "analyze", "configure"]);
+    assert_eq!(names, ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"]);
     let size = list().to_string().len();
     assert!(size <= 8 * 1024, "{size} bytes");
 }
@@ -97,7 +97,10 @@ fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
 #[test]
 fn what_one_tool_offers_the_other_refuses() {
     let analyses = &list()[2]["inputSchema"]["properties"]["what"]["enum"];
-    assert_eq!(*analyses, json!(["dom", "accessibility", "page_summary", "performance"]));
+    assert_eq!(
+        *analyses,
+        json!(["dom", "accessibility", "page_summary", "performance", "annotations"])
+    );
     let wrong = interact(json!({"action": "dom", "selector": "a"})).unwrap_err();
     assert_eq!((&wrong["error"], &wrong["param"]), (&json!("invalid_argument"), &json!("action")));
     for given in [json!({"what": "execute_js"}), json!({"what": "dom", "action": "execute_js"})] {

@@ -16,7 +16,7 @@ fn ids(n: u8) -> String {
 }
 
 /// A drawing of one mark.
-fn drawing(n: u8, more: Value) -> Value {
+fn drawing(n: u8, more: &Value) -> Value {
     let mut drawing = json!({
         "type": "annotations", "drawing_id": ids(n),
         "screenshot_data_url": format!("data:image/png;base64,{PNG}"),
@@ -110,7 +110,7 @@ async fn a_person_is_asked_and_the_read_that_waits_has_the_drawing_at_once() {
 async fn kept_after_a_look(extension: &mut FakeExtension, client: &McpClient, id: &str) {
     let looked = client.call("observe", json!({"what": "pending_commands"})).await;
     assert_eq!(looked["pending"][0]["correlation_id"], id, "{looked}");
-    kept(extension, &drawing(1, json!({"correlation_id": id}))).await;
+    kept(extension, &drawing(1, &json!({"correlation_id": id}))).await;
 }
 
 #[tokio::test]
@@ -119,9 +119,9 @@ async fn what_was_drawn_before_anybody_asked_is_there_at_once_and_told_once() {
     let mut extension = connect(&daemon).await;
     let client = McpClient::legacy(&daemon);
     assert_eq!(client.call(ASK, json!({"what": "annotations"})).await["status"], "none");
-    kept(&mut extension, &drawing(1, json!({"annot_session_name": "checkout"}))).await;
-    kept(&mut extension, &drawing(2, json!({"annot_session_name": "checkout"}))).await;
-    kept(&mut extension, &drawing(3, json!({}))).await;
+    kept(&mut extension, &drawing(1, &json!({"annot_session_name": "checkout"}))).await;
+    kept(&mut extension, &drawing(2, &json!({"annot_session_name": "checkout"}))).await;
+    kept(&mut extension, &drawing(3, &json!({}))).await;
     let answer = client.call(ASK, wait(Some("checkout"))).await;
     assert_eq!(answer["status"], "complete", "{answer}");
     assert_eq!(answer["result"]["session"], "checkout");
@@ -157,7 +157,7 @@ async fn everybody_who_waits_for_a_session_has_the_drawing() {
     for client in &clients {
         waits.push(ask(client, &mut extension, wait(Some("checkout"))).await.0);
     }
-    let drawn = drawing(1, json!({"annot_session_name": "checkout"}));
+    let drawn = drawing(1, &json!({"annot_session_name": "checkout"}));
     let (one, two, ()) = tokio::join!(
         soon("the first", clients[0].call("observe", read(&waits[0]))),
         soon("the second", clients[1].call("observe", read(&waits[1]))),
@@ -175,7 +175,7 @@ async fn a_drawing_that_comes_twice_is_one_and_ends_no_later_wait() {
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let (first, ..) = ask(&client, &mut extension, wait(None)).await;
-    let drawn = drawing(1, json!({"correlation_id": first}));
+    let drawn = drawing(1, &json!({"correlation_id": first}));
     kept(&mut extension, &drawn).await;
     let read_of = async |id: &str| client.call("observe", read(id)).await["status"].clone();
     assert_eq!(read_of(&first).await, "complete");
@@ -252,7 +252,7 @@ async fn a_wait_outlives_the_daemon_and_the_agent() {
     let mut extension = connect(&daemon).await;
     let reborn = McpClient::modern(&daemon).named("another");
     assert_eq!(reborn.status(&id).await["status"], "pending");
-    let drawn = drawing(1, json!({"annot_session_name": "checkout"}));
+    let drawn = drawing(1, &json!({"annot_session_name": "checkout"}));
     let sending = kept(&mut extension, &drawn);
     let (read, ()) = tokio::join!(soon("the drawing", reborn.call("observe", read(&id))), sending);
     assert_eq!(read["annotations"][0]["text"], "too small 1");
@@ -264,7 +264,7 @@ async fn an_old_extension_posts_its_drawings_and_a_large_one_is_kept_whole() {
     let daemon = Daemon::start().await;
     let old = Old::connect(&daemon).await;
     let client = McpClient::modern(&daemon);
-    let mut large = drawing(1, json!({}));
+    let mut large = drawing(1, &json!({}));
     let picture = [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![7; 8 << 20]].concat();
     let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &picture);
     large["screenshot_data_url"] = format!("data:image/png;base64,{encoded}").into();
@@ -291,7 +291,7 @@ async fn a_drawing_that_cannot_be_kept_is_refused_until_it_can_and_nothing_is_to
     let (id, ..) = ask(&client, &mut extension, wait(None)).await;
     let folder = daemon.home().dir().join("drawings");
     std::fs::write(&folder, "in the way").unwrap();
-    let drawn = drawing(1, json!({"correlation_id": id}));
+    let drawn = drawing(1, &json!({"correlation_id": id}));
     let refused = send(&mut extension, &drawn).await;
     assert_eq!(refused["code"], "storage_unavailable", "{refused}");
     assert_eq!(client.status(&id).await["status"], "pending");
@@ -308,9 +308,9 @@ async fn another_owner_neither_sees_nor_gets_what_was_drawn() {
     let client = McpClient::modern(&daemon);
     let stranger = McpClient::modern(&daemon).with_token(daemon.token_of("stranger"));
     let (id, ..) = ask(&stranger, &mut extension, wait(Some("checkout"))).await;
-    kept(&mut extension, &drawing(1, json!({"annot_session_name": "checkout"}))).await;
+    kept(&mut extension, &drawing(1, &json!({"annot_session_name": "checkout"}))).await;
     assert_eq!(stranger.status(&id).await["status"], "pending", "it was drawn for the user");
-    kept(&mut extension, &drawing(2, json!({"correlation_id": id}))).await;
+    kept(&mut extension, &drawing(2, &json!({"correlation_id": id}))).await;
     assert_eq!(stranger.status(&id).await["annotations"][0]["text"], "too small 2");
     let result = client.call_raw("observe", read(&id)).await;
     assert_eq!(result["structuredContent"]["error"], "not_found");
@@ -325,8 +325,8 @@ async fn drawings_are_deleted_by_their_session() {
     let daemon = Daemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
-    kept(&mut extension, &drawing(1, json!({"annot_session_name": "checkout"}))).await;
-    kept(&mut extension, &drawing(2, json!({}))).await;
+    kept(&mut extension, &drawing(1, &json!({"annot_session_name": "checkout"}))).await;
+    kept(&mut extension, &drawing(2, &json!({}))).await;
     let clear = json!({"what": "annotations", "session": "checkout", "manage": "clear"});
     assert_eq!(client.call(ASK, clear.clone()).await["deleted"], 1);
     assert_eq!(client.call(ASK, clear).await["deleted"], 0);
@@ -353,7 +353,7 @@ async fn a_call_can_block_for_the_drawing_and_cancelling_the_wait_is_told() {
     let drawing = async {
         let command = extension.command().await;
         extension.report(&command, "complete", json!({"result": {"success": true}})).await;
-        kept(&mut extension, &drawing(1, json!({}))).await;
+        kept(&mut extension, &drawing(1, &json!({}))).await;
     };
     let (answer, ()) = tokio::join!(client.call(ASK, blocking), drawing);
     assert_eq!(answer["annotations"][0]["text"], "too small 1");

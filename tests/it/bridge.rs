@@ -370,3 +370,24 @@ async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open()
     soon("the end of the bridge", gone).await;
     drop(held_open);
 }
+
+#[tokio::test]
+async fn a_result_that_was_written_on_several_lines_is_one_line_to_the_client() {
+    let place = Place::new();
+    let mut client = StdioClient::start(&place);
+    initialize(&mut client, "2025-11-25").await;
+    client.call("configure", health()).await;
+    let port = place.daemon().expect("a daemon runs").port;
+    let mut extension = Shim::at(port, &place.home()).connect().await;
+    let script = json!({"action": "execute_js", "script": "1", "tab_id": 7});
+    let id = client.call("interact", script).await["correlation_id"].clone();
+    let command = extension.command().await;
+    extension.claim(&command).await;
+    let report = command.frame("complete", json!({"result": {"success": true, "value": "a\nb"}}));
+    let lines = serde_json::to_string_pretty(&report).unwrap().replace('\n', "\r\n");
+    extension.send_message(lines.into()).await;
+    let read = json!({"what": "command_result", "correlation_id": id, "wait_ms": 8_000});
+    let outcome = soon("one line", client.call("observe", read)).await;
+    assert_eq!(outcome["result"]["value"], "a\nb", "{outcome}");
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
+}

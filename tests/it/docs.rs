@@ -28,13 +28,16 @@ fn tools_page() -> String {
         let schema = &tool["inputSchema"];
         let required: Vec<_> = schema["required"].as_array().unwrap().iter().map(text).collect();
         let properties = schema["properties"].as_object().unwrap();
-        let (selector, rest): (Vec<_>, Vec<_>) =
-            properties.iter().partition(|(name, _)| required.contains(&name.as_str()));
+        let (selector, rest): (Vec<_>, Vec<_>) = properties.iter().partition(|(name, schema)| {
+            required.contains(&name.as_str()) && schema["enum"].is_array()
+        });
         for (name, schema) in selector {
             write!(page, "\n| `{name}` | |\n|---|---|\n").unwrap();
-            for line in text(&schema["description"]).lines() {
-                let (choice, what) = line.split_once(": ").unwrap_or((line, ""));
-                writeln!(page, "| `{choice}` | {what} |").unwrap();
+            let described = text(&schema["description"]).lines();
+            let described: Vec<_> = described.filter_map(|line| line.split_once(": ")).collect();
+            for choice in schema["enum"].as_array().into_iter().flatten().map(text) {
+                let what = described.iter().find(|(name, _)| *name == choice);
+                writeln!(page, "| `{choice}` | {} |", what.map_or("", |(_, what)| what)).unwrap();
             }
         }
         if rest.is_empty() {

@@ -87,7 +87,7 @@ async fn the_list_of_tools_is_the_same_in_both_eras_small_and_in_a_fixed_order()
     assert!(modern["_meta"][META_SERVER].is_object());
     let tools = legacy["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["interact", "observe", "analyze", "configure"]);
+    assert_eq!(names, ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"]);
     let length = modern.to_string().len();
     assert!(length <= 8 * 1024, "{length} bytes");
 }
@@ -133,7 +133,7 @@ async fn every_tools_schema_is_one_flat_object_that_all_clients_can_read() {
             assert!(schema["type"].is_string() || any, "{name}.{parameter}: {schema}");
             assert!(schema["description"].is_string(), "{name}.{parameter}: {schema}");
         }
-        let is_async = ["interact", "analyze"].contains(&name);
+        let is_async = ["interact", "analyze", "wksm_monitor_sync"].contains(&name);
         assert_eq!(tool["async"] == true, is_async, "{name}");
         assert_eq!(tool["_meta"]["tabwire/async"] == true, is_async, "{name}");
     }

@@ -5,7 +5,7 @@ use super::{Away, Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Repl
 use crate::lifecycle::limits;
 use crate::protocol::{
     Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, Moment, NackReason, Progress,
-    TracePhase, WorkKind,
+    TracePhase,
 };
 
 /// The most entries that late reports may add to one trace.
@@ -77,12 +77,7 @@ impl Command {
                 self.end_leaving(Outcome::Expired { reason, may_have_run }, at);
                 return Some(CancelReason::CommandExpired);
             }
-            State::Waiting if self.facts.work.kind() == WorkKind::Annotations => {
-                self.expire(Expiry::NobodyDrew, may_have_run, at);
-            }
-            State::Waiting | State::Working { .. } => {
-                self.expire(Expiry::CommandExpired, may_have_run, at);
-            }
+            State::Waiting | State::Working { .. } => self.expire(self.overdue(), may_have_run, at),
             State::Ended { lane_until, .. } => *lane_until = None,
         }
         None
@@ -98,7 +93,7 @@ impl Command {
             Event::Back(peer, says) => self.back(&peer, says, now),
             Event::Begin => self.begin(now),
             Event::Advance(said) => self.advance(said, now),
-            Event::Finish(outcome) => self.finish_aside(outcome, now),
+            Event::Finish(outcome) => self.finish_undertaken(outcome, now),
             Event::Cancel => self.cancel(now),
             Event::Read => self.read(now),
             Event::Tick => Step::Unchanged(Reply::Nothing),
@@ -207,7 +202,7 @@ impl Command {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome, now: Moment) -> Step {
+    pub(super) fn finish(&mut self, outcome: Outcome, now: Moment) -> Step {
         let from = self.phase();
         self.end(outcome, now);
         self.changed(from, Reply::Ack)
@@ -328,37 +323,6 @@ impl Command {
         Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
     }
 
-    /// Row 22.
-    fn begin(&mut self, now: Moment) -> Step {
-        if !matches!(self.state, State::Waiting) || self.facts.work.kind() != WorkKind::Job {
-            return Step::Unchanged(Reply::Nothing);
-        }
-        self.state = State::Working { progress: None };
-        self.mark(TracePhase::Started, now, None);
-        self.changed(Phase::Waiting, Reply::Nothing)
-    }
-
-    /// Row 23.
-    fn advance(&mut self, said: Progress, now: Moment) -> Step {
-        let State::Working { progress } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        *progress = Some(said);
-        self.mark_first_pending(now, None);
-        self.changed(Phase::Working, Reply::Nothing)
-    }
-
-    /// Row 24.
-    fn finish_aside(&mut self, outcome: Outcome, now: Moment) -> Step {
-        match self.state {
-            State::Waiting | State::Working { .. } => self.finish(outcome, now),
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
-        }
-    }
-
     /// Rows 15 and 16.
     fn cancel(&mut self, now: Moment) -> Step {
         let from = self.phase();
@@ -414,13 +378,13 @@ impl Command {
         self.trace.push(Mark { phase, at, attempt });
     }
 
-    fn mark_first_pending(&mut self, at: Moment, attempt: Option<Attempt>) {
+    pub(super) fn mark_first_pending(&mut self, at: Moment, attempt: Option<Attempt>) {
         if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
             self.mark(TracePhase::FirstPending, at, attempt);
         }
     }
 
-    fn changed(&self, from: Phase, reply: Reply) -> Step {
+    pub(super) fn changed(&self, from: Phase, reply: Reply) -> Step {
         Step::Changed { from, to: self.phase(), reply, cancel: None }
     }
 

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::{
-    Action, Analysis, Attempt, CaptureSettings, CorrelationId, DrawingId, ImageFormat, Stream,
-    TabCapture, TabId, garbled,
+    Action, Analysis, Attempt, CaptureSettings, CorrelationId, DrawingId, ImageFormat, SessionName,
+    Stream, TabCapture, TabId, garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -154,6 +154,11 @@ fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
         Action::Analyze(Analysis::Accessibility { selector: Some("main".into()), depth: Some(3) }),
         Action::Analyze(Analysis::PageSummary {}),
         Action::Analyze(Analysis::Performance {}),
+        Action::DrawMode {
+            correlation_id: EXEC.replace("exec", "ann").into(),
+            session: SessionName::parse("checkout").ok(),
+            styles: Some(true),
+        },
     ];
     let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));
     actions

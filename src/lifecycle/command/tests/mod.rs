@@ -17,7 +17,9 @@ mod undertaken;
 
 use super::transitions::LATE_MARKS;
 use super::*;
-use crate::protocol::{Action, ReportedError, TraceEntry};
+use crate::protocol::{
+    Action, CancelReason, ExtensionReport, InFlightState, NackReason, ReportedError, TraceEntry,
+};
 
 const ACCEPTED_AT: Moment = ms(0);
 const SENT_AT: Moment = ms(1_000);
