@@ -63,6 +63,8 @@ bench: browser
 	$(CARGO) bench --locked --bench push
 	$(CARGO) bench --locked --bench carriers
 	$(CARGO) bench --locked --bench browser
+	$(CARGO) bench --locked --bench waits
+	$(CARGO) bench --locked --bench sync
 
 # What takes minutes: thousands of simulated runs, and whether an idle browser still answers
 # at once.

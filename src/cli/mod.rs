@@ -3,6 +3,7 @@
 mod ask;
 mod commands;
 mod doctor;
+mod drawings;
 mod extension;
 mod legacy;
 mod logs;
@@ -155,6 +156,20 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// What people drew for agents: list it, delete it
+    #[command(
+        after_help = "Examples:\n  tabwire drawings                            what there is\n  tabwire drawings clear --session checkout   delete those of one session\n  tabwire drawings --json | jq -r '.drawings[].screenshot'"
+    )]
+    Drawings {
+        #[command(subcommand)]
+        command: Option<drawings::Command>,
+        /// For whom they were drawn
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER, global = true)]
+        owner: String,
+        /// As JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
     /// Start a throw-away daemon and browser and drive them as an MCP client would
     #[command(after_help = "Examples:\n  tabwire demo\n  tabwire demo --headed     in a window")]
     Demo {
@@ -257,6 +272,9 @@ impl Cli {
             Command::McpConfig => mcp_config(),
             Command::Extension(command) => extension::run(&place, command),
             Command::Legacy { mode, json } => legacy::run(&place, mode, json),
+            Command::Drawings { command, owner, json } => {
+                drawings::run(&place, command, &owner, json)
+            }
             Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }

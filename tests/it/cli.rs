@@ -8,11 +8,13 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::{Drawing, Moment};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 14] = [
+const SUBCOMMANDS: [&[&str]; 17] = [
     &["serve"],
     &["mcp"],
     &["stop"],
@@ -26,6 +28,9 @@ const SUBCOMMANDS: [&[&str]; 14] = [
     &["extension", "id"],
     &["extension", "allow"],
     &["legacy"],
+    &["drawings"],
+    &["drawings", "delete"],
+    &["drawings", "clear"],
     &["demo"],
 ];
 
@@ -40,6 +45,37 @@ async fn which_polling_extensions_are_let_in_is_shown_and_set() {
     let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
     assert_eq!(shown, json!({"mode": "deny", "allowed": ["a".repeat(32)], "paired": false}));
     assert_eq!(place.run(&["legacy", "maybe"]).await.code, Some(2));
+}
+
+#[tokio::test]
+async fn drawings_are_listed_and_deleted_without_a_daemon() {
+    let place = Place::new();
+    let drawings = place.home().drawings();
+    assert_eq!(place.run(&["drawings"]).await.stdout, "nothing was drawn yet\n");
+    let ids = [1, 2, 3].map(|n| format!("{n:032x}"));
+    for (id, session) in ids.iter().zip(["checkout", "checkout", "search"]) {
+        let body = json!({
+            "drawing_id": id, "annotations": [{"kind": "note"}], "page_url": "http://shop.test/",
+            "annot_session_name": session,
+        });
+        let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
+        drawings.keep(&DEFAULT_OWNER.into(), &drawing, Moment::from_unix_micros(0)).unwrap();
+    }
+    let shown = place.run(&["drawings"]).await.stdout;
+    assert!(shown.contains(&ids[0]) && shown.contains("http://shop.test/"), "{shown}");
+    let deleted = place.run(&["drawings", "delete", &ids[0]]).await;
+    assert_eq!((deleted.code, &*deleted.stdout), (Some(0), "1 drawing deleted\n"), "{deleted:?}");
+    let again = place.run(&["drawings", "delete", &ids[0]]).await;
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stderr.contains("no drawing"), "{again:?}");
+    assert_eq!(place.run(&["drawings", "delete", "../secret"]).await.code, Some(2));
+    let cleared = place.run(&["drawings", "clear", "--session", "checkout", "--json"]).await;
+    assert_eq!(json_of(&cleared.stdout), json!({"deleted": 1}));
+    let left = json_of(&place.run(&["drawings", "--json"]).await.stdout);
+    assert_eq!(left["drawings"][0]["session"], "search", "{left}");
+    assert_eq!(left["drawings"].as_array().unwrap().len(), 1);
+    let others = json_of(&place.run(&["drawings", "--json", "--owner", "other"]).await.stdout);
+    assert_eq!(others["drawings"], json!([]));
 }
 
 fn json_of(text: &str) -> Value {

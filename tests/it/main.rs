@@ -19,6 +19,7 @@ mod cli;
 mod docs;
 mod doctor;
 mod draw;
+mod draw_observed;
 mod frames;
 mod guard;
 mod hand_over;

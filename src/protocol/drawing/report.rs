@@ -29,7 +29,7 @@ pub struct DrawingReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screenshot: Option<String>,
     /// As the extension sent them. In a report of drawings they stand beside the pages.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Arc<RawValue>>,
     /// As the extension sent them.
     pub element_details: Arc<RawValue>,
@@ -50,16 +50,18 @@ pub struct DrawingsReport {
 impl DrawingsReport {
     /// The report of these drawings, of that session if one was asked for.
     #[must_use]
-    pub fn new(pages: Vec<DrawingReport>, session: Option<SessionName>) -> Self {
+    pub fn new(mut pages: Vec<DrawingReport>, session: Option<SessionName>) -> Self {
         let has_several = pages.len() > 1;
-        let annotations = pages.iter().flat_map(|page| {
-            let of_page = |annotation: &Arc<RawValue>| match has_several {
-                true => with_drawing_id(annotation, &page.drawing_id),
-                false => annotation.clone(),
-            };
-            page.annotations.iter().map(of_page)
-        });
-        Self { annotations: annotations.collect(), pages, session }
+        let mut annotations = Vec::new();
+        for page in &mut pages {
+            // Told once: every byte is read by a model.
+            let of_page = std::mem::take(&mut page.annotations).into_iter();
+            annotations.extend(of_page.map(|annotation| match has_several {
+                true => with_drawing_id(&annotation, &page.drawing_id),
+                false => annotation,
+            }));
+        }
+        Self { annotations, pages, session }
     }
 }
 

@@ -4,14 +4,14 @@
 //! none is lost. It is unread until its owner has had it: by the wait that it ended, or by a
 //! later one. What a wait has come to stands with the command that it is, in the hub.
 
+mod reading;
+
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use serde_json::value::to_raw_value;
 use tokio_util::task::TaskTracker;
 
@@ -279,65 +279,6 @@ impl Annotations {
         ended
     }
 
-    /// Notes that drawings were read as soon as one of the waits that they have ended is.
-    fn note_when_read(&self, owner: Owner, drawings: Vec<DrawingId>, waits: Vec<CorrelationId>) {
-        let this = self.clone();
-        for id in &drawings {
-            self.ended().entry(id.clone()).or_default().extend_from_slice(&waits);
-        }
-        self.0.tasks.spawn(async move {
-            let hub = &this.0.hub;
-            let mut reads: FuturesUnordered<_> =
-                waits.iter().map(|id| hub.until_read(id)).collect();
-            let mut is_read = false;
-            while let Some(was_read) = reads.next().await
-                && !is_read
-            {
-                is_read = was_read;
-            }
-            if is_read {
-                this.mark_read(owner, drawings.clone()).await;
-            }
-            drop(reads);
-            for id in &drawings {
-                this.forget_waits(id, &waits);
-            }
-        });
-    }
-
-    fn ended(&self) -> MutexGuard<'_, HashMap<DrawingId, Vec<CorrelationId>>> {
-        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn forget_waits(&self, drawing: &DrawingId, waits: &[CorrelationId]) {
-        let mut ended = self.ended();
-        let Some(of_drawing) = ended.get_mut(drawing) else { return };
-        of_drawing.retain(|id| !waits.contains(id));
-        if of_drawing.is_empty() {
-            ended.remove(drawing);
-        }
-    }
-
-    /// Whether nobody has read it: the disk may not know yet.
-    fn is_unread(&self, kept: &KeptDrawing) -> bool {
-        let ended = self.ended();
-        let waits = ended.get(&kept.drawing_id);
-        kept.is_unread && !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id))
-    }
-
-    async fn mark_read(&self, owner: Owner, ids: Vec<DrawingId>) {
-        let mark = move |drawings: &Drawings| {
-            ids.iter().try_for_each(|id| match drawings.mark_read(&owner, id) {
-                // It was deleted meanwhile.
-                Err(DrawingsError::NotFound { .. }) => Ok(()),
-                marked => marked,
-            })
-        };
-        if let Err(error) = self.on_disk(mark).await {
-            tracing::warn!(%error, "that a drawing was read cannot be noted: it is told again");
-        }
-    }
-
     async fn keep(
         &self,
         owner: &Owner,
@@ -345,16 +286,6 @@ impl Annotations {
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let (owner, at) = (owner.clone(), self.0.hub.now());
         self.on_disk(move |drawings| drawings.keep(&owner, &drawing, at)).await
-    }
-
-    async fn unread(
-        &self,
-        owner: &Owner,
-        session: Option<SessionName>,
-    ) -> Result<Vec<DrawingId>, DrawingsError> {
-        let mut kept = self.list(owner).await?.drawings;
-        kept.retain(|kept| kept.session == session && self.is_unread(kept));
-        Ok(kept.into_iter().map(|kept| kept.drawing_id).collect())
     }
 
     /// The outcome of a wait that these drawings end.

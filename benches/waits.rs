@@ -1,0 +1,127 @@
+//! What a blocked read costs, and how soon it wakes: 1,000 reads of waits for drawings, each
+//! for a session of its own, that end one by one.
+//!
+//! `cargo bench --bench waits` runs the hub with a journal in this process. A wake-up is
+//! counted from the end of the command, which is recorded before anybody is told, to the
+//! moment at which the reader has it.
+//!
+//! After `--`: `--check` to exit with 1 if a required bound is missed.
+
+#[path = "push/figures.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod figures;
+#[path = "push/run.rs"]
+mod run;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Parser;
+use serde_json::value::RawValue;
+use tabwire::hub::{Caller, Hub, Reading, Undertaking};
+use tabwire::journal;
+use tabwire::lifecycle::{Asked, Limits, Outcome, Work, limits};
+use tabwire::protocol::{CorrelationId, SessionName};
+use tokio::task::JoinHandle;
+
+use figures::{Series, verdict};
+
+/// Clients, each with as many waits as it may have.
+const CLIENTS: usize = 50;
+
+/// Required: the memory of all blocked reads together, in MiB.
+const MEMORY: f64 = 10.0;
+
+/// Required: a wake-up at p99, in ms.
+const WAKE: f64 = 5.0;
+
+/// Measures blocked reads.
+#[derive(Parser)]
+#[command(name = "waits")]
+struct Options {
+    /// Exit with 1 if a required bound is missed
+    #[arg(long)]
+    check: bool,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A read that blocks, and when it came back.
+type Blocked = JoinHandle<anyhow::Result<Instant>>;
+
+fn main() -> ExitCode {
+    run::run("waits", |options: &Options| options.check, bench)
+}
+
+async fn bench(_options: &Options) -> anyhow::Result<bool> {
+    let folder = tempfile::tempdir().context("no temporary directory")?;
+    let opened = journal::open(&folder.path().join("journal.db"), "aside")?;
+    let hub = Hub::open(Limits::default(), opened.journal, opened.history, &Reading::now());
+    let waits = waits(&hub)?;
+    hub.settle().await;
+    let before = resident()?;
+    let blocked: Vec<_> = waits.iter().map(|wait| block(&hub, wait)).collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let memory = resident()? - before;
+    let mut took = Series::default();
+    for ((_, id), blocked) in waits.iter().zip(blocked) {
+        let result = RawValue::from_string(r#"{"annotations":[]}"#.to_owned())?.into();
+        let ended = now();
+        hub.finish(id, Outcome::Complete { result, origin: None });
+        took.add(blocked.await?? - ended);
+    }
+    hub.shut_down().await;
+    let (p50, p99) = (took.p50() / 1_000.0, took.p99() / 1_000.0);
+    let count = took.len();
+    let missed = verdict(
+        memory <= MEMORY,
+        &format!("{count} blocked reads take {memory:.1} MiB ({MEMORY:.0} are allowed)"),
+    )?;
+    let says =
+        format!("a wake-up takes {p50:.2} ms at p50, {p99:.2} ms at p99 ({WAKE:.0} are allowed)");
+    Ok(missed | verdict(p99 <= WAKE, &says)?)
+}
+
+fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
+    let mut waits = Vec::new();
+    for client in 0..CLIENTS {
+        let caller = Caller { owner: "user".into(), client: format!("client {client}").into() };
+        for n in 0..Limits::default().annotations {
+            let session = SessionName::parse(&format!("{client} {n}")).ok();
+            let asked = Undertaking {
+                work: Work::Annotations { annotations: Asked { session } },
+                deadline: limits::PERSON,
+                estimate: Duration::ZERO,
+                idempotency_key: None,
+            };
+            let taken = hub.undertake(&caller, asked);
+            let taken = taken.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;
+            waits.push((caller.clone(), taken.accepted.id));
+        }
+    }
+    Ok(waits)
+}
+
+fn block(hub: &Hub, (caller, id): &(Caller, CorrelationId)) -> Blocked {
+    let (hub, caller, id) = (hub.clone(), caller.clone(), id.clone());
+    tokio::spawn(async move {
+        let seen = hub.wait(&caller, &id, limits::WAIT_MAX, false).await;
+        seen.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;
+        Ok(now())
+    })
+}
+
+/// How much memory this process has, in MiB.
+fn resident() -> anyhow::Result<f64> {
+    let statm = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: f64 = statm.split(' ').nth(1).context("no second field")?.parse()?;
+    Ok(pages * 4_096.0 / f64::from(1 << 20))
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}

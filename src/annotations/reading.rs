@@ -1,0 +1,88 @@
+//! Which drawings were read. That stands on the disk; until it does, the waits that a drawing
+//! has ended tell.
+
+use std::collections::HashMap;
+use std::sync::{MutexGuard, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+
+use super::Annotations;
+use crate::home::{Drawings, DrawingsError, KeptDrawing};
+use crate::protocol::{CorrelationId, DrawingId, Owner, SessionName};
+
+impl Annotations {
+    /// Notes that drawings were read as soon as one of the waits that they have ended is.
+    pub(super) fn note_when_read(
+        &self,
+        owner: Owner,
+        drawings: Vec<DrawingId>,
+        waits: Vec<CorrelationId>,
+    ) {
+        let this = self.clone();
+        for id in &drawings {
+            self.ended().entry(id.clone()).or_default().extend_from_slice(&waits);
+        }
+        self.0.tasks.spawn(async move {
+            let hub = &this.0.hub;
+            let mut reads: FuturesUnordered<_> =
+                waits.iter().map(|id| hub.until_read(id)).collect();
+            let mut is_read = false;
+            while let Some(was_read) = reads.next().await
+                && !is_read
+            {
+                is_read = was_read;
+            }
+            if is_read {
+                this.mark_read(owner, drawings.clone()).await;
+            }
+            drop(reads);
+            for id in &drawings {
+                this.forget_waits(id, &waits);
+            }
+        });
+    }
+
+    fn ended(&self) -> MutexGuard<'_, HashMap<DrawingId, Vec<CorrelationId>>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_waits(&self, drawing: &DrawingId, waits: &[CorrelationId]) {
+        let mut ended = self.ended();
+        let Some(of_drawing) = ended.get_mut(drawing) else { return };
+        of_drawing.retain(|id| !waits.contains(id));
+        if of_drawing.is_empty() {
+            ended.remove(drawing);
+        }
+    }
+
+    /// Whether nobody has read it: the disk may not know yet.
+    pub(super) fn is_unread(&self, kept: &KeptDrawing) -> bool {
+        let ended = self.ended();
+        let waits = ended.get(&kept.drawing_id);
+        kept.is_unread && !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id))
+    }
+
+    async fn mark_read(&self, owner: Owner, ids: Vec<DrawingId>) {
+        let mark = move |drawings: &Drawings| {
+            ids.iter().try_for_each(|id| match drawings.mark_read(&owner, id) {
+                // It was deleted meanwhile.
+                Err(DrawingsError::NotFound { .. }) => Ok(()),
+                marked => marked,
+            })
+        };
+        if let Err(error) = self.on_disk(mark).await {
+            tracing::warn!(%error, "that a drawing was read cannot be noted: it is told again");
+        }
+    }
+
+    pub(super) async fn unread(
+        &self,
+        owner: &Owner,
+        session: Option<SessionName>,
+    ) -> Result<Vec<DrawingId>, DrawingsError> {
+        let mut kept = self.list(owner).await?.drawings;
+        kept.retain(|kept| kept.session == session && self.is_unread(kept));
+        Ok(kept.into_iter().map(|kept| kept.drawing_id).collect())
+    }
+}
