@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{Daemon, McpClient, Place, signal, soon, until};
+use crate::support::{Daemon, McpClient, Place, StdioClient, signal, soon, until};
 
 /// A folder with a few files that may be synced.
 fn folder() -> tempfile::TempDir {
@@ -221,4 +221,49 @@ async fn a_call_that_is_sent_again_under_its_key_is_the_same_job() {
     }
     assert!(ids[0].is_string() && ids[0] == ids[1], "{ids:?}");
     daemon.stop().await;
+}
+
+#[tokio::test]
+async fn over_stdio_a_client_that_asks_is_told_of_its_job_in_two_stages() {
+    let folder = folder();
+    let long = long_file(folder.path());
+    let place = Place::new();
+    let mut command = place.command(&["mcp"]);
+    command.env("TABWIRE_MONITOR_ROOTS", folder.path());
+    let mut client = StdioClient::spawn(command);
+    let params = json!({
+        "protocolVersion": "2025-11-25", "clientInfo": {"name": "it", "version": "1"},
+        "capabilities": {"experimental": {"tabwire/jobs": {}}},
+    });
+    client.rpc(json!(0), "initialize", params).await;
+    for (path, is_cancelled) in [(folder.path().join("sub"), false), (long, true)] {
+        let id = json!(path);
+        client.ask(&id, "wksm_monitor_sync", json!({"path": path})).await;
+        let first = client.answer(&id).await["result"]["structuredContent"].clone();
+        assert_eq!(first["success"], true, "{first}");
+        let job = first["data"]["job_id"].as_str().unwrap().to_owned();
+        let mut told = Vec::new();
+        while told.last().is_none_or(|last: &Value| last["method"] != "notifications/tool_result") {
+            let message = soon("a notification", client.read()).await.unwrap();
+            assert_eq!(message["params"]["job_id"], *job, "{message}");
+            assert!(message["params"]["timestamp"].is_string() && message["id"].is_null());
+            told.push(message);
+            if is_cancelled && told.len() == 3 {
+                let cancel = json!({"action": "cancel", "correlation_id": job});
+                client.call("configure", cancel).await;
+            }
+        }
+        let result = &told.last().unwrap()["params"]["result"];
+        assert_eq!(result["success"], !is_cancelled, "{result}");
+        assert_eq!(result["data"]["files_processed"].as_u64(), (!is_cancelled).then_some(1));
+        assert!(result["messages"][0]["text"].is_string(), "{result}");
+        let progress = told.iter().filter(|message| message["method"] == "notifications/progress");
+        let parts: Vec<_> =
+            progress.filter_map(|message| message["params"]["progress"].as_f64()).collect();
+        assert!(parts.is_sorted() && parts.iter().all(|part| (0.0..=1.0).contains(part)));
+        assert!(!is_cancelled || parts.len() >= 3, "{told:?}");
+    }
+    client.end_input();
+    assert!(client.ended().await);
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
 }
