@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
@@ -10,6 +10,8 @@ use crate::config::Place;
 use crate::home::{Drawings, Home, KeptDrawing};
 use crate::protocol::{DrawingId, Owner, SessionName};
 use crate::terminal::{Style, Table, say};
+
+const NOTHING: &str = "nothing was drawn yet";
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Command {
@@ -40,11 +42,10 @@ pub(super) fn run(
     owner: &str,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let dir = place.home()?;
-    let home = Home::find(&dir)?;
-    let home = home.with_context(|| format!("nothing is kept in {} yet", dir.display()))?;
+    let command = command.unwrap_or(Command::List);
+    let Some(home) = Home::find(&place.home()?)? else { return nothing(&command, json) };
     let (drawings, owner) = (home.drawings(), Owner::from(owner));
-    match command.unwrap_or(Command::List) {
+    match command {
         Command::List => list(&drawings, &owner, json)?,
         Command::Delete { id } => {
             drawings.delete(&owner, &id)?;
@@ -53,6 +54,17 @@ pub(super) fn run(
         Command::Clear { session } => {
             said_deleted(drawings.clear(&owner, session.as_ref())?, json)?;
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is said where there is no state directory yet. None is made for the question.
+fn nothing(command: &Command, json: bool) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::List if json => say(json!({"drawings": [], "damaged": []}))?,
+        Command::List => say(NOTHING)?,
+        Command::Clear { .. } => said_deleted(0, json)?,
+        Command::Delete { id } => bail!("there is no drawing `{id}`"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -90,7 +102,7 @@ fn list(drawings: &Drawings, owner: &Owner, json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     if list.drawings.is_empty() && list.damaged.is_empty() {
-        say("nothing was drawn yet")?;
+        say(NOTHING)?;
         return Ok(());
     }
     let mut table = Table::new(&["ID", "WHEN", "SESSION", "MARKS", "SIZE", "READ", "PAGE"]);

@@ -141,8 +141,9 @@ fn waiting(submitted: &Submitted, opening: Option<&Opening>) -> Value {
     let message = match opened.as_ref().and_then(|opened| opened.why_not()) {
         None => format!("The user is asked to draw on the page. {how}"),
         Some(why) => format!(
-            "The drawing tools are not open: {why}. The user can open them from the extension's \
-             popup, on any page. {how}"
+            "The drawing tools are not open yet: {}. The user can open them from the extension's \
+             popup, on any page. {how}",
+            why.trim_end_matches('.')
         ),
     };
     json!({

@@ -81,7 +81,7 @@ fn wrong(error: &SyncError) -> ToolResult {
     });
     // Each message ends in what to do.
     if let Some((_, hint)) = text.split_once(". ") {
-        body["hint"] = hint.into();
+        body["hint"] = format!("{hint}.").into();
     }
     ToolResult::failed(&body)
 }

@@ -50,6 +50,8 @@ async fn which_polling_extensions_are_let_in_is_shown_and_set() {
 #[tokio::test]
 async fn drawings_are_listed_and_deleted_without_a_daemon() {
     let place = Place::new();
+    assert_eq!(place.run(&["drawings"]).await.stdout, "nothing was drawn yet\n");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "to ask makes nothing");
     let drawings = place.home().drawings();
     assert_eq!(place.run(&["drawings"]).await.stdout, "nothing was drawn yet\n");
     let ids = [1, 2, 3].map(|n| format!("{n:032x}"));
