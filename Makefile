@@ -63,6 +63,7 @@ bench: browser
 	$(CARGO) bench --locked --bench push
 	$(CARGO) bench --locked --bench carriers
 	$(CARGO) bench --locked --bench browser
+	$(CARGO) bench --locked --bench cancel
 	$(CARGO) bench --locked --bench waits
 	$(CARGO) bench --locked --bench sync
 

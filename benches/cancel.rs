@@ -1,0 +1,167 @@
+//! How soon a running command is told to stop, by each way in which an agent can cancel it.
+//!
+//! `cargo bench --bench cancel` starts the release binary as a process of its own; this
+//! process plays the agent and the extension. Counted from the cancel's leaving the agent to the
+//! `cancel` frame at the extension.
+//!
+//! After `--`: `--quick` for a fifth, `--check` to exit with 1 if the required bound is missed.
+
+#[path = "push/figures.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod figures;
+#[path = "push/load.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod load;
+#[path = "push/process.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod process;
+#[path = "push/relay.rs"]
+#[expect(dead_code, reason = "shared with the push benchmark")]
+mod relay;
+#[path = "push/run.rs"]
+mod run;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use clap::Parser;
+use tabwire::home::Home;
+use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::EXTENSION_ID;
+
+use figures::{Series, verdict};
+use load::{Client, Extension, Frame, SCRIPT, call, interact};
+use process::Server;
+
+/// Required: how soon at p99, in ms.
+const SOON: f64 = 100.0;
+
+const ROUNDS: usize = 1_000;
+
+/// Measures how soon a cancel is at the extension.
+#[derive(Parser)]
+#[command(name = "cancel")]
+struct Options {
+    /// A fifth of everything
+    #[arg(long)]
+    quick: bool,
+    /// Exit with 1 if the required bound is missed
+    #[arg(long)]
+    check: bool,
+    /// Passed by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// An agent with two connections, and the extension of its browser.
+struct Stage {
+    calls: Client,
+    cancels: Client,
+    extension: Extension,
+}
+
+fn main() -> ExitCode {
+    run::run("cancel", |options: &Options| options.check, bench)
+}
+
+async fn bench(options: &Options) -> anyhow::Result<bool> {
+    let rounds = if options.quick { ROUNDS / 5 } else { ROUNDS };
+    let state = tempfile::tempdir().context("no temporary directory")?;
+    let home = state.path().join("state");
+    let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
+    let mut stage = Stage::set(server.port, &Home::open(&home)?).await?;
+    let [mut by_id, mut by_request] = [Series::default(), Series::default()];
+    // In turns, so that noise of the machine hits both alike.
+    for _ in 0..rounds {
+        by_id.add(stage.cancel_by_id().await?);
+        by_request.add(stage.cancel_by_request().await?);
+    }
+    let mut missed = false;
+    for (way, took) in [("configure cancel", by_id), ("notifications/cancelled", by_request)] {
+        let (p50, p99) = (took.p50() / 1_000.0, took.p99() / 1_000.0);
+        let says = format!(
+            "{way}: {p50:.2} ms at p50, {p99:.2} ms at p99 of {} ({SOON:.0} are allowed)",
+            took.len()
+        );
+        missed |= verdict(p99 <= SOON, &says)?;
+    }
+    Ok(missed)
+}
+
+impl Stage {
+    async fn set(port: u16, home: &Home) -> anyhow::Result<Self> {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let calls = Client::connect(port, token.clone(), Duration::ZERO).await?;
+        let cancels = Client::connect(port, token, Duration::ZERO).await?;
+        let mut extension = Extension::connect(port).await?;
+        extension.introduce(&home.auth().extension_key(EXTENSION_ID), "bench").await?;
+        Ok(Self { calls, cancels, extension })
+    }
+
+    /// A command that runs, submitted by a call that does not wait.
+    async fn cancel_by_id(&mut self) -> anyhow::Result<Duration> {
+        let request = self.calls.request("/mcp", interact(&in_tab("")))?;
+        let (_, command) = tokio::try_join!(self.calls.send(request), begin(&mut self.extension))?;
+        let cancel = format!(r#""action":"cancel","correlation_id":"{}""#, command.id);
+        let request = self.cancels.request("/mcp", call("configure", &cancel))?;
+        let began = now();
+        let (_, told) =
+            tokio::try_join!(self.cancels.send(request), self.extension.frame("cancel"))?;
+        self.stop(&command).await?;
+        Ok(told.at - began)
+    }
+
+    /// A command that runs, submitted by a call that waits for it.
+    async fn cancel_by_request(&mut self) -> anyhow::Result<Duration> {
+        let request = self.calls.request("/mcp", interact(&in_tab(r#","wait_ms":10000"#)))?;
+        let notification = Bytes::from_static(
+            br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        );
+        let cancel = self.cancels.request("/mcp", notification)?;
+        let (extension, cancels) = (&mut self.extension, &mut self.cancels);
+        let cancelling = async {
+            let command = begin(extension).await?;
+            let began = now();
+            let (accepted, told) = tokio::join!(cancels.send(cancel), extension.frame("cancel"));
+            // Its answer has no body, and is none of those that a call has.
+            drop(accepted);
+            anyhow::Ok((command, told?.at - began))
+        };
+        let (_, (command, took)) = tokio::try_join!(self.calls.send(request), cancelling)?;
+        self.stop(&command).await?;
+        Ok(took)
+    }
+
+    /// Says that the command has stopped, so that its tab is free.
+    async fn stop(&mut self, Frame { id, attempt, .. }: &Frame) -> anyhow::Result<()> {
+        let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
+        self.extension
+            .send(format!(r#"{{"type":"cancelled",{fence},"may_have_run":true}}"#))
+            .await?;
+        self.extension.frame("result_ack").await?;
+        Ok(())
+    }
+}
+
+fn in_tab(more: &str) -> String {
+    format!(r#"{SCRIPT},"tab_id":7{more}"#)
+}
+
+/// Takes the next command up to the point where it runs.
+async fn begin(extension: &mut Extension) -> anyhow::Result<Frame> {
+    let command = extension.frame("command").await?;
+    let Frame { id, attempt, .. } = &command;
+    let claim = format!(r#"{{"type":"claim","correlation_id":"{id}","attempt":{attempt}}}"#);
+    extension.send(claim).await?;
+    extension.frame("go").await?;
+    Ok(command)
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+fn now() -> Instant {
+    Instant::now()
+}
