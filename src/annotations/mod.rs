@@ -253,7 +253,8 @@ impl Annotations {
         });
     }
 
-    /// Ends a wait with drawings that are there already.
+    /// Ends a wait with drawings that are there already. One that is over has other ones, and
+    /// who reads it has not read these.
     async fn hand_over(
         &self,
         owner: &Owner,
@@ -262,8 +263,9 @@ impl Annotations {
         drawings: &[DrawingId],
     ) -> Result<(), DrawingsError> {
         let outcome = self.report(owner, session, drawings).await?;
-        self.0.hub.finish(id, outcome);
-        self.note_when_read(owner.clone(), drawings.to_vec(), vec![id.clone()]);
+        if self.0.hub.finish(id, outcome) {
+            self.note_when_read(owner.clone(), drawings.to_vec(), vec![id.clone()]);
+        }
         Ok(())
     }
 

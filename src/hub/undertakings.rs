@@ -57,9 +57,13 @@ impl Hub {
         })
     }
 
-    /// Ends a wait or a job (row 24). One that is over stays as it is.
-    pub fn finish(&self, id: &CorrelationId, outcome: Outcome) {
-        self.with_desk(|desk| desk.apply(id, Event::Finish(outcome)));
+    /// Ends a wait or a job (row 24). False: it was over, and stays as it is.
+    pub fn finish(&self, id: &CorrelationId, outcome: Outcome) -> bool {
+        self.with_desk(|desk| {
+            let is_open = matches!(desk.phase_of(id), Some(Phase::Waiting | Phase::Working));
+            desk.apply(id, Event::Finish(outcome));
+            is_open
+        })
     }
 
     /// The jobs that wait for the daemon to get to them, oldest first: after a start, those

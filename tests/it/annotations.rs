@@ -365,3 +365,31 @@ async fn a_call_can_block_for_the_drawing_and_cancelling_the_wait_is_told() {
     );
     daemon.stop().await;
 }
+
+/// Asks for a drawing under an idempotency key.
+async fn under_key(client: &McpClient, arguments: &Value) -> Value {
+    let params = json!({"name": ASK, "arguments": arguments});
+    let (headers, message) = client.message(&json!(1), "tools/call", params);
+    let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    headers.push(("x-tabwire-idempotency-key", "the-same"));
+    let answer = client.post(&headers, message.to_string().into_bytes()).await;
+    answer.json()["result"]["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn a_call_made_again_under_its_key_takes_nothing_that_was_drawn_since() {
+    for call in [wait(None), json!({"what": "annotations"})] {
+        let daemon = Daemon::start().await;
+        let mut extension = connect(&daemon).await;
+        let client = McpClient::legacy(&daemon);
+        kept(&mut extension, &drawing(1, &json!({}))).await;
+        let first = under_key(&client, &call).await;
+        assert_eq!(first["annotations"][0]["text"], "too small 1", "{first}");
+        kept(&mut extension, &drawing(2, &json!({}))).await;
+        let again = under_key(&client, &call).await;
+        assert_eq!(again["annotations"], first["annotations"], "the same call: {again}");
+        let next = client.call(ASK, wait(None)).await;
+        assert_eq!(next["annotations"][0]["text"], "too small 2", "{next}");
+        daemon.stop().await;
+    }
+}
