@@ -112,7 +112,11 @@ impl Annotations {
         let session = drawing.session.clone();
         let session = session.as_ref();
         if let Some(why) = drawing.cancelled {
-            self.end_waits(&owner, session, named.as_ref(), &given_up(why)).await;
+            match &named {
+                // The others of its session may have drawing tools open on other pages.
+                Some(id) => self.0.hub.end_wait(id, given_up(why)).await,
+                None => drop(self.end_waits(&owner, session, None, &given_up(why)).await),
+            }
             return Ok(());
         }
         let (kept, is_new) = self.keep(&owner, drawing).await?;

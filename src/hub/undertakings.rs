@@ -106,6 +106,17 @@ impl Hub {
         ended
     }
 
+    /// Ends this wait for a drawing and no other (row 24). Returns once that is recorded, or
+    /// cannot be for now.
+    pub async fn end_wait(&self, id: &CorrelationId, outcome: Outcome) {
+        self.with_desk(|desk| {
+            if desk.kind_of(id) == Some(WorkKind::Annotations) {
+                desk.apply(id, Event::Finish(outcome));
+            }
+        });
+        self.settle().await;
+    }
+
     /// Whether a command's outcome was handed to its owner.
     #[must_use]
     pub fn is_read(&self, id: &CorrelationId) -> bool {

@@ -393,3 +393,17 @@ async fn a_call_made_again_under_its_key_takes_nothing_that_was_drawn_since() {
         daemon.stop().await;
     }
 }
+
+#[tokio::test]
+async fn who_gives_up_on_one_page_ends_no_wait_for_another() {
+    let daemon = Daemon::start().await;
+    let mut extension = connect(&daemon).await;
+    let client = McpClient::modern(&daemon);
+    let (first, ..) = ask(&client, &mut extension, wait(None)).await;
+    let (second, ..) = ask(&client, &mut extension, wait(None)).await;
+    let given_up = json!({"annotations": [], "screenshot_data_url": "", "cancelled": "page_closed", "correlation_id": first});
+    kept(&mut extension, &drawing(1, &given_up)).await;
+    assert_eq!(client.status(&first).await["reason"], "page_closed");
+    assert_eq!(client.status(&second).await["status"], "pending");
+    daemon.stop().await;
+}
