@@ -6,7 +6,6 @@
 
 mod reading;
 
-use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -41,7 +40,7 @@ struct Inner {
     hub: Hub,
     drawings: Drawings,
     /// The waits that a drawing has ended, until it stands on the disk whether it was read.
-    ended: Mutex<HashMap<DrawingId, Vec<CorrelationId>>>,
+    ended: Mutex<reading::Ended>,
     tasks: TaskTracker,
 }
 
@@ -120,7 +119,7 @@ impl Annotations {
             return Ok(());
         }
         let (kept, is_new) = self.keep(&owner, drawing).await?;
-        if is_new || self.is_unread(&kept) {
+        if is_new || kept.is_unread {
             let id = std::slice::from_ref(&kept.drawing_id);
             let outcome = self.report(&owner, session.cloned(), id).await?;
             let ended = self.end_waits(&owner, session, named.as_ref(), &outcome).await;
@@ -170,7 +169,7 @@ impl Annotations {
         let wanted = session.clone();
         let of_session = self.list(owner).await?.drawings.into_iter();
         let of_session: Vec<_> = of_session.filter(|kept| kept.session == wanted).collect();
-        let unread = || of_session.iter().filter(|kept| self.is_unread(kept));
+        let unread = || of_session.iter().filter(|kept| kept.is_unread);
         let chosen: Vec<_> = match (&session, of_session.last()) {
             (_, None) => return Ok(None),
             (None, Some(_)) if unread().next().is_some() => unread().collect(),
@@ -191,7 +190,12 @@ impl Annotations {
     /// [`DrawingsError::Io`].
     pub async fn list(&self, owner: &Owner) -> Result<DrawingList, DrawingsError> {
         let owner = owner.clone();
-        self.on_disk(move |drawings| drawings.list(&owner)).await
+        let ended = self.ended_waits();
+        let mut list = self.on_disk(move |drawings| drawings.list(&owner)).await?;
+        for kept in &mut list.drawings {
+            self.note_if_read(kept, &ended);
+        }
+        Ok(list)
     }
 
     /// Deletes the drawings of a session; of none: those of no session. How many there were.
@@ -291,7 +295,12 @@ impl Annotations {
         drawing: Drawing,
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let (owner, at) = (owner.clone(), self.0.hub.now());
-        self.on_disk(move |drawings| drawings.keep(&owner, &drawing, at)).await
+        let ended = self.ended_waits();
+        let kept = self.on_disk(move |drawings| drawings.keep(&owner, &drawing, at)).await;
+        kept.map(|(mut kept, is_new)| {
+            self.note_if_read(&mut kept, &ended);
+            (kept, is_new)
+        })
     }
 
     /// The outcome of a wait that these drawings end.

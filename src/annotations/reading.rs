@@ -11,6 +11,9 @@ use super::Annotations;
 use crate::home::{Drawings, DrawingsError, KeptDrawing};
 use crate::protocol::{CorrelationId, DrawingId, Owner, SessionName};
 
+/// The waits that each drawing has ended.
+pub(super) type Ended = HashMap<DrawingId, Vec<CorrelationId>>;
+
 impl Annotations {
     /// Notes that drawings were read as soon as one of the waits that they have ended is.
     pub(super) fn note_when_read(
@@ -43,7 +46,7 @@ impl Annotations {
         });
     }
 
-    fn ended(&self) -> MutexGuard<'_, HashMap<DrawingId, Vec<CorrelationId>>> {
+    fn ended(&self) -> MutexGuard<'_, Ended> {
         self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,11 +59,16 @@ impl Annotations {
         }
     }
 
-    /// Whether nobody has read it: the disk may not know yet.
-    pub(super) fn is_unread(&self, kept: &KeptDrawing) -> bool {
-        let ended = self.ended();
+    /// The waits that drawings have ended, to be taken before the disk is looked at: what is
+    /// not among them any more stands there by then.
+    pub(super) fn ended_waits(&self) -> Ended {
+        self.ended().clone()
+    }
+
+    /// Notes that a drawing was read which the disk does not know of yet.
+    pub(super) fn note_if_read(&self, kept: &mut KeptDrawing, ended: &Ended) {
         let waits = ended.get(&kept.drawing_id);
-        kept.is_unread && !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id))
+        kept.is_unread &= !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id));
     }
 
     async fn mark_read(&self, owner: Owner, ids: Vec<DrawingId>) {
@@ -82,7 +90,7 @@ impl Annotations {
         session: Option<SessionName>,
     ) -> Result<Vec<DrawingId>, DrawingsError> {
         let mut kept = self.list(owner).await?.drawings;
-        kept.retain(|kept| kept.session == session && self.is_unread(kept));
+        kept.retain(|kept| kept.session == session && kept.is_unread);
         Ok(kept.into_iter().map(|kept| kept.drawing_id).collect())
     }
 }

@@ -407,3 +407,19 @@ async fn who_gives_up_on_one_page_ends_no_wait_for_another() {
     assert_eq!(client.status(&second).await["status"], "pending");
     daemon.stop().await;
 }
+
+#[tokio::test]
+async fn what_was_just_read_is_said_to_be_read_and_not_told_again() {
+    let daemon = Daemon::start().await;
+    let mut extension = connect(&daemon).await;
+    let client = McpClient::modern(&daemon);
+    for n in 1..=20 {
+        kept(&mut extension, &drawing(n, &json!({}))).await;
+        let told = client.call(ASK, wait(None)).await;
+        assert_eq!(told["result"]["pages"].as_array().map(Vec::len), Some(1), "{n}: {told}");
+        let list = client.call(ASK, json!({"what": "annotations", "manage": "list"})).await;
+        let unread = list["drawings"].as_array().unwrap().iter().filter(|it| it["unread"] == true);
+        assert_eq!(unread.count(), 0, "{list}");
+    }
+    daemon.stop().await;
+}
