@@ -140,9 +140,10 @@ impl Annotations {
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
         hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
         // The wait is there already: a drawing that comes from here on ends it.
-        let unread = self.unread(&caller.owner, session.clone()).await?;
+        let unread = self.unread(&caller.owner, session.clone()).await;
+        let unread = unread.inspect_err(|_| hub.withdraw(caller, &submitted))?;
         if !unread.is_empty() {
-            self.hand_over(&caller.owner, &id, session, &unread).await?;
+            self.hand_over(caller, &submitted, session, &unread).await?;
             return Ok(Taken { submitted, opening: None });
         }
         if !submitted.is_new() {
@@ -178,7 +179,7 @@ impl Annotations {
         };
         let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
         let submitted = self.begin(caller, session.clone(), key)?;
-        self.hand_over(owner, &submitted.accepted.id, session, &ids).await?;
+        self.hand_over(caller, &submitted, session, &ids).await?;
         self.0.hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
         Ok(Some(submitted))
     }
@@ -265,12 +266,14 @@ impl Annotations {
     /// who reads it has not read these.
     async fn hand_over(
         &self,
-        owner: &Owner,
-        id: &CorrelationId,
+        caller: &Caller,
+        submitted: &Submitted,
         session: Option<SessionName>,
         drawings: &[DrawingId],
     ) -> Result<(), DrawingsError> {
-        let outcome = self.report(owner, session, drawings).await?;
+        let (owner, id) = (&caller.owner, &submitted.accepted.id);
+        let outcome = self.report(owner, session, drawings).await;
+        let outcome = outcome.inspect_err(|_| self.0.hub.withdraw(caller, submitted))?;
         if self.0.hub.finish(id, outcome) {
             self.note_when_read(owner.clone(), drawings.to_vec(), vec![id.clone()]);
         }

@@ -233,6 +233,14 @@ impl Hub {
         }
     }
 
+    /// Takes back a wait or job that nobody was told of, since what it was for cannot be done.
+    /// One that another call has brought stays.
+    pub fn withdraw(&self, caller: &Caller, submitted: &Submitted) {
+        if submitted.is_new() {
+            self.with_desk(|desk| desk.withdraw(caller, &submitted.accepted.id));
+        }
+    }
+
     fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: Trouble) -> Refused {
         self.with_desk(|desk| {
             // Nobody was told of it, whichever call brought it first.

@@ -423,3 +423,16 @@ async fn what_was_just_read_is_said_to_be_read_and_not_told_again() {
     }
     daemon.stop().await;
 }
+
+#[tokio::test]
+async fn a_call_that_the_disk_has_failed_leaves_no_wait_behind() {
+    let daemon = Daemon::start().await;
+    let client = McpClient::modern(&daemon);
+    let folder = daemon.home().dir().join("drawings");
+    std::fs::write(&folder, "in the way").unwrap();
+    let failed = client.call_fails(ASK, wait(None)).await;
+    assert_eq!(failed["error"], "storage_unavailable", "{failed}");
+    let left = client.call("observe", json!({"what": "pending_commands"})).await;
+    assert_eq!(left["pending"], json!([]), "{left}");
+    daemon.stop().await;
+}
