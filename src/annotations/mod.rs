@@ -91,11 +91,14 @@ impl From<DrawingsError> for NotTaken {
 }
 
 impl Annotations {
-    /// Drawings that are kept here, for whoever waits in this hub.
+    /// Drawings that are kept here, for whoever waits in this hub. What an earlier life of the
+    /// daemon has told is noted as read when it is. Must be called in a tokio runtime.
     #[must_use]
     pub fn new(hub: Hub, drawings: Drawings) -> Self {
         let (ended, tasks) = (Mutex::default(), TaskTracker::new());
-        Self(Arc::new(Inner { hub, drawings, ended, tasks }))
+        let annotations = Self(Arc::new(Inner { hub, drawings, ended, tasks }));
+        annotations.follow_earlier_waits();
+        annotations
     }
 
     /// Takes a drawing: when this returns it is kept, and whoever waits for it has it. The same

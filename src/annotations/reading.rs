@@ -6,6 +6,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use serde::Deserialize;
 
 use super::Annotations;
 use crate::home::{Drawings, DrawingsError, KeptDrawing};
@@ -13,6 +14,17 @@ use crate::protocol::{CorrelationId, DrawingId, Owner, SessionName};
 
 /// The waits that each drawing has ended.
 pub(super) type Ended = HashMap<DrawingId, Vec<CorrelationId>>;
+
+/// What must be known of a wait's result to know which drawings it has told.
+#[derive(Default, Deserialize)]
+struct Told {
+    pages: Vec<ToldPage>,
+}
+
+#[derive(Deserialize)]
+struct ToldPage {
+    drawing_id: DrawingId,
+}
 
 impl Annotations {
     /// Notes that drawings were read as soon as one of the waits that they have ended is.
@@ -44,6 +56,16 @@ impl Annotations {
                 this.forget_waits(id, &waits);
             }
         });
+    }
+
+    /// Goes on with what [`note_when_read`](Self::note_when_read) began in an earlier life of
+    /// the daemon.
+    pub(super) fn follow_earlier_waits(&self) {
+        for (owner, id, result) in self.0.hub.drawn_waits() {
+            let told: Told = serde_json::from_str(result.get()).unwrap_or_default();
+            let drawings = told.pages.into_iter().map(|page| page.drawing_id).collect();
+            self.note_when_read(owner, drawings, vec![id]);
+        }
     }
 
     fn ended(&self) -> MutexGuard<'_, Ended> {

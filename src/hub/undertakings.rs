@@ -4,12 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
+
 use super::desk::Desk;
 use super::refusal::{Refusal, Refused};
 use super::submit::{Accepted, Submitted};
 use super::{Caller, Hub};
 use crate::lifecycle::{Event, Outcome, Phase, Work};
-use crate::protocol::{ClientId, CorrelationId, Job, Owner, Progress, SessionName, WorkKind};
+use crate::protocol::{
+    ClientId, CorrelationId, Job, Owner, Progress, SessionName, Status, WorkKind,
+};
 
 /// A wait or a job that a call asks for.
 #[derive(Clone, Debug)]
@@ -83,6 +87,19 @@ impl Hub {
         let mut waiting: Vec<_> = waiting.collect();
         waiting.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         waiting.into_iter().map(|(_, id, job)| (id, job)).collect()
+    }
+
+    /// The waits that a drawing has ended, with what it said: whose they are, and their results.
+    #[must_use]
+    pub fn drawn_waits(&self) -> Vec<(Owner, CorrelationId, Arc<RawValue>)> {
+        let drawn = self.0.commands.iter().filter_map(|entry| {
+            let command = entry.value().borrow();
+            let report = command.report(false);
+            let Status::Complete { result, .. } = report.status else { return None };
+            let is_wait = report.kind == WorkKind::Annotations;
+            is_wait.then(|| (command.facts().owner.clone(), report.correlation_id, result))
+        });
+        drawn.collect()
     }
 
     /// Whose command this is.

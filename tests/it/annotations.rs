@@ -436,3 +436,20 @@ async fn a_call_that_the_disk_has_failed_leaves_no_wait_behind() {
     assert_eq!(left["pending"], json!([]), "{left}");
     daemon.stop().await;
 }
+
+#[tokio::test]
+async fn what_was_read_after_a_restart_is_not_told_again() {
+    let daemon = Daemon::start().await;
+    let mut extension = connect(&daemon).await;
+    let client = McpClient::modern(&daemon);
+    let (id, ..) = ask(&client, &mut extension, wait(None)).await;
+    kept(&mut extension, &drawing(1, &json!({"correlation_id": id}))).await;
+    drop(extension);
+    let daemon = daemon.restart().await;
+    let mut extension = connect(&daemon).await;
+    let client = McpClient::modern(&daemon);
+    let read = client.call("observe", read(&id)).await;
+    assert_eq!(read["annotations"][0]["text"], "too small 1", "{read}");
+    ask(&client, &mut extension, wait(None)).await;
+    daemon.stop().await;
+}
