@@ -79,9 +79,32 @@ fn wrong(error: &SyncError) -> ToolResult {
         "data": {},
         "messages": [{"type": "error", "text": text, "details": error.details().to_string()}],
     });
-    // Each message ends in what to do.
-    if let Some((_, hint)) = text.split_once(". ") {
+    // Each message ends in what to do; a path can have such an end of a sentence too.
+    if let Some((_, hint)) = text.rsplit_once(". ") {
         body["hint"] = format!("{hint}.").into();
     }
     ToolResult::failed(&body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_path_is_named_and_its_hint_is_what_to_do_whatever_the_path() {
+        let hint = |error: &SyncError| {
+            let body: Value = serde_json::from_str(wrong(error).body.get()).unwrap();
+            body["hint"].as_str().unwrap().to_owned()
+        };
+        let (path, roots) = (PathBuf::from("/a. b/../.. c"), vec![PathBuf::from("/d. e")]);
+        let outside = SyncError::OutsideRoots { path: path.clone(), roots };
+        assert!(hint(&outside).starts_with("Choose a path"), "{}", hint(&outside));
+        let why = "gone. really".to_owned();
+        let not_found = SyncError::NotFound { path, why };
+        assert!(hint(&not_found).starts_with("Check the path"), "{}", hint(&not_found));
+        let empty = SyncError::NotAbsolute { path: PathBuf::new() };
+        assert!(empty.to_string().starts_with("`` is not"), "{empty}");
+    }
 }

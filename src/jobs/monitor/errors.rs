@@ -10,7 +10,7 @@ use super::summary::show;
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     /// The path does not begin at the root of the file system.
-    #[error("{} is not an absolute path. Give the whole path, beginning with /", show(.path))]
+    #[error("`{}` is not an absolute path. Give the whole path, beginning with /", show(.path))]
     NotAbsolute {
         /// As it was given.
         path: PathBuf,
