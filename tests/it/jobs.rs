@@ -162,6 +162,11 @@ async fn a_daemon_that_ends_does_not_wait_for_a_long_job_and_the_next_one_says_s
         (&json!("expired"), &json!("daemon_restarted"))
     );
     assert_eq!(status["success"], false);
+    let hint = status["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("Call again") && !hint.contains("page"),
+        "no page has to do with it: {hint}"
+    );
     assert_eq!(status["messages"][0]["type"], "error");
     daemon.stop().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::protocol::{ExtensionReport, Moment, Progress, ReportedError};
+use crate::protocol::{ExtensionReport, Moment, Progress, ReportedError, WorkKind};
 
 /// How a command ended. Set once.
 #[derive(Clone, Debug)]
@@ -191,7 +191,19 @@ impl Expiry {
         }
     }
 
-    /// What to do next, in a sentence.
+    /// What to do next, in a sentence, if this is what it ended for.
+    #[must_use]
+    pub const fn hint_for(self, kind: WorkKind) -> &'static str {
+        match kind {
+            // No page has to do with it.
+            WorkKind::Job => {
+                "Call again: it is begun anew, and what was recorded until then is kept."
+            }
+            WorkKind::Browser | WorkKind::Annotations => self.hint(),
+        }
+    }
+
+    /// What to do next, in a sentence, if an extension did it.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {

@@ -101,7 +101,7 @@ impl Command {
                 error: reason.message(),
                 expired_at: at,
                 reason: reason.code(),
-                hint: reason.hint(),
+                hint: reason.hint_for(self.facts.work.kind()),
                 may_have_run: *may_have_run,
             },
             Outcome::Cancelled { may_have_run } => {
