@@ -1,4 +1,4 @@
-//! Who is at the jobs: a few at a time, each on a thread where the disk may take its time.
+//! Who is at the jobs: one at a time, on a thread where the disk may take its time.
 //! What becomes of them stands with the commands that they are, in the hub.
 
 use std::path::PathBuf;
@@ -16,9 +16,9 @@ use crate::hub::{Caller, Hub, Refused, Submitted, Undertaking};
 use crate::lifecycle::{Outcome, Work};
 use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
 
-/// How many jobs run at the same time; the others wait for their turn. Syncs of one database
-/// wait for each other anyway.
-const AT_ONCE: usize = 2;
+/// How many jobs run at the same time; the others wait for their turn. Syncs have one database:
+/// one that waited for it would count as begun, and be lost in a restart.
+const AT_ONCE: usize = 1;
 
 /// How long files are counted for an estimate: the call is answered after that.
 const COUNT_FOR: Duration = Duration::from_millis(50);

@@ -194,17 +194,19 @@ async fn jobs_take_turns_and_those_that_wait_outlive_the_daemon_that_was_killed(
     let daemon = place.serve(&["--monitor-root", roots]).await;
     let client = |port| McpClient::at(port, place.home().auth().token(&DEFAULT_OWNER.into()));
     let mut ids = Vec::new();
-    for path in [&long, &long, &folder.path().join("sub")] {
+    for path in [&long, &folder.path().join("sub")] {
         ids.push(begin(&client(daemon.port), path).await);
     }
     at_work(&client(daemon.port), &ids[0]).await;
-    assert_eq!(client(daemon.port).status(&ids[2]).await["message"], "Waits for its turn");
+    let waiting = client(daemon.port).status(&ids[1]).await;
+    assert_eq!(waiting["message"], "Waits for its turn");
+    assert_eq!(waiting["started_at"], Value::Null, "what waits has not begun: {waiting}");
     signal(daemon.pid(), Signal::KILL);
     daemon.end().await;
     place.until_no_daemon().await;
     let daemon = place.serve(&["--monitor-root", roots]).await;
     assert_eq!(client(daemon.port).status(&ids[0]).await["reason"], "daemon_restarted");
-    let outcome = client(daemon.port).outcome(&ids[2]).await;
+    let outcome = client(daemon.port).outcome(&ids[1]).await;
     assert_eq!(outcome["data"]["files_new"], 1, "{outcome}");
     signal(daemon.pid(), Signal::TERM);
     daemon.end().await;
