@@ -34,6 +34,7 @@ pub(super) struct Outgoing {
     /// The message as the client wrote it.
     pub(super) line: Bytes,
     pub(super) id: Id,
+    pub(super) method: String,
     pub(super) headers: Headers,
     pub(super) in_progress: InProgress<()>,
     /// Where its progress goes.

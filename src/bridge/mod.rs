@@ -222,12 +222,17 @@ impl Bridge {
         era: Era,
         last_submit: &mut Option<oneshot::Receiver<()>>,
     ) -> Forward {
-        let tool = request.params.get("name").and_then(|name| name.as_str());
+        let name = mcp::name_in_header(&request);
+        let tool = name.filter(|_| request.method == "tools/call");
         let is_submit = tool.is_some_and(tools::submits);
         let arguments = request.params.get("arguments");
         let wait = tool.zip(arguments).and_then(|(tool, given)| tools::longest_wait(tool, given));
         let usual = if is_submit { SUBMIT } else { QUICK };
-        let timeout = wait.map_or(usual, |wait| usual.max(wait + WAIT_GRACE));
+        let timeout = match wait {
+            _ if request.method == mcp::LISTEN => Duration::MAX,
+            None => usual,
+            Some(wait) => usual.max(wait + WAIT_GRACE),
+        };
         let (after, accepted) = if is_submit {
             let (accepted, is_accepted) = oneshot::channel();
             (last_submit.replace(is_accepted), Some(accepted))
@@ -242,13 +247,13 @@ impl Bridge {
                 }
             },
             method: (era == Era::Modern).then(|| request.method.clone()),
-            name: (era == Era::Modern).then(|| tool.map(mcp::encode_name)).flatten(),
+            name: (era == Era::Modern).then(|| name.map(mcp::encode_name)).flatten(),
             submit_key: is_submit.then(proof::random_hex::<16>),
         };
         let in_progress = self.calls.begin(&(), &request.id, None);
         let progress = ProgressLines::new(self.answers.clone());
-        let (line, id) = (line.into(), request.id);
-        let call = Outgoing { line, id, headers, in_progress, progress, accepted };
+        let (line, id, method) = (line.into(), request.id, request.method);
+        let call = Outgoing { line, id, method, headers, in_progress, progress, accepted };
         Forward { call, era, timeout, after }
     }
 }
@@ -278,10 +283,9 @@ impl Forward {
     }
 }
 
-/// The answer to a call that the daemon has not answered: a failed tool call that says
-/// what to do.
+/// The answer to a call that the daemon has not answered: it says what to do.
 fn failed(why: &Unanswered, call: &Outgoing, era: Era) -> String {
-    mcp::tool_failure(&why.to_json(call.submits()), &call.id, era)
+    mcp::failure(&why.to_json(call.submits()), &call.method, &call.id, era)
 }
 
 fn too_long() -> String {

@@ -74,6 +74,9 @@ async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -
             return json_response(StatusCode::BAD_REQUEST, error.to_json(Some(&request.id)));
         }
     };
+    if request.method == mcp::LISTEN && era == Era::Modern {
+        return stream::subscribe(&edge, &caller, &headers, &request);
+    }
     let early = headers.contains_key(EARLY_HEADER);
     let tasks = edge.tasks.clone();
     let handled = async move {
@@ -158,7 +161,7 @@ fn mcp_headers(headers: &HeaderMap) -> Headers {
 /// 200 away, so there an error that has one is a 200.
 fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
     match (error.map(|error| error.fault), era) {
-        (None, _) | (Some(Fault::Params), _) | (Some(_), Era::Legacy) => StatusCode::OK,
+        (None | Some(Fault::Params | Fault::Refused), _) | (Some(_), Era::Legacy) => StatusCode::OK,
         (Some(Fault::Method), Era::Modern) => StatusCode::NOT_FOUND,
         (
             Some(
@@ -166,7 +169,8 @@ fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
                 | Fault::Shape
                 | Fault::Envelope
                 | Fault::HeaderMismatch
-                | Fault::Version,
+                | Fault::Version
+                | Fault::Capability,
             ),
             Era::Modern,
         ) => StatusCode::BAD_REQUEST,

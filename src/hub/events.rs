@@ -14,7 +14,7 @@ use super::desk::Desk;
 use super::{Caller, Hub};
 use crate::lifecycle::{Command, Gone};
 use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
-pub use following::Following;
+pub use following::{Following, Term};
 
 /// How many changes are kept for an observer that is busy.
 const RING: usize = 256;

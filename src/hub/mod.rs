@@ -50,7 +50,7 @@ use clock::Clock;
 pub use clock::Reading;
 use desk::Books;
 use events::Change;
-pub use events::{Events, Following, News, Told};
+pub use events::{Events, Following, News, Term, Told};
 pub use links::Link;
 pub use outbox::{Farewell, Outbox};
 pub use pollers::{Glimpse, Poll, Verdict};

@@ -5,12 +5,15 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::era::Era;
-use super::message::{Id, Request, RpcError};
+use super::message::{Fault, Id, Request, RpcError};
 use super::methods::server_info;
 use super::progress::CallProgress;
 use crate::hub::Refusal;
 use crate::protocol::CorrelationId;
 use crate::tools::{Outcome, Picture, ToolResult};
+
+/// The type of a result that is the method's own.
+pub(super) const COMPLETE: &str = "complete";
 
 /// The answer to a request.
 pub struct Answer {
@@ -55,16 +58,30 @@ impl Done {
     /// A tool's result: the same JSON as text and as data, and a picture if there is
     /// one.
     pub(super) fn of(result: ToolResult, id: &Id, era: Era) -> Self {
-        let ToolResult { body, is_error, picture, hands_over } = result;
-        let mut content = vec![Content::Text { text: body.get() }];
-        if let Some(Picture { data, mime_type }) = &picture {
-            content.push(Content::Image { data, mime_type });
-        }
-        let (result_type, meta) = modern_parts(era);
-        let result = CallResult { result_type, content, structured: &body, is_error, meta };
-        let text = serde_json::to_string(&Envelope { jsonrpc: "2.0", id, result });
-        Self { text: text.unwrap_or_default(), error: None, hands_over }
+        let text = envelope(id, CallResult::of(&result, era));
+        Self { text, error: None, hands_over: result.hands_over }
     }
+
+    /// A result of the modern era, of this type.
+    pub(super) fn modern(id: &Id, result_type: &'static str, body: &impl Serialize) -> Self {
+        let text = envelope(id, ModernResult { result_type, body, meta: modern_meta() });
+        Self { text, error: None, hands_over: None }
+    }
+}
+
+/// A result as the whole message that goes out.
+fn envelope(id: &Id, result: impl Serialize) -> String {
+    serde_json::to_string(&Envelope { jsonrpc: "2.0", id, result }).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct ModernResult<'a, T> {
+    #[serde(rename = "resultType")]
+    result_type: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+    #[serde(rename = "_meta")]
+    meta: Value,
 }
 
 #[derive(Serialize)]
@@ -74,8 +91,9 @@ struct Envelope<'a, R> {
     result: R,
 }
 
+/// A tool's result as it stands in an answer.
 #[derive(Serialize)]
-struct CallResult<'a> {
+pub(super) struct CallResult<'a> {
     #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
     content: Vec<Content<'a>>,
@@ -85,6 +103,18 @@ struct CallResult<'a> {
     is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Value>,
+}
+
+impl<'a> CallResult<'a> {
+    pub(super) fn of(result: &'a ToolResult, era: Era) -> Self {
+        let ToolResult { body, is_error, picture, hands_over: _ } = result;
+        let mut content = vec![Content::Text { text: body.get() }];
+        if let Some(Picture { data, mime_type }) = picture {
+            content.push(Content::Image { data, mime_type });
+        }
+        let (result_type, meta) = modern_parts(era);
+        Self { result_type, content, structured: body, is_error: *is_error, meta }
+    }
 }
 
 #[derive(Serialize)]
@@ -100,10 +130,16 @@ enum Content<'a> {
     },
 }
 
-/// A failed tool call as the whole message that goes out: for whoever stands between the
-/// client and the tools.
+/// A request that failed, as the whole message that goes out: for whoever stands between the
+/// client and the tools. A call of a tool is a failed one, anything else an error. `body` has
+/// a `message`.
 #[must_use]
-pub fn tool_failure(body: &Value, id: &Id, era: Era) -> String {
+pub fn failure(body: &Value, method: &str, id: &Id, era: Era) -> String {
+    if method != "tools/call" {
+        let message = body["message"].as_str().unwrap_or_default().to_owned();
+        let data = Some(body.clone().into());
+        return RpcError { fault: Fault::Refused, message, data }.to_json(Some(id));
+    }
     let body = serde_json::value::to_raw_value(body).unwrap_or_default();
     let result = ToolResult { body, is_error: true, picture: None, hands_over: None };
     Done::of(result, id, era).text
@@ -128,16 +164,32 @@ pub(super) fn result(request: &Request, era: Era, mut body: Value) -> String {
         body["resultType"] = result_type.into();
         body["_meta"] = meta;
     }
-    let message = Envelope { jsonrpc: "2.0", id: &request.id, result: body };
-    serde_json::to_string(&message).unwrap_or_default()
+    envelope(&request.id, body)
 }
 
 /// What every result of the modern era carries besides.
 fn modern_parts(era: Era) -> (Option<&'static str>, Option<Value>) {
     match era {
         Era::Legacy => (None, None),
-        Era::Modern => {
-            (Some("complete"), Some(json!({"io.modelcontextprotocol/serverInfo": server_info()})))
-        }
+        Era::Modern => (Some(COMPLETE), Some(modern_meta())),
     }
+}
+
+/// Where a message says which subscription it belongs to.
+const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What every message of a subscription has in its `_meta`: the id of its request.
+pub(super) fn of_subscription(id: &Id) -> Value {
+    json!({META_SUBSCRIPTION: id})
+}
+
+/// The answer to the request of a subscription, which ends it.
+pub(super) fn end_of_subscription(id: &Id) -> String {
+    let mut meta = modern_meta();
+    meta[META_SUBSCRIPTION] = json!(id);
+    envelope(id, ModernResult { result_type: COMPLETE, body: &json!({}), meta })
+}
+
+fn modern_meta() -> Value {
+    json!({"io.modelcontextprotocol/serverInfo": server_info()})
 }

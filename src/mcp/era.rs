@@ -28,7 +28,7 @@ pub fn negotiate(initialize: &Request) -> &'static str {
 /// Where a request says which version it is of.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The eras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,18 +145,24 @@ fn check_headers(request: &Request, headers: &Headers, version: &str) -> Result<
     if headers.method.as_deref() != Some(request.method.as_str()) {
         return mismatch("Mcp-Method", &request.method);
     }
-    let named_by = match request.method.as_str() {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" => "uri",
-        method if method.starts_with("tasks/") => "taskId",
-        _ => return Ok(()),
-    };
     // A name that is missing in the body is for the method to complain of.
-    let Some(name) = request.params.get(named_by).and_then(Value::as_str) else { return Ok(()) };
+    let Some(name) = name_in_header(request) else { return Ok(()) };
     if headers.name.as_deref().and_then(decode_name).as_deref() != Some(name) {
         return mismatch("Mcp-Name", name);
     }
     Ok(())
+}
+
+/// What the header `Mcp-Name` of a request has to say, if it has to say anything.
+#[must_use]
+pub fn name_in_header(request: &Request) -> Option<&str> {
+    let named_by = match request.method.as_str() {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        method if method.starts_with("tasks/") => "taskId",
+        _ => return None,
+    };
+    request.params.get(named_by)?.as_str()
 }
 
 /// A name as a header value: the inverse of what the server does with it.

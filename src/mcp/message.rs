@@ -75,6 +75,10 @@ pub enum Fault {
     Method,
     /// Parameters that the method cannot work with.
     Params,
+    /// The client has not said that it can do what the method needs of it.
+    Capability,
+    /// Not now: too much at once, or nothing can be recorded.
+    Refused,
 }
 
 impl Fault {
@@ -87,7 +91,9 @@ impl Fault {
             Self::Method => -32_601,
             Self::Envelope | Self::Params => -32_602,
             Self::HeaderMismatch => -32_020,
+            Self::Capability => -32_021,
             Self::Version => -32_022,
+            Self::Refused => -32_000,
         }
     }
 }

@@ -8,12 +8,14 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Done, result};
 use super::calls::{Calls, InProgress};
 use super::era::{Era, MODERN_VERSION, negotiate};
-use super::message::{Fault, Request, RpcError};
+use super::message::{Fault, Id, Request, RpcError};
 use super::notices::asks_for_jobs;
 use super::progress::{CallProgress, progress_token};
+use super::subscription::{self, LISTEN};
+use super::tasks;
 use crate::hub::{Caller, Hub};
 use crate::protocol::{CorrelationId, SERVER_VERSION};
-use crate::tools::{self, Call, Outcome, ToolResult, Tools};
+use crate::tools::{self, Call, Manner, Outcome, ToolResult, Tools};
 
 /// How long clients may keep the list of tools, in ms: it changes with the version only.
 const LIST_TTL_MS: u64 = 300_000;
@@ -37,6 +39,10 @@ pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcErr
             Err(error) => return Some(Err(error)),
         },
         ("tools/call", _) => return None,
+        (LISTEN, Era::Modern) => return subscription::task_ids(request).err().map(Err),
+        (method, Era::Modern) if tasks::is_method(method) => {
+            return tasks::check(request).err().map(Err);
+        }
         (method, _) => {
             return Some(Err(RpcError::new(Fault::Method, format!("Method not found: {method}"))));
         }
@@ -44,7 +50,7 @@ pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcErr
     Some(Ok(result(request, era, body)))
 }
 
-/// Answers a request. `key` is the idempotency key of a call whose arguments have none, and
+/// Answers a request that is no [`LISTEN`]. `key` is the idempotency key of a call whose arguments have none, and
 /// what tells the call from another one under the same id; it stands in `calls` until it is
 /// answered.
 pub async fn handle(
@@ -64,6 +70,10 @@ pub async fn handle(
             Err(error) => Answer::error(error, &request.id),
         };
     }
+    if tasks::is_method(&request.method) {
+        return tasks::handle(tools.hub(), caller, &request).await;
+    }
+    let as_task = era == Era::Modern && tasks::are_declared(&request);
     let Request { id, mut params, .. } = request;
     let name = match params.shift_remove("name") {
         Some(Value::String(name)) => name,
@@ -81,7 +91,8 @@ pub async fn handle(
         }
     };
     let in_progress = calls.begin(caller, &id, key.clone());
-    let Some(call) = tools.call(caller, &name, arguments, key).await else {
+    let manner = if as_task { Manner::AsTask } else { Manner::Usual };
+    let Some(call) = tools.call(caller, &name, arguments, key, manner).await else {
         let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
         return Answer::error(error, &id);
     };
@@ -97,6 +108,9 @@ pub async fn handle(
         caller: caller.clone(),
     };
     let outcome = match outcome {
+        Outcome::Now(result) if as_task && taken.says_no_more_than_that(&result) => {
+            Outcome::Later(Box::pin(taken.answer_as_task(result, id)))
+        }
         Outcome::Now(result) => {
             taken.cancel_if_asked();
             Outcome::Now(Done::of(result, &id, era))
@@ -134,6 +148,18 @@ impl Taken {
         result.await
     }
 
+    /// Whether a result says no more than that a command was submitted.
+    const fn says_no_more_than_that(&self, result: &ToolResult) -> bool {
+        self.submitted.is_some() && result.hands_over.is_none() && !result.is_error
+    }
+
+    async fn answer_as_task(self, queued: ToolResult, id: Id) -> Done {
+        let Some(command) = &self.submitted else { return Done::of(queued, &id, Era::Modern) };
+        let done = tasks::answer_call(&self.hub, &self.caller, command, queued, &id).await;
+        self.cancel_if_asked();
+        done
+    }
+
     fn cancel_if_asked(&self) {
         if let Some(id) = self.submitted.as_ref().filter(|_| self.in_progress.is_cancelled()) {
             self.hub.ask_to_cancel(&self.caller, id);
@@ -153,7 +179,7 @@ fn initialize(request: &Request) -> Value {
 fn discover() -> Value {
     json!({
         "supportedVersions": [MODERN_VERSION],
-        "capabilities": capabilities(),
+        "capabilities": modern_capabilities(),
         "instructions": INSTRUCTIONS,
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
@@ -175,6 +201,12 @@ fn list_tools(params: &Map<String, Value>, era: Era) -> Result<Value, RpcError> 
 
 fn capabilities() -> Value {
     json!({"tools": {"listChanged": false}})
+}
+
+fn modern_capabilities() -> Value {
+    let mut capabilities = capabilities();
+    capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+    capabilities
 }
 
 /// Who answers.

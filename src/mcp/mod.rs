@@ -5,19 +5,24 @@
 mod answer;
 mod calls;
 mod era;
+mod followed;
 mod message;
 mod methods;
 mod notices;
 mod progress;
+mod subscription;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Done, is_farewell, tool_failure};
+pub use answer::{Answer, Done, failure, is_farewell};
 pub use calls::{Calls, InProgress};
 pub use era::{
-    Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, negotiate,
+    Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, name_in_header,
+    negotiate,
 };
 pub use message::{CANCELLED, Fault, Id, Incoming, Notification, Request, RpcError};
 pub use methods::{answer_alone, handle};
 pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
 pub use progress::CallProgress;
+pub use subscription::{LISTEN, Subscription};

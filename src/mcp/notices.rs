@@ -3,14 +3,12 @@
 //! Nothing is kept for it here. What a slow reader misses, or one that was not there, can
 //! be read by the job's id.
 
-use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
+use super::followed::Followed;
 use super::message::Request;
 use super::progress::{PROGRESS, notification};
-use crate::hub::{Caller, Events, Following, Hub, News};
+use crate::hub::{Caller, Events, Hub, News};
 use crate::protocol::{CommandReport, CommandSummary, CorrelationId, Status, StatusWord};
 use crate::tools::JobView;
 
@@ -34,7 +32,7 @@ pub struct JobNotices {
     caller: Caller,
     is_job: fn(&CorrelationId) -> bool,
     events: Events,
-    jobs: FuturesUnordered<BoxFuture<'static, (Following, Option<CommandReport>)>>,
+    jobs: Followed,
     /// Those that are followed, until the news of their end has come.
     known: Vec<CorrelationId>,
 }
@@ -49,7 +47,7 @@ impl JobNotices {
             caller: caller.clone(),
             is_job,
             events: hub.events(&caller.owner),
-            jobs: FuturesUnordered::new(),
+            jobs: Followed::default(),
             known: Vec::new(),
         };
         notices.look_around();
@@ -64,12 +62,7 @@ impl JobNotices {
         loop {
             let news = tokio::select! {
                 biased;
-                Some((following, report)) = self.jobs.next() => {
-                    match self.told(following, report) {
-                        Some(text) => return Some(text),
-                        None => continue,
-                    }
-                }
+                Some((report, _)) = self.jobs.next() => return Some(notice(&report)),
                 news = self.events.next() => news?,
             };
             match news {
@@ -103,24 +96,8 @@ impl JobNotices {
             && let Some(following) = self.hub.follow(&self.caller, id)
         {
             self.known.push(id.clone());
-            self.go_on(following);
+            self.jobs.add(following);
         }
-    }
-
-    fn go_on(&self, mut following: Following) {
-        self.jobs.push(Box::pin(async move {
-            let report = following.next().await;
-            (following, report)
-        }));
-    }
-
-    /// What a job's report says to the client. One that is over is not followed any more.
-    fn told(&mut self, following: Following, report: Option<CommandReport>) -> Option<String> {
-        let text = report.as_ref().map(notice);
-        if report.is_some_and(|report| report.status.ended_at().is_none()) {
-            self.go_on(following);
-        }
-        text
     }
 }
 

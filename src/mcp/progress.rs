@@ -1,5 +1,6 @@
 //! The progress of a call that waits for a command, as notifications on the call's token.
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value, json};
 
 use crate::hub::Following;
@@ -104,8 +105,16 @@ impl Said {
 }
 
 /// A notification as the whole message that goes out.
-pub(super) fn notification(method: &str, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+pub(super) fn notification(method: &str, params: &impl Serialize) -> String {
+    let message = Notification { jsonrpc: "2.0", method, params };
+    serde_json::to_string(&message).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Notification<'a, P> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: &'a P,
 }
 
 #[cfg(test)]

@@ -72,6 +72,15 @@ pub struct Call {
     pub outcome: Outcome<ToolResult>,
 }
 
+/// How a call is to hear of the command that it submits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It waits as long as its arguments say.
+    Usual,
+    /// It never waits: whoever calls follows the command themselves.
+    AsTask,
+}
+
 /// What there is now, or in a while.
 pub enum Outcome<T> {
     /// It is there.
@@ -207,6 +216,7 @@ impl Tools {
         name: &str,
         given: Map<String, Value>,
         key: Option<Arc<str>>,
+        manner: Manner,
     ) -> Option<Call> {
         let arguments: &Arguments = match name {
             interact::NAME => &interact::ARGUMENTS,
@@ -219,10 +229,13 @@ impl Tools {
         if let Err(refused) = self.hub.admit(caller) {
             return Some(Call::done(ToolResult::refused(&refused)));
         }
-        let given = match arguments.check(given) {
+        let mut given = match arguments.check(given) {
             Ok(checked) => checked,
             Err(wrong) => return Some(Call::done(ToolResult::failed(&wrong))),
         };
+        if manner == Manner::AsTask && matches!(name, interact::NAME | analyze::NAME) {
+            given.insert("wait_ms".to_owned(), 0.into());
+        }
         let call = match name {
             interact::NAME => return Some(interact::call(self, caller, &given, key).await),
             analyze::NAME => return Some(analyze::call(self, caller, &given, key).await),

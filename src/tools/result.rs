@@ -127,7 +127,7 @@ impl ToolResult {
     }
 
     /// A call that was not taken.
-    pub(super) fn refused(refused: &Refused) -> Self {
+    pub(crate) fn refused(refused: &Refused) -> Self {
         let Refused { id, why } = refused;
         let mut body = json!({
             "error": why.code(),
@@ -172,7 +172,7 @@ impl ToolResult {
 
     /// The answer to a call that submitted a command and waited for it: if the command
     /// failed, so did the call.
-    pub(super) fn of_own_command(seen: Seen) -> Self {
+    pub(crate) fn of_own_command(seen: Seen) -> Self {
         let failed = match &seen {
             Seen::Command(report) => match report.status {
                 Status::Error { .. } | Status::Timeout { .. } | Status::Expired { .. } => true,

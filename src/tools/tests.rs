@@ -198,7 +198,7 @@ fn what_passes_the_check_can_be_read_by_the_handlers() {
             let tools = Tools::new(Hub::start(crate::lifecycle::Limits::default()), Duration::ZERO);
             let caller = Caller { owner: "user".into(), client: "a".into() };
             let Value::Object(given) = given else { panic!("arguments are an object") };
-            let outcome = tools.call(&caller, tool, given, None).await.map(|call| call.outcome);
+            let outcome = tools.call(&caller, tool, given, None, Manner::Usual).await.map(|call| call.outcome);
             let Some(Outcome::Now(result)) = outcome else { panic!("{tool}") };
             assert!(!result.body.get().contains("invalid_argument"), "{}", result.body);
         });
@@ -250,7 +250,7 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
     proptest!(garbled::cases(2_000), |(text in garbled::nearly(&samples))| {
         let Ok(Value::Object(given)) = serde_json::from_slice(&text) else { return Ok(()) };
         for tool in ["interact", "observe", "analyze", "configure"] {
-            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None));
+            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None, Manner::Usual));
             let Some(Outcome::Now(answer)) = call.map(|call| call.outcome) else { continue };
             let answer_is: Value = serde_json::from_str(answer.body.get()).unwrap();
             if !answer.is_error {
@@ -278,7 +278,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
         let (tools, caller) = (tools.clone(), caller.clone());
         let given = json!({"what": "pending_commands"}).as_object().unwrap().clone();
         tokio::spawn(async move {
-            let call = tools.call(&caller, "observe", given, None).await.unwrap();
+            let call = tools.call(&caller, "observe", given, None, Manner::Usual).await.unwrap();
             let Outcome::Now(result) = call.outcome else { panic!("it does not wait") };
             result.body.get().to_owned()
         })
@@ -340,7 +340,7 @@ fn keeping() -> (Tools, tempfile::TempDir) {
 async fn configure(tools: &Tools, owner: &str, given: Value) -> (Value, bool) {
     let caller = Caller { owner: owner.into(), client: "ann".into() };
     let given = given.as_object().unwrap().clone();
-    let call = tools.call(&caller, "configure", given, None).await.unwrap();
+    let call = tools.call(&caller, "configure", given, None, Manner::Usual).await.unwrap();
     let Outcome::Now(result) = call.outcome else { panic!("it does not wait") };
     (serde_json::from_str(result.body.get()).unwrap(), result.is_error)
 }

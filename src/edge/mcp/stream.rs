@@ -1,4 +1,5 @@
-//! `GET /mcp`: what a client of the legacy era is told that no call of its carries.
+//! What a client is told that no call of its carries: `GET /mcp` in the legacy era, and
+//! `subscriptions/listen` in the modern one.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -13,12 +14,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
-use super::{Edge, Problem, mcp_headers, takes_events};
+use super::{Edge, Problem, json_response, mcp_headers, status, takes_events};
 use crate::hub::{Caller, Hub};
-use crate::mcp::{JobNotices, MODERN_VERSION};
+use crate::mcp::{Era, Fault, JobNotices, MODERN_VERSION, Request, RpcError, Subscription};
 use crate::protocol::{CorrelationId, JOBS_HEADER};
 
-/// How many streams a client may have open. One more closes the oldest.
+/// How many streams a client may have open. One more of the legacy era closes the oldest; one
+/// more of the modern era is refused.
 const STREAMS: usize = 8;
 
 /// How long a stream is silent at most: who reads it can tell that it is up.
@@ -38,34 +40,73 @@ pub(super) fn open(edge: &Edge, caller: &Caller, headers: &HeaderMap) -> Respons
     }
     let hub = edge.tools.hub();
     let is_told = headers.contains_key(JOBS_HEADER) || hub.wants_jobs(caller);
-    let notices = is_told.then(|| JobNotices::new(hub, caller, CorrelationId::is_job));
-    let place = edge.streams.open(caller);
-    let told = Told { hub: hub.clone(), notices, place };
-    event_response(Body::from_stream(stream::unfold(told, Told::next)))
+    let notices = if is_told {
+        Notices::OfJobs(Box::new(JobNotices::new(hub, caller, CorrelationId::is_job)))
+    } else {
+        Notices::None(hub.clone())
+    };
+    Told { notices, place: edge.streams.open(caller) }.into_response()
+}
+
+/// Opens the stream that a request asks for.
+pub(super) fn subscribe(
+    edge: &Edge,
+    caller: &Caller,
+    headers: &HeaderMap,
+    request: &Request,
+) -> Response {
+    if !takes_events(headers) {
+        return Problem::NotEvents.into_response();
+    }
+    let opened = Subscription::open(edge.tools.hub(), caller, request);
+    let opened = opened.and_then(|told| Ok((told, edge.streams.try_open(caller)?)));
+    match opened {
+        Ok((told, place)) => {
+            Told { notices: Notices::OfTasks(Box::new(told)), place }.into_response()
+        }
+        Err(error) => {
+            json_response(status(Some(&error), Era::Modern), error.to_json(Some(&request.id)))
+        }
+    }
 }
 
 /// What goes out on a stream. It is made as it is read: a slow reader holds up nobody.
 struct Told {
-    hub: Hub,
-    notices: Option<JobNotices>,
+    notices: Notices,
     place: Place,
 }
 
-impl Told {
-    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
-        let notice = async {
-            match &mut self.notices {
-                Some(notices) => notices.next().await,
-                None => {
-                    self.hub.ended().await;
-                    None
-                }
+/// What there is to tell.
+enum Notices {
+    None(Hub),
+    OfJobs(Box<JobNotices>),
+    OfTasks(Box<Subscription>),
+}
+
+impl Notices {
+    /// The next message; `None` at the end. Cancel safe.
+    async fn next(&mut self) -> Option<String> {
+        match self {
+            Self::None(hub) => {
+                hub.ended().await;
+                None
             }
-        };
+            Self::OfJobs(notices) => notices.next().await,
+            Self::OfTasks(subscription) => subscription.next().await,
+        }
+    }
+}
+
+impl Told {
+    fn into_response(self) -> Response {
+        event_response(Body::from_stream(stream::unfold(self, Self::next)))
+    }
+
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         let text = tokio::select! {
             biased;
             () = self.place.closed.cancelled() => return None,
-            text = notice => event(&text?),
+            text = self.notices.next() => event(&text?),
             () = tokio::time::sleep(SILENCE) => Bytes::from_static(KEEP_ALIVE.as_bytes()),
         };
         Some((Ok(text), self))
@@ -110,7 +151,6 @@ struct Place {
 
 impl OpenStreams {
     fn open(&self, caller: &Caller) -> Place {
-        let closed = Arc::new(CancellationToken::new());
         let mut streams = self.streams();
         let own = streams.entry(caller.clone()).or_default();
         if own.len() >= STREAMS
@@ -118,6 +158,22 @@ impl OpenStreams {
         {
             oldest.cancel();
         }
+        self.place(caller, own)
+    }
+
+    /// The same for one that closes no other.
+    fn try_open(&self, caller: &Caller) -> Result<Place, RpcError> {
+        let mut streams = self.streams();
+        let own = streams.entry(caller.clone()).or_default();
+        if own.len() >= STREAMS {
+            let message = format!("A client may have {STREAMS} streams open: end one first");
+            return Err(RpcError::new(Fault::Refused, message));
+        }
+        Ok(self.place(caller, own))
+    }
+
+    fn place(&self, caller: &Caller, own: &mut VecDeque<Arc<CancellationToken>>) -> Place {
+        let closed = Arc::new(CancellationToken::new());
         own.push_back(closed.clone());
         Place { streams: self.clone(), caller: caller.clone(), closed }
     }

@@ -12,10 +12,19 @@ use tokio::time::Sleep;
 
 use crate::hub::{Caller, Hub, Seen};
 use crate::lifecycle::Command;
-use crate::protocol::{CommandReport, CorrelationId, Progress, Status};
+use crate::protocol::{CommandReport, CorrelationId, Moment, Progress, Status};
 
 /// How long a follower that was told of progress is told of none.
 const PACE: Duration = Duration::from_millis(100);
+
+/// When a command was accepted, and by when it is over, whatever happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Term {
+    /// When it was accepted.
+    pub created_at: Moment,
+    /// The latest moment at which it is over.
+    pub total_by: Moment,
+}
 
 /// What is told of one command, from its making on.
 #[derive(Debug)]
@@ -23,6 +32,7 @@ pub struct Following {
     hub: Hub,
     caller: Caller,
     id: CorrelationId,
+    term: Term,
     /// `None` once its end was told.
     command: Option<watch::Receiver<Command>>,
     /// The progress that was told last.
@@ -36,9 +46,10 @@ impl Hub {
     /// first that is told.
     #[must_use]
     pub fn follow(&self, caller: &Caller, id: &CorrelationId) -> Option<Following> {
-        let command = Some(self.watched(caller, id)?.subscribe());
+        let command = self.watched(caller, id)?.subscribe();
+        let term = Term::of(&command.borrow());
         let (hub, caller, id) = (self.clone(), caller.clone(), id.clone());
-        Some(Following { hub, caller, id, command, told: None, pause: None })
+        Some(Following { hub, caller, id, term, command: Some(command), told: None, pause: None })
     }
 
     /// Notes whether a client asked to be told of its jobs.
@@ -64,11 +75,33 @@ impl Hub {
     }
 }
 
+impl Term {
+    fn of(command: &Command) -> Self {
+        Self { created_at: command.facts().created, total_by: command.total_by() }
+    }
+}
+
 impl Following {
     /// The command.
     #[must_use]
     pub const fn id(&self) -> &CorrelationId {
         &self.id
+    }
+
+    /// Its bounds in time, which never change.
+    #[must_use]
+    pub const fn term(&self) -> Term {
+        self.term
+    }
+
+    /// Its end, once that is recorded. `None` if it cannot be told, see [`next`](Self::next).
+    pub async fn finished(mut self) -> Option<CommandReport> {
+        loop {
+            let report = self.next().await?;
+            if !report.is_pending() {
+                return Some(report);
+            }
+        }
     }
 
     /// What is to be told next: each progress once, though at most ten a second, of which

@@ -1,0 +1,39 @@
+//! Commands that are followed side by side.
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use crate::hub::{Following, Term};
+use crate::protocol::CommandReport;
+
+/// Commands that are followed side by side, each until its end was told.
+#[derive(Default)]
+pub(super) struct Followed(FuturesUnordered<BoxFuture<'static, Next>>);
+
+type Next = (Following, Option<CommandReport>);
+
+impl Followed {
+    pub(super) fn add(&self, mut following: Following) {
+        self.0.push(Box::pin(async move {
+            let report = following.next().await;
+            (following, report)
+        }));
+    }
+
+    /// What is told next of any of them; `None` while there are none.
+    ///
+    /// Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<(CommandReport, Term)> {
+        loop {
+            let (following, report) = self.0.next().await?;
+            if let Some(report) = report {
+                let term = following.term();
+                if report.is_pending() {
+                    self.add(following);
+                }
+                return Some((report, term));
+            }
+        }
+    }
+}

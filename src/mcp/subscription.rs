@@ -1,0 +1,113 @@
+//! What a client of the modern era is told that no call of its carries: how the tasks stand
+//! that it names, on each change.
+//!
+//! Nothing is kept for it here. What a slow reader misses can be read by the task's id.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::answer;
+use super::followed::Followed;
+use super::message::{Fault, Id, Request, RpcError};
+use super::progress::notification;
+use super::tasks::{self, Task};
+use crate::hub::{Caller, Hub};
+
+/// The method that opens a subscription.
+pub const LISTEN: &str = "subscriptions/listen";
+
+/// How many tasks a subscription may name.
+const TASKS: usize = 100;
+
+/// A subscription, from its opening until the hub is shut down.
+pub struct Subscription {
+    id: Id,
+    hub: Hub,
+    /// What is said first.
+    acknowledgement: Option<String>,
+    tasks: Followed,
+    is_over: bool,
+}
+
+/// A task, as it is told of on a subscription.
+#[derive(Serialize)]
+struct Changed {
+    #[serde(flatten)]
+    task: Task,
+    #[serde(rename = "_meta")]
+    meta: Value,
+}
+
+/// The tasks that a request wants to be told of, each once; `None` if of none at all.
+///
+/// # Errors
+///
+/// [`Fault::Params`], also if there are too many, and [`Fault::Capability`].
+pub(super) fn task_ids(request: &Request) -> Result<Option<BTreeSet<&str>>, RpcError> {
+    let wrong = |message: String| RpcError::new(Fault::Params, message);
+    let wanted = request.params.get("notifications").and_then(Value::as_object);
+    let wanted = wanted.ok_or_else(|| wrong("params.notifications must be an object".into()))?;
+    let Some(ids) = wanted.get("taskIds") else { return Ok(None) };
+    tasks::check_declared(request)?;
+    let name = "params.notifications.taskIds";
+    let ids = ids.as_array().ok_or_else(|| wrong(format!("{name} must be a list of strings")))?;
+    if ids.len() > TASKS {
+        let n_ids = ids.len();
+        return Err(wrong(format!("{name} may have {TASKS} ids, and has {n_ids}")));
+    }
+    let ids: Option<_> = ids.iter().map(Value::as_str).collect();
+    ids.map(Some).ok_or_else(|| wrong(format!("{name} must be a list of strings")))
+}
+
+impl Subscription {
+    /// Opens what a request asks for. Of the tasks that it names those are left out that
+    /// nobody knows, or that its caller may not know of.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Params`], [`Fault::Capability`] and [`Fault::Refused`].
+    pub fn open(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
+        let wanted = task_ids(request)?;
+        hub.admit(caller).map_err(|why| tasks::refused(&why))?;
+        let tasks = Followed::default();
+        let mut agreed = json!({});
+        if let Some(ids) = wanted {
+            let follow = |id: &str| hub.follow(caller, &id.into());
+            let known: Vec<_> = ids.into_iter().filter_map(follow).collect();
+            agreed["taskIds"] = known.iter().map(|task| json!(task.id())).collect();
+            known.into_iter().for_each(|task| tasks.add(task));
+        }
+        let id = request.id.clone();
+        let params = json!({"notifications": agreed, "_meta": answer::of_subscription(&id)});
+        let text = notification("notifications/subscriptions/acknowledged", &params);
+        Ok(Self { id, hub: hub.clone(), acknowledgement: Some(text), tasks, is_over: false })
+    }
+
+    /// The next message, as it goes out: that the subscription is open; then how a task stands,
+    /// on each change; and once the hub is shut down the answer to the request. `None` after
+    /// that.
+    ///
+    /// Cancel safe.
+    pub async fn next(&mut self) -> Option<String> {
+        if let Some(text) = self.acknowledgement.take() {
+            return Some(text);
+        }
+        if self.is_over {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            Some((report, term)) = self.tasks.next() => {
+                let meta = answer::of_subscription(&self.id);
+                let changed = Changed { task: Task::of(report, term), meta };
+                Some(notification("notifications/tasks", &changed))
+            }
+            () = self.hub.ended() => {
+                self.is_over = true;
+                Some(answer::end_of_subscription(&self.id))
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Commands as tasks of the extension [`EXTENSION`], for clients that declare it: views of
+//! the one lifecycle. No status is kept here; the id of a task is its command's.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::answer::{Answer, COMPLETE, CallResult, Done};
+use super::era::{Era, META_CAPABILITIES};
+use super::message::{Fault, Id, Request, RpcError};
+use crate::hub::{Caller, Hub, Refused, Seen, Term};
+use crate::lifecycle::limits;
+use crate::protocol::{CommandReport, CorrelationId, Moment, Status};
+use crate::tools::ToolResult;
+
+/// The extension's name.
+pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// How a task stands now.
+const GET: &str = "tasks/get";
+
+/// Answers what a task asks for.
+const UPDATE: &str = "tasks/update";
+
+/// Cancels a task.
+const CANCEL: &str = "tasks/cancel";
+
+/// How long a command may take so that its call is answered with its result.
+const AT_ONCE: Duration = Duration::from_millis(5);
+
+/// How often a client that is not told of changes is to ask, in ms.
+const POLL_INTERVAL_MS: u64 = 1_000;
+
+/// A command as a task.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Task {
+    task_id: CorrelationId,
+    status: TaskStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_message: Option<String>,
+    created_at: Moment,
+    last_updated_at: Moment,
+    /// From its creation.
+    ttl_ms: u64,
+    poll_interval_ms: u64,
+    /// What the call of the tool would have answered, if the task is completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RawValue>>,
+}
+
+/// How a task stands. Never `input_required`, for none asks its client for anything, nor
+/// `failed`, which is for errors of JSON-RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TaskStatus {
+    Working,
+    Completed,
+    Cancelled,
+}
+
+/// Whether this is a method of the extension that is about one task.
+pub(super) fn is_method(method: &str) -> bool {
+    matches!(method, GET | UPDATE | CANCEL)
+}
+
+/// Whether the client of a request of the modern era declares the extension.
+pub(super) fn are_declared(request: &Request) -> bool {
+    let capabilities = request.params.get("_meta").and_then(|meta| meta.get(META_CAPABILITIES));
+    let extensions = capabilities.and_then(|all| all.get("extensions"));
+    extensions.and_then(|all| all.get(EXTENSION)).is_some_and(Value::is_object)
+}
+
+/// Checks that the client of a request declares the extension.
+///
+/// # Errors
+///
+/// [`Fault::Capability`].
+pub(super) fn check_declared(request: &Request) -> Result<(), RpcError> {
+    if are_declared(request) {
+        return Ok(());
+    }
+    let message = format!("params._meta must declare the client capability {EXTENSION}");
+    let data = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
+    Err(RpcError { fault: Fault::Capability, message, data: Some(data.into()) })
+}
+
+/// Checks what a request about a task says, without looking at the task.
+///
+/// # Errors
+///
+/// [`Fault::Capability`] and [`Fault::Params`].
+pub(super) fn check(request: &Request) -> Result<(), RpcError> {
+    check_declared(request)?;
+    task_id(request).map(drop)
+}
+
+fn task_id(request: &Request) -> Result<CorrelationId, RpcError> {
+    let id = request.params.get("taskId").and_then(Value::as_str);
+    id.map(Into::into).ok_or_else(|| RpcError::new(Fault::Params, "params.taskId must be a string"))
+}
+
+/// Answers a request about a task.
+pub(super) async fn handle(hub: &Hub, caller: &Caller, request: &Request) -> Answer {
+    let answered = match request.method.as_str() {
+        GET => get(hub, caller, request).await,
+        UPDATE => update(hub, caller, request).await,
+        _ => cancel(hub, caller, request).await,
+    };
+    match answered {
+        Ok(done) => done.into(),
+        Err(error) => Answer::error(error, &request.id),
+    }
+}
+
+async fn get(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
+    let task = Task::find(hub, caller, request).await?;
+    let done = Done::modern(&request.id, COMPLETE, &task);
+    let is_over = task.status != TaskStatus::Working;
+    Ok(Done { hands_over: is_over.then_some(task.task_id), ..done })
+}
+
+/// No task asks for anything: whatever is sent to one is a mistake of its client.
+async fn update(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
+    Task::find(hub, caller, request).await?;
+    Err(RpcError::new(Fault::Params, "This task asks for no input"))
+}
+
+/// One that is over stays as it is, and that is no error.
+async fn cancel(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
+    hub.admit(caller).map_err(|why| refused(&why))?;
+    match hub.cancel(caller, &task_id(request)?).await {
+        Ok(Seen::Command(_)) => Ok(Done::modern(&request.id, COMPLETE, &json!({}))),
+        Ok(Seen::Gone(_) | Seen::NotFound) => Err(not_found()),
+        Err(why) => Err(refused(&why)),
+    }
+}
+
+/// The answer to a call that has submitted a command and does not wait for it, `queued` to
+/// anybody else: the command's result if that is there at once, else a task.
+pub(super) async fn answer_call(
+    hub: &Hub,
+    caller: &Caller,
+    command: &CorrelationId,
+    queued: ToolResult,
+    id: &Id,
+) -> Done {
+    let Some(following) = hub.follow(caller, command) else {
+        return Done::of(queued, id, Era::Modern);
+    };
+    let term = following.term();
+    // Whether it is over is what the look says.
+    let _ = tokio::time::timeout(AT_ONCE, following.finished()).await;
+    match hub.look(caller, command, false).await {
+        Ok(Seen::Command(report)) if report.is_pending() => {
+            let task = Task { status_message: message(&queued), ..Task::of(*report, term) };
+            Done::modern(id, "task", &task)
+        }
+        Ok(seen @ Seen::Command(_)) => Done::of(ToolResult::of_own_command(seen), id, Era::Modern),
+        Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => Done::of(queued, id, Era::Modern),
+    }
+}
+
+/// What a tool says in a sentence.
+fn message(result: &ToolResult) -> Option<String> {
+    let body: Value = serde_json::from_str(result.body.get()).ok()?;
+    body["message"].as_str().map(str::to_owned)
+}
+
+impl Task {
+    /// A command as a task.
+    pub(super) fn of(report: CommandReport, term: Term) -> Self {
+        let ended_at = report.status.ended_at();
+        let length = ended_at.unwrap_or(term.total_by).since(term.created_at) + limits::RETAIN;
+        let (status, status_message, last_updated_at) = stand(&report.status, term);
+        Self {
+            task_id: report.correlation_id.clone(),
+            status,
+            status_message,
+            created_at: term.created_at,
+            last_updated_at,
+            ttl_ms: u64::try_from(length.as_millis()).unwrap_or(u64::MAX),
+            poll_interval_ms: POLL_INTERVAL_MS,
+            result: (status == TaskStatus::Completed).then(|| result(report)),
+        }
+    }
+
+    /// The task that a request is about.
+    async fn find(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
+        hub.admit(caller).map_err(|why| refused(&why))?;
+        let id = task_id(request)?;
+        let term = hub.follow(caller, &id).ok_or_else(not_found)?.term();
+        match hub.look(caller, &id, false).await {
+            Ok(Seen::Command(report)) => Ok(Self::of(*report, term)),
+            Ok(Seen::Gone(_) | Seen::NotFound) => Err(not_found()),
+            Err(why) => Err(refused(&why)),
+        }
+    }
+}
+
+/// How a task stands, what is to be said of that, and since when it does.
+fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
+    match status {
+        Status::Pending { delivered_at, started_at, progress, message, .. } => {
+            let told_at = progress.as_ref().map(|progress| progress.at);
+            let said = progress.as_ref().and_then(|progress| progress.message.as_deref());
+            let message = said.unwrap_or(message).to_owned();
+            let latest = told_at.max(*started_at).max(*delivered_at).unwrap_or(term.created_at);
+            (TaskStatus::Working, Some(message), latest)
+        }
+        Status::Cancelled { cancelled_at, may_have_run } => {
+            let message = if *may_have_run {
+                "Cancelled; it may have run: look at the page before you repeat it"
+            } else {
+                "Cancelled before it began"
+            };
+            (TaskStatus::Cancelled, Some(message.to_owned()), *cancelled_at)
+        }
+        Status::Complete { completed_at: at, .. }
+        | Status::Error { failed_at: at, .. }
+        | Status::Timeout { failed_at: at, .. }
+        | Status::Expired { expired_at: at, .. } => (TaskStatus::Completed, None, *at),
+    }
+}
+
+/// What the call of the tool would have answered.
+fn result(report: CommandReport) -> Box<RawValue> {
+    let result = ToolResult::of_own_command(Seen::Command(report.into()));
+    to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
+}
+
+/// The same for a task that never was, one of another owner's, and one that is gone.
+fn not_found() -> RpcError {
+    RpcError::new(Fault::Params, "Task not found")
+}
+
+/// A request that was not taken.
+pub(super) fn refused(why: &Refused) -> RpcError {
+    let body = serde_json::from_str(ToolResult::refused(why).body.get()).unwrap_or_default();
+    RpcError { fault: Fault::Refused, message: why.why.message(), data: Some(Box::new(body)) }
+}
