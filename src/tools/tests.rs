@@ -198,7 +198,10 @@ fn what_passes_the_check_can_be_read_by_the_handlers() {
             let tools = Tools::new(Hub::start(crate::lifecycle::Limits::default()), Duration::ZERO);
             let caller = Caller { owner: "user".into(), client: "a".into() };
             let Value::Object(given) = given else { panic!("arguments are an object") };
-            let outcome = tools.call(&caller, tool, given, None, Manner::Usual).await.map(|call| call.outcome);
+            let outcome = tools
+                .call(&caller, tool, given, None, Manner::Usual)
+                .await
+                .map(|call| call.outcome);
             let Some(Outcome::Now(result)) = outcome else { panic!("{tool}") };
             assert!(!result.body.get().contains("invalid_argument"), "{}", result.body);
         });

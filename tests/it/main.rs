@@ -37,4 +37,5 @@ mod restart;
 mod retry;
 mod simulation;
 mod streams;
+mod tasks;
 mod ws;

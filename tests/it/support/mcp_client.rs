@@ -20,6 +20,7 @@ pub(crate) struct McpClient {
     token: String,
     name: Option<String>,
     is_modern: bool,
+    has_tasks: bool,
     ids: AtomicI64,
 }
 
@@ -53,6 +54,14 @@ pub(crate) fn modern_meta() -> Value {
     })
 }
 
+/// The same of a client that declares the extension for tasks.
+pub(crate) fn tasks_meta() -> Value {
+    let mut meta = modern_meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] =
+        json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    meta
+}
+
 impl McpClient {
     /// One of the era up to 2025-11-25.
     pub(crate) fn legacy(daemon: &Daemon) -> Self {
@@ -78,6 +87,7 @@ impl McpClient {
             token,
             name: None,
             is_modern,
+            has_tasks: false,
             ids: AtomicI64::new(0),
         }
     }
@@ -85,6 +95,11 @@ impl McpClient {
     /// Names itself.
     pub(crate) fn named(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
+    }
+
+    /// Declares the extension for tasks.
+    pub(crate) fn with_tasks(self) -> Self {
+        Self { has_tasks: true, ..self }
     }
 
     /// Calls with another token.
@@ -139,6 +154,17 @@ impl McpClient {
         EventStream::of(soon("a head", self.send(request, accept, &headers, body)).await)
     }
 
+    /// Opens a subscription; its answer as it comes.
+    pub(crate) async fn subscribe(&self, id: &Value, notifications: Value) -> EventStream {
+        let params = json!({"notifications": notifications});
+        let (headers, message) = self.message(id, "subscriptions/listen", params);
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let request = Request::post(&self.url).header("content-type", "application/json");
+        let accept = "application/json, text/event-stream";
+        let body = message.to_string().into_bytes();
+        EventStream::of(soon("a head", self.send(request, accept, &headers, body)).await)
+    }
+
     /// Opens the stream of what no call carries.
     pub(crate) async fn listen(&self, accept: &str, headers: &[(&str, &str)]) -> EventStream {
         let request = Request::get(&self.url);
@@ -170,10 +196,11 @@ impl McpClient {
                 ("mcp-protocol-version", "2026-07-28".to_owned()),
                 ("mcp-method", method.to_owned()),
             ];
-            if let Some(name) = params["name"].as_str() {
+            if let Some(name) = params["name"].as_str().or(params["taskId"].as_str()) {
                 headers.push(("mcp-name", name.to_owned()));
             }
-            let Value::Object(modern) = modern_meta() else { unreachable!("it is an object") };
+            let meta = if self.has_tasks { tasks_meta() } else { modern_meta() };
+            let Value::Object(modern) = meta else { unreachable!("it is an object") };
             if params["_meta"].is_null() {
                 params["_meta"] = json!({});
             }
