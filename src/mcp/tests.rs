@@ -187,6 +187,20 @@ fn an_unknown_version_is_told_which_are_known() {
 }
 
 #[test]
+fn what_the_daemon_cannot_answer_is_a_failed_call_of_a_tool_and_an_error_of_anything_else() {
+    let body = json!({"error": "daemon_lost", "message": "It went away", "hint": "Call again."});
+    let failed = |method: &str| -> Value {
+        let text = failure(&body, method, &Id::Number(1), Era::Modern);
+        serde_json::from_str(&text).unwrap()
+    };
+    let call = failed("tools/call");
+    assert_eq!((&call["result"]["isError"], &call["id"]), (&json!(true), &json!(1)));
+    assert_eq!(call["result"]["structuredContent"], body);
+    let error = json!({"code": -32000, "message": "It went away", "data": body});
+    assert_eq!(failed("tasks/get")["error"], error);
+}
+
+#[test]
 fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}});
     assert!(answer_alone(&request(call), Era::Modern).is_none());

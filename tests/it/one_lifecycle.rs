@@ -1,5 +1,6 @@
 //! A command, a wait for a drawing and a job are one thing: whichever way they are looked at
-//! (by id, in lists, by a call that waits, by notifications), they say the same at each step.
+//! (by id, in lists, by a call that waits, by notifications, as a task), they say the same at
+//! each step.
 
 use serde_json::{Value, json};
 
@@ -34,6 +35,12 @@ impl Views {
         self.client.call("observe", what).await
     }
 
+    async fn as_task(&self) -> Value {
+        let client = self.client.as_one_with_tasks();
+        let answer = client.rpc("tasks/get", json!({"taskId": self.id})).await.json();
+        answer["result"].clone()
+    }
+
     async fn listed(&self) -> Vec<&'static str> {
         let lists = self.client.call("observe", json!({"what": "pending_commands"})).await;
         let has = |list: &str| {
@@ -48,6 +55,7 @@ impl Views {
         assert_eq!(self.listed().await, ["pending"]);
         let status = json!({"action": "query_status", "correlation_id": self.id});
         assert_eq!(self.client.call("configure", status).await["status"], "pending");
+        assert_eq!(self.as_task().await["status"], "working");
     }
 
     /// The next notification on the call that waits is what the command is said to be at.
@@ -74,6 +82,13 @@ impl Views {
         let call = json!({"action": "query_status", "correlation_id": self.id});
         assert_eq!(self.client.call("configure", call).await, answer, "as configure has it");
         assert_eq!(self.listed().await, list);
+        let task = self.as_task().await;
+        let as_task = if status == "cancelled" { "cancelled" } else { "completed" };
+        assert_eq!(task["status"], as_task, "as a task");
+        if as_task == "completed" {
+            assert_eq!(task["result"]["structuredContent"], answer, "as a task");
+            assert_eq!(task["result"]["isError"], status == "error");
+        }
         if self.id.starts_with("job_") {
             let told = loop {
                 let message = soon("its notice", self.notices.message()).await.unwrap();

@@ -2,11 +2,12 @@
 //! asked of a task, and what is told of it.
 
 use hyper::StatusCode;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
     Daemon, EventStream, FakeExtension, HttpAnswer, McpClient, Place, Shim, StdioClient, Stopwatch,
-    active_tab, phases, soon, tab, tasks_meta, until,
+    active_tab, phases, signal, soon, tab, tasks_meta, until,
 };
 
 /// Ten times what a change may take until it is told of.
@@ -149,6 +150,9 @@ async fn a_call_that_is_not_done_at_once_is_a_task_and_does_not_wait() {
             assert_eq!(task.get(absent), None, "{task}");
         }
         assert_eq!(get(&client, &command.id).await["status"], "working");
+        if tool == "interact" {
+            extension.claim(&command).await;
+        }
         extension.complete(&command, &json!(1)).await;
         assert_eq!(until_over(&client, &command.id).await["status"], "completed");
     }
@@ -317,10 +321,9 @@ async fn a_cancelled_task_is_stopped_in_the_page_and_to_cancel_one_that_is_over_
     acknowledged_cancel(&client, &id).await;
     assert_eq!(bare(get(&client, &id).await), bare(cancelled));
 
-    let id = task(&client, "interact", json!({"action": "execute_js", "script": "1", "tab_id": 8}));
-    let (id, ()) = tokio::join!(id, async {
-        extension.run(&json!(1)).await;
-    });
+    let elsewhere = json!({"action": "execute_js", "script": "1", "tab_id": 8});
+    let id = task(&client, "interact", elsewhere).await;
+    extension.run(&json!(1)).await;
     let over = until_over(&client, &id).await;
     acknowledged_cancel(&client, &id).await;
     assert_eq!(bare(get(&client, &id).await), bare(over));
@@ -555,6 +558,7 @@ async fn over_stdio_a_subscription_is_answered_when_the_daemon_ends() {
     let daemon = place.serve(&[]).await;
     let mut client = StdioClient::start(&place);
     listen(&mut client, "s", &[]).await;
+    signal(daemon.pid(), Signal::TERM);
     daemon.end().await;
     let end = client.answer(&json!("s")).await;
     assert_eq!(end["result"]["resultType"], "complete", "{end}");

@@ -223,6 +223,21 @@ mod tests {
     }
 
     #[test]
+    fn a_subscription_closes_no_other_stream_and_is_refused_where_there_is_no_place() {
+        let streams = OpenStreams::default();
+        let mut open: Vec<_> = (1..STREAMS).map(|_| streams.open(&caller("a"))).collect();
+        open.push(streams.try_open(&caller("a")).unwrap());
+        let refused = streams.try_open(&caller("a")).err().unwrap();
+        assert_eq!(refused.fault, Fault::Refused);
+        assert!(open.iter().all(|place| !place.closed.is_cancelled()));
+        let other = streams.try_open(&caller("b")).unwrap();
+        drop(open.pop());
+        open.push(streams.try_open(&caller("a")).unwrap());
+        drop((open, other));
+        assert!(streams.streams().is_empty());
+    }
+
+    #[test]
     fn an_event_has_no_line_that_is_not_data() {
         assert_eq!(event("{\"a\":1}"), "event: message\ndata: {\"a\":1}\n\n");
         assert_eq!(event("{\n\r\n}"), "event: message\ndata: {\ndata: \ndata: \ndata: }\n\n");

@@ -102,6 +102,13 @@ impl McpClient {
         Self { has_tasks: true, ..self }
     }
 
+    /// The same client, as one of 2026-07-28 that declares the extension for tasks.
+    pub(crate) fn as_one_with_tasks(&self) -> Self {
+        let (url, token) = (self.url.clone(), self.token.clone());
+        let (http, name, ids) = (self.http.clone(), self.name.clone(), AtomicI64::new(0));
+        Self { http, url, token, name, is_modern: true, has_tasks: true, ids }
+    }
+
     /// Calls with another token.
     pub(crate) fn with_token(self, token: String) -> Self {
         Self { token, ..self }
