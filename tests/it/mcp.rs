@@ -66,7 +66,10 @@ async fn discover_says_what_is_spoken_here() {
     let result = &answer.json()["result"];
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
-    assert_eq!(result["capabilities"], json!({"tools": {"listChanged": false}}));
+    assert_eq!(
+        result["capabilities"],
+        json!({"tools": {"listChanged": false}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+    );
     assert!(result["ttlMs"].is_u64(), "{result}");
     assert_eq!(result["cacheScope"], "private");
     assert_eq!(result["_meta"][META_SERVER]["name"], "tabwire");
