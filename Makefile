@@ -8,14 +8,14 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: controls chaos demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: controls chaos conformance demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
 	target/release/tabwire demo
 
 # The order: what is quick and says most comes first.
-test: fmt clippy docs extension unit controls chaos deny
+test: fmt clippy docs extension unit controls chaos conformance deny
 	@echo "all checks passed"
 
 fmt:
@@ -42,6 +42,21 @@ chaos: nextest
 	$(CARGO) build --release --locked
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
 		$(CARGO) nextest run --locked --filterset 'test(/^chaos/)'
+
+# The official MCP conformance suite on the program as it is released, and the tests of what
+# runs it.
+CONFORMANCE = tests/conformance
+CONFORMANCE_NODE = $(CONFORMANCE)/node_modules/.bin/node
+
+conformance: $(CONFORMANCE)/node_modules/.package-lock.json
+	$(CARGO) build --release --locked
+	$(CONFORMANCE_NODE) --test $(CONFORMANCE)/*.test.js
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" $(CONFORMANCE_NODE) $(CONFORMANCE)/run.js
+
+# The suite needs Node 22, which comes with it; npm itself is the system's.
+$(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package-lock.json
+	npm ci --prefix $(CONFORMANCE) --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # The extension: types by tsc, logic by node --test. Nothing is built: what is loaded is
 # what is read.

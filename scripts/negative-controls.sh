@@ -15,7 +15,7 @@ for patch in "$root"/tests/negative-controls/*.patch; do
     test=$(sed -n '1s/^Test: //p' "$patch")
     rm -rf "$work"
     mkdir -p "$work"
-    tar -c --exclude=./target --exclude=./node_modules --exclude=./.git . | tar -x -C "$work"
+    tar -c --exclude=./target --exclude=node_modules --exclude=./.git . | tar -x -C "$work"
     # Not a repository of its own: what is around it must not be taken for it.
     (cd "$work" && git init -q . && git apply "$patch") || {
         echo "$bug: the patch does not fit any more; make it anew" >&2
