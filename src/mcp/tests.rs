@@ -131,6 +131,24 @@ fn headers_that_are_missing_or_say_something_else_are_a_mismatch() {
     }
 }
 
+/// `tasks/result` and `tasks/list` are of an older draft: that they are gone is what has to
+/// be answered, not that a header is missing which nobody knows to send with them.
+#[test]
+fn only_the_methods_of_tasks_that_there_are_need_the_task_in_a_header() {
+    let of = |method: &str| {
+        let meta = modern().params["_meta"].clone();
+        let params = json!({"_meta": meta, "taskId": "exec_1"});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        Era::of(&self::request(request), Some(&headers(MODERN_VERSION, method)))
+    };
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        assert_eq!(fault(of(method)), Fault::HeaderMismatch, "{method}");
+    }
+    for method in ["tasks/result", "tasks/list", "tasks/other"] {
+        assert_eq!(of(method), Ok(Era::Modern), "{method}");
+    }
+}
+
 #[test]
 fn names_travel_in_headers_plainly_or_in_base64() {
     let call = |name: &str| {
