@@ -159,7 +159,7 @@ pub fn name_in_header(request: &Request) -> Option<&str> {
     let named_by = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
-        method if method.starts_with("tasks/") => "taskId",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return None,
     };
     request.params.get(named_by)?.as_str()
