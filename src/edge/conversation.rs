@@ -32,6 +32,10 @@ const DEAD: Duration = Duration::from_secs(45);
 /// the result: it has to be written by its call's task and by its connection's.
 const ACK_TURNS: u32 = 4;
 
+/// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
+/// sent again.
+const DRAWINGS_AT_ONCE: usize = 4;
+
 /// This many malformed frames end a link.
 const MALFORMED: u32 = 3;
 
@@ -183,6 +187,11 @@ pub(super) async fn listen(
         };
         last_heard = link.now();
         match frame {
+            Ok(FromExtension::Annotations(drawing)) if taking.len() >= DRAWINGS_AT_ONCE => {
+                let why = "other drawings are just being written; send it again";
+                let code = DrawingRefusalCode::StorageUnavailable;
+                refuse_drawing(link, drawing.drawing_id, code, why.to_owned());
+            }
             Ok(FromExtension::Annotations(drawing)) => taking.push(edge.take_drawing(*drawing)),
             Ok(frame) => link.receive(frame),
             Err(FrameError::BadDrawing { drawing_id, why }) => {

@@ -84,7 +84,8 @@ pub enum DrawingsError {
     /// There is no room, and none can be made: what nobody has read does not leave.
     #[error(
         "there is no room for a drawing of {bytes} bytes: at most {DRAWINGS_MAX} drawings of \
-         together {DRAWINGS_BYTES_MAX} bytes are kept, and only those that were read make room"
+         together {DRAWINGS_BYTES_MAX} bytes are kept, and only those that were read make room. \
+         `tabwire drawings` lists and deletes them"
     )]
     Full {
         /// How many bytes it has.

@@ -454,3 +454,31 @@ async fn what_was_read_after_a_restart_is_not_told_again() {
     ask(&client, &mut extension, wait(None)).await;
     daemon.stop().await;
 }
+
+#[tokio::test]
+async fn of_many_drawings_at_once_those_that_are_too_many_are_to_be_sent_again() {
+    let daemon = Daemon::start().await;
+    let mut extension = connect(&daemon).await;
+    let folder = daemon.home().dir().join("drawings");
+    kept(&mut extension, &drawing(1, &json!({}))).await;
+    // A disk that does not answer: whoever reads this file waits for somebody who writes it.
+    let stuck = folder.join("user").join(format!("{}.json", ids(2)));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &stuck, rustix::fs::Mode::RWXU).unwrap();
+    for n in 2..=5 {
+        extension.send(&drawing(n, &json!({}))).await;
+    }
+    let refused = send(&mut extension, &drawing(6, &json!({}))).await;
+    assert_eq!(refused["code"], "storage_unavailable", "{refused}");
+    let written = tokio::task::spawn_blocking(move || std::fs::write(&stuck, "{}"));
+    let mut answered = Vec::new();
+    for _ in 2..=5 {
+        let ack = extension.next().await;
+        assert_eq!((&ack["type"], &ack["error"]), (&json!("annotations_ack"), &Value::Null));
+        answered.push(ack["drawing_id"].as_str().unwrap().to_owned());
+    }
+    written.await.unwrap().unwrap();
+    answered.sort();
+    assert_eq!(answered, [2, 3, 4, 5].map(ids));
+    kept(&mut extension, &drawing(6, &json!({}))).await;
+    daemon.stop().await;
+}
