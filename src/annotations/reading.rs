@@ -2,6 +2,7 @@
 //! has ended tell.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::{MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
@@ -40,18 +41,11 @@ impl Annotations {
         }
         self.0.tasks.spawn(async move {
             let hub = &this.0.hub;
-            let mut reads: FuturesUnordered<_> =
-                waits.iter().map(|id| hub.until_read(id)).collect();
-            let mut is_read = false;
-            while let Some(was_read) = reads.next().await
-                && !is_read
-            {
-                is_read = was_read;
-            }
+            let reads = waits.iter().map(|id| hub.until_read(id));
+            let is_read = reads.collect::<FuturesUnordered<_>>().any(ready).await;
             if is_read {
                 this.mark_read(owner, drawings.clone()).await;
             }
-            drop(reads);
             for id in &drawings {
                 this.forget_waits(id, &waits);
             }
