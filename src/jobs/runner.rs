@@ -160,7 +160,11 @@ impl Jobs {
             Ok(Ok(summary)) => complete(&summary),
             Ok(Err(error)) => failed(&error),
             Err(broken) => {
-                Outcome::Error { error: error("internal_error", broken.to_string(), None).into() }
+                let message = "The job broke off; call it again. The daemon's log says more.";
+                let details = Some(broken.to_string());
+                Outcome::Error {
+                    error: error("internal_error", message.to_owned(), details).into(),
+                }
             }
         }
     }

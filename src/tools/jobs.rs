@@ -51,7 +51,7 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Value {
         Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => false,
     };
     let status = if has_begun { "running" } else { "queued" };
-    let text = format!("Operation queued. Estimated runtime: {}s", seconds.ceil());
+    let text = format!("Operation {status}. Estimated runtime: {}s", seconds.ceil());
     json!({
         "success": true,
         "data": {"job_id": id, "estimated_runtime_seconds": seconds, "status": status},

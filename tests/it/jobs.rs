@@ -64,6 +64,8 @@ async fn a_sync_is_answered_at_once_and_its_result_is_read_by_its_id() {
     assert!(["queued", "running"].contains(&first["data"]["status"].as_str().unwrap()));
     assert_eq!(first["data"]["estimated_runtime_seconds"], 0.03, "a second for 100 files");
     assert_eq!(first["messages"][0]["type"], "info");
+    let said = format!("Operation {}", first["data"]["status"].as_str().unwrap());
+    assert!(first["messages"][0]["text"].as_str().unwrap().starts_with(&said), "{first}");
     let outcome = client.outcome(id).await;
     assert_eq!((&outcome["status"], &outcome["success"]), (&json!("complete"), &json!(true)));
     assert_eq!(outcome["command"], "wksm_monitor_sync");
