@@ -7,6 +7,7 @@
 
 import { isAnyDismissed, letGo, restoreDismissed } from '../debugger.js';
 import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from '../limits.js';
+import { once } from '../once.js';
 import { isReachable } from '../pages.js';
 import { Batches } from './batches.js';
 import { NOTHING, readSettings, STREAMS, streamsOf, writeSettings } from './settings.js';
@@ -28,8 +29,6 @@ export class Recorder {
   #early = [];
   /** Tabs that went meanwhile. @type {Set<number>} */
   #goneEarly = new Set();
-  /** @type {Promise<void> | undefined} */
-  #restored;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #aloneTimer;
   #batches = new Batches((text) => this.onEvents(text));
@@ -42,14 +41,8 @@ export class Recorder {
   /** Sends a frame; false if there is no daemon to hear it. @type {(text: string) => boolean} */
   onEvents = () => false;
 
-  /** An event may have woken the worker: goes on with what an earlier one recorded. @returns {Promise<void>} */
-  restore() {
-    this.#restored ??= this.#restore().catch((error) => {
-      this.#restored = undefined; // To be tried again.
-      throw error;
-    });
-    return this.#restored;
-  }
+  /** An event may have woken the worker: goes on with what an earlier one recorded. */
+  restore = once(() => this.#restore());
 
   async #restore() {
     const [stored] = await Promise.all([chrome.storage.session.get(null), restoreDismissed()]);

@@ -5,6 +5,7 @@
 /** @import {AnnotationsAckFrame, AnnotationsFrame} from '../protocol.js' */
 
 import { DRAW_ACK_MS } from '../limits.js';
+import { once } from '../once.js';
 
 const KEY = 'draw:owed';
 
@@ -22,8 +23,6 @@ export class Deliveries {
   #drawings = new Map();
   /** @type {Map<string, AnnotationsFrame>} by drawing id */
   #owed = new Map();
-  /** @type {Promise<void> | undefined} */
-  #restored;
   #send;
 
   /** @param {(text: string) => boolean} send false: there is no daemon to hear it */
@@ -31,14 +30,8 @@ export class Deliveries {
     this.#send = send;
   }
 
-  /** @returns {Promise<void>} what an earlier worker owed, read once */
-  restore() {
-    this.#restored ??= this.#read().catch((error) => {
-      this.#restored = undefined;
-      throw error;
-    });
-    return this.#restored;
-  }
+  /** What an earlier worker owed, read once. */
+  restore = once(() => this.#read());
 
   async #read() {
     const stored = (await chrome.storage.session.get(KEY))[KEY];

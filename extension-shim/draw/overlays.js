@@ -2,6 +2,8 @@
 // Which tabs have an open overlay, and who waits for what comes of it. Outlives the worker: whoever closes a
 // page says nothing, so somebody else must know.
 
+import { once } from '../once.js';
+
 /** @typedef {{correlation_id: string, session?: string, styles?: boolean}} Ask a wait for a drawing */
 /** @typedef {{asks: Ask[], document_id?: string, page_url: string}} Overlay */
 
@@ -10,17 +12,9 @@ const KEY = 'draw:open';
 export class Overlays {
   /** @type {Map<number, Overlay>} */
   #open = new Map();
-  /** @type {Promise<void> | undefined} */
-  #restored;
 
-  /** @returns {Promise<void>} what an earlier worker knew, read once */
-  restore() {
-    this.#restored ??= this.#read().catch((error) => {
-      this.#restored = undefined;
-      throw error;
-    });
-    return this.#restored;
-  }
+  /** What an earlier worker knew, read once. */
+  restore = once(() => this.#read());
 
   async #read() {
     const stored = (await chrome.storage.session.get(KEY))[KEY];

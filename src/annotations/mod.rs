@@ -117,7 +117,7 @@ impl Annotations {
             match &named {
                 // The others of its session may have drawing tools open on other pages.
                 Some(id) => self.0.hub.end_wait(id, given_up(why)).await,
-                None => drop(self.end_waits(&owner, session, None, &given_up(why)).await),
+                None => drop(self.0.hub.end_waits(&owner, session, None, &given_up(why)).await),
             }
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl Annotations {
         if is_new || kept.is_unread {
             let id = std::slice::from_ref(&kept.drawing_id);
             let outcome = self.report(&owner, session.cloned(), id).await?;
-            let ended = self.end_waits(&owner, session, named.as_ref(), &outcome).await;
+            let ended = self.0.hub.end_waits(&owner, session, named.as_ref(), &outcome).await;
             self.note_when_read(owner, vec![kept.drawing_id], ended);
         }
         Ok(())
@@ -213,15 +213,7 @@ impl Annotations {
         session: Option<SessionName>,
     ) -> Result<usize, DrawingsError> {
         let owner = owner.clone();
-        self.on_disk(move |drawings| {
-            let list = drawings.list(&owner)?.drawings;
-            let doomed: Vec<_> = list.into_iter().filter(|kept| kept.session == session).collect();
-            for kept in &doomed {
-                drawings.delete(&owner, &kept.drawing_id)?;
-            }
-            Ok(doomed.len())
-        })
-        .await
+        self.on_disk(move |drawings| drawings.clear_session(&owner, session.as_ref())).await
     }
 
     fn begin(
@@ -281,18 +273,6 @@ impl Annotations {
             self.note_when_read(owner.clone(), drawings.to_vec(), vec![id.clone()]);
         }
         Ok(())
-    }
-
-    async fn end_waits(
-        &self,
-        owner: &Owner,
-        session: Option<&SessionName>,
-        named: Option<&CorrelationId>,
-        outcome: &Outcome,
-    ) -> Vec<CorrelationId> {
-        let ended = self.0.hub.end_waits(owner, session, named, outcome).await;
-        tracing::debug!(waits = ended.len(), "a drawing, or that there is none");
-        ended
     }
 
     async fn keep(

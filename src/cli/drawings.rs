@@ -52,7 +52,11 @@ pub(super) fn run(
             said_deleted(1, json)?;
         }
         Command::Clear { session } => {
-            said_deleted(drawings.clear(&owner, session.as_ref())?, json)?;
+            let deleted = match &session {
+                Some(session) => drawings.clear_session(&owner, Some(session))?,
+                None => drawings.clear(&owner)?,
+            };
+            said_deleted(deleted, json)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -88,11 +92,9 @@ fn list(drawings: &Drawings, owner: &Owner, json: bool) -> anyhow::Result<()> {
     };
     if json {
         let described = list.drawings.iter().map(|kept| {
-            json!({
-                "drawing_id": kept.drawing_id, "session": kept.session, "at": kept.at,
-                "page_url": kept.page_url, "annotations": kept.annotations, "bytes": kept.bytes,
-                "unread": kept.is_unread, "screenshot": screenshot(kept),
-            })
+            let mut described = json!(kept);
+            described["screenshot"] = screenshot(kept).into();
+            described
         });
         let damaged = list.damaged.iter().map(
             |file| json!({"drawing_id": file.drawing_id, "path": file.path, "error": file.why}),

@@ -12,6 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::Serialize;
+
 use super::Home;
 use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
 use crate::protocol::{
@@ -38,13 +40,14 @@ pub struct Drawings {
 }
 
 /// A drawing's description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeptDrawing {
     /// Its id.
     pub drawing_id: DrawingId,
     /// The session that it belongs to.
     pub session: Option<SessionName>,
     /// The wait that asked for it.
+    #[serde(skip)]
     pub correlation_id: Option<CorrelationId>,
     /// When it was kept.
     pub at: Moment,
@@ -55,6 +58,7 @@ pub struct KeptDrawing {
     /// How many bytes its files have.
     pub bytes: u64,
     /// Whether nobody has read it yet.
+    #[serde(rename = "unread")]
     pub is_unread: bool,
 }
 
@@ -195,21 +199,6 @@ impl Drawings {
         Ok(list)
     }
 
-    /// The drawings that nobody has read, oldest first: of this session, or all.
-    ///
-    /// # Errors
-    ///
-    /// [`DrawingsError::Io`].
-    pub fn unread(
-        &self,
-        owner: &Owner,
-        session: Option<&SessionName>,
-    ) -> Result<Vec<KeptDrawing>, DrawingsError> {
-        let mut drawings = self.list(owner)?.drawings;
-        drawings.retain(|kept| kept.is_unread && is_of(session, kept.session.as_ref()));
-        Ok(drawings)
-    }
-
     /// A drawing as agents read it. It stays unread: whoever hands it over
     /// [says so](Self::mark_read). Without its screenshot if that is damaged.
     ///
@@ -253,24 +242,39 @@ impl Drawings {
         if folder.remove(id)? { Ok(()) } else { Err(not_found(id)) }
     }
 
-    /// Deletes the drawings of this session; or all, with the damaged ones. How many there
-    /// were.
+    /// Deletes all drawings, also the damaged ones. How many there were.
     ///
     /// # Errors
     ///
     /// [`DrawingsError::Io`]. Those that were deleted before it are gone.
-    pub fn clear(
+    pub fn clear(&self, owner: &Owner) -> Result<usize, DrawingsError> {
+        self.remove(owner, |_, _| true)
+    }
+
+    /// Deletes the drawings of this session; of none: those of no session. How many there were.
+    ///
+    /// # Errors
+    ///
+    /// See [`clear`](Self::clear).
+    pub fn clear_session(
         &self,
         owner: &Owner,
         session: Option<&SessionName>,
+    ) -> Result<usize, DrawingsError> {
+        let is_of = |record: Record| record.session() == session;
+        self.remove(owner, |path, id| read(path, id).is_ok_and(is_of))
+    }
+
+    fn remove(
+        &self,
+        owner: &Owner,
+        is_meant: impl Fn(&Path, &DrawingId) -> bool,
     ) -> Result<usize, DrawingsError> {
         let _turn = self.turn();
         let path = self.folder(owner);
         let mut folder = Folder::read(&path)?;
         let mut ids: Vec<_> = folder.drawings.keys().cloned().collect();
-        if session.is_some() {
-            ids.retain(|id| read(&path, id).is_ok_and(|it| is_of(session, it.session())));
-        }
+        ids.retain(|id| is_meant(&path, id));
         for id in &ids {
             folder.remove(id)?;
         }
@@ -284,11 +288,6 @@ impl Drawings {
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a drawing of that session is one of those that were asked for.
-fn is_of(asked: Option<&SessionName>, session: Option<&SessionName>) -> bool {
-    asked.is_none() || asked == session
 }
 
 fn not_found(id: &DrawingId) -> DrawingsError {

@@ -119,6 +119,7 @@ impl Hub {
         outcome: &Outcome,
     ) -> Vec<CorrelationId> {
         let ended = self.with_desk(|desk| desk.end_waits(owner, session, named, outcome));
+        tracing::debug!(waits = ended.len(), "a drawing, or that there is none");
         self.settle().await;
         ended
     }

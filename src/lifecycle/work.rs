@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::limits;
-use crate::protocol::{Action, Job, LegacyAction, SessionName, WorkKind};
+use crate::protocol::{Action, CorrelationId, Job, LegacyAction, SessionName, WorkKind};
 
 /// What a command is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,8 @@ impl Work {
     pub const fn id_kind(&self) -> &'static str {
         match self {
             Self::Browser(action) => action.id_kind(),
-            Self::Annotations { .. } | Self::Job { .. } => self.kind().id_kind(),
+            Self::Annotations { .. } => CorrelationId::ANNOTATIONS,
+            Self::Job { .. } => CorrelationId::JOB,
         }
     }
 

@@ -70,10 +70,26 @@ text_id! {
 }
 
 impl CorrelationId {
+    /// The first part of the ids of waits for drawings.
+    pub const ANNOTATIONS: &'static str = "ann";
+
+    /// The first part of the ids of jobs.
+    pub const JOB: &'static str = "job";
+
+    /// Whether it names a wait for a drawing.
+    #[must_use]
+    pub fn is_annotations(&self) -> bool {
+        self.is_of(Self::ANNOTATIONS)
+    }
+
     /// Whether it names a job: long work, of which clients may ask to be told.
     #[must_use]
     pub fn is_job(&self) -> bool {
-        super::WorkKind::Job.is_of(self)
+        self.is_of(Self::JOB)
+    }
+
+    fn is_of(&self, kind: &str) -> bool {
+        self.0.split('_').next() == Some(kind)
     }
 }
 

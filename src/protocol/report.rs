@@ -60,25 +60,6 @@ pub enum WorkKind {
     Job,
 }
 
-impl WorkKind {
-    /// The first part of the ids of waits and jobs; what an extension does has one for each
-    /// kind of action.
-    #[must_use]
-    pub const fn id_kind(self) -> &'static str {
-        match self {
-            Self::Browser => "cmd",
-            Self::Annotations => "ann",
-            Self::Job => "job",
-        }
-    }
-
-    /// Whether this is the id of a command of this kind.
-    #[must_use]
-    pub fn is_of(self, id: &CorrelationId) -> bool {
-        id.as_str().split('_').next() == Some(self.id_kind())
-    }
-}
-
 /// The status word, with exactly what each status has to tell.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::submit::InPlace;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::annotations::{Annotations, NotTaken, Opening, Request, Taken};
-use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
+use crate::home::{DamagedDrawing, DrawingsError};
 use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
 use crate::protocol::SessionName;
 
@@ -195,18 +195,11 @@ async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
         Ok(list) => list,
         Err(error) => return disk(&error),
     };
-    let describe = |kept: &KeptDrawing| {
-        json!({
-            "drawing_id": kept.drawing_id, "session": kept.session, "at": kept.at,
-            "page_url": kept.page_url, "annotations": kept.annotations, "bytes": kept.bytes,
-            "unread": kept.is_unread,
-        })
-    };
-    let drawings: Vec<_> = list.drawings.iter().map(describe).collect();
     let complain = |file: &DamagedDrawing| json!({"path": file.path, "error": file.why});
     let damaged: Vec<_> = list.damaged.iter().map(complain).collect();
     ToolResult::of(&json!({
-        "status": "ok", "count": drawings.len(), "drawings": drawings, "damaged": damaged,
+        "status": "ok", "count": list.drawings.len(), "drawings": list.drawings,
+        "damaged": damaged,
         "untrusted": true,
     }))
 }

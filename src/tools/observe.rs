@@ -13,7 +13,7 @@ use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Lists, Wish};
 use crate::lifecycle::limits;
-use crate::protocol::{CorrelationId, Stream, TabId, WorkKind};
+use crate::protocol::{CorrelationId, Stream, TabId};
 use crate::streams::View;
 
 pub(super) const NAME: &str = "observe";
@@ -125,8 +125,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
 
 /// How long a call blocks for a command unless it says otherwise: people take their time.
 fn usual_wait(id: &str) -> Duration {
-    let is_for_a_person = WorkKind::Annotations.is_of(&id.into());
-    if is_for_a_person { limits::WAIT_MAX } else { Duration::ZERO }
+    if CorrelationId::from(id).is_annotations() { limits::WAIT_MAX } else { Duration::ZERO }
 }
 
 /// The same of a call by its arguments, if it is one that reads a command.

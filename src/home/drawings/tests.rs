@@ -77,8 +77,8 @@ impl Kept {
     }
 
     fn unread(&self) -> Vec<DrawingId> {
-        let unread = self.drawings.unread(&user(), None).unwrap();
-        unread.into_iter().map(|kept| kept.drawing_id).collect()
+        let unread = self.list().drawings.into_iter().filter(|kept| kept.is_unread);
+        unread.map(|kept| kept.drawing_id).collect()
     }
 
     fn mark_read(&self, number: usize) {
@@ -181,11 +181,11 @@ fn owners_neither_see_nor_change_each_others_drawings() {
     assert!(kept.drawings.load(&ci, &id(1)).is_err());
     assert!(kept.drawings.delete(&ci, &id(1)).is_err());
     assert!(kept.drawings.mark_read(&ci, &id(1)).is_err());
-    assert_eq!(kept.drawings.clear(&ci, None).unwrap(), 0);
+    assert_eq!(kept.drawings.clear(&ci).unwrap(), 0);
     assert!(kept.drawings.keep(&ci, &drawing(1), at(9)).unwrap().1, "the same id is another one");
     kept.drawings.mark_read(&ci, &id(1)).unwrap();
     assert_eq!(kept.unread(), [id(1)]);
-    assert_eq!(kept.drawings.clear(&ci, None).unwrap(), 1);
+    assert_eq!(kept.drawings.clear(&ci).unwrap(), 1);
     assert_eq!(kept.ids(), [id(1)]);
     assert_eq!(fs::read_dir(kept.dir.path()).unwrap().count(), 2, "the key and the drawings");
 }
@@ -223,13 +223,15 @@ fn a_drawing_of_a_session_that_nobody_opened_is_kept_and_readable_later() {
     kept.keep(&Drawing { session: of("other"), ..drawing(2) });
     kept.keep(&drawing(3));
     let next = kept.restart();
-    let unread = |name| next.drawings.unread(&user(), Some(&session(name))).unwrap();
-    assert_eq!(unread("never opened")[0].drawing_id, id(1));
+    assert_eq!(next.unread(), [id(1), id(2), id(3)]);
     assert_eq!(next.load(1)["session"], "never opened");
-    assert!(unread("Never opened").is_empty());
-    assert_eq!(next.drawings.clear(&user(), of("never opened").as_ref()).unwrap(), 1);
+    let clear = |name| next.drawings.clear_session(&user(), of(name).as_ref()).unwrap();
+    assert_eq!(clear("Never opened"), 0);
+    assert_eq!(clear("never opened"), 1);
     assert_eq!(next.ids(), [id(2), id(3)]);
-    assert_eq!(next.drawings.clear(&user(), None).unwrap(), 2);
+    assert_eq!(next.drawings.clear_session(&user(), None).unwrap(), 1, "that of no session");
+    assert_eq!(next.ids(), [id(2)]);
+    assert_eq!(next.drawings.clear(&user()).unwrap(), 1);
     assert!(next.files().is_empty());
 }
 
