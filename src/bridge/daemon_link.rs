@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::daemon_finder::{DaemonFinder, FAREWELL, Found, Target};
 use super::events::ProgressLines;
+use super::handshake::Handshake;
 use super::listener::Listener;
 use super::request::{Headers, Http, Unanswered, http, read_answer, request};
 use crate::home::DaemonRecord;
@@ -27,6 +28,7 @@ pub(super) struct DaemonLink {
     pub(super) finder: DaemonFinder,
     pub(super) http: Http,
     pub(super) listener: Listener,
+    pub(super) handshake: Handshake,
 }
 
 /// A call for the daemon.
@@ -53,8 +55,8 @@ impl Outgoing {
 impl DaemonLink {
     pub(super) fn new(target: Target) -> Self {
         let http = http();
-        let listener = Listener::default();
-        Self { finder: DaemonFinder::new(target, http.clone()), http, listener }
+        let (listener, handshake) = (Listener::default(), Handshake::default());
+        Self { finder: DaemonFinder::new(target, http.clone()), http, listener, handshake }
     }
 
     /// Sends a call and waits for its answer. `None`: it was cancelled.
@@ -69,6 +71,7 @@ impl DaemonLink {
         while !call.in_progress.is_cancelled() {
             let found = self.finder.find(gone.as_ref()).await;
             let found = found.map_err(|why| why.after(sent_to.is_some()))?;
+            self.handshake.repeat_to(&found, &self.http).await;
             self.listener.until_it_hears(&found).await;
             if call.in_progress.is_cancelled() {
                 break;

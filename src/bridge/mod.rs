@@ -8,13 +8,14 @@
 mod daemon_finder;
 mod daemon_link;
 mod events;
+mod handshake;
 mod lines;
 mod listener;
 mod parent;
 mod request;
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -22,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::mcp::{self, Calls, Era, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Request};
+use crate::mcp::{self, Calls, Era, Incoming, MODERN_VERSION, Request};
 use crate::proof;
 use crate::tools;
 pub use daemon_finder::Target;
@@ -99,8 +100,6 @@ fn on_one_line(message: String) -> String {
 struct Bridge {
     daemon: Arc<DaemonLink>,
     answers: mpsc::Sender<String>,
-    /// The version that the client and we agreed on in `initialize`.
-    legacy_version: Mutex<&'static str>,
     /// The calls that are forwarded and not answered yet.
     calls: Calls<()>,
     /// Listens to what the daemon tells of jobs, once the client wants to know.
@@ -120,9 +119,8 @@ impl Bridge {
     fn new(target: Target, answers: mpsc::Sender<String>) -> Self {
         let wants_jobs = target.job_notifications;
         let daemon = Arc::new(DaemonLink::new(target));
-        let legacy_version = Mutex::new(LEGACY_VERSIONS[0]);
         let (calls, listening) = (Calls::default(), OnceLock::new());
-        let bridge = Self { daemon, answers, legacy_version, calls, listening };
+        let bridge = Self { daemon, answers, calls, listening };
         if wants_jobs {
             bridge.listen();
         }
@@ -197,7 +195,7 @@ impl Bridge {
             }
         };
         if request.method == "initialize" {
-            self.note_version(&request);
+            self.daemon.handshake.note(line.clone(), mcp::negotiate(&request));
             if mcp::asks_for_jobs(&request) {
                 self.listen();
             }
@@ -208,11 +206,6 @@ impl Bridge {
             None => return Some(self.forward(line, request, era, last_submit)),
         }
         None
-    }
-
-    fn note_version(&self, request: &Request) {
-        *self.legacy_version.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-            mcp::negotiate(request);
     }
 
     fn forward(
@@ -242,9 +235,7 @@ impl Bridge {
         let headers = Headers {
             version: match era {
                 Era::Modern => MODERN_VERSION,
-                Era::Legacy => {
-                    *self.legacy_version.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-                }
+                Era::Legacy => self.daemon.handshake.version(),
             },
             method: (era == Era::Modern).then(|| request.method.clone()),
             name: (era == Era::Modern).then(|| name.map(mcp::encode_name)).flatten(),

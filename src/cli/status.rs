@@ -86,7 +86,9 @@ fn lines(body: &Value) -> Vec<String> {
     }
     for client in body["clients"].as_array().into_iter().flatten() {
         let pending = format!("{} pending", client["pending"]);
-        let what = format!("{}, last call {}", text(&client["client"]), text(&client["last_seen"]));
+        let id = text(&client["client"]);
+        let name = client["program"].as_str().map_or(id.clone(), |says| format!("{says} ({id})"));
+        let what = format!("{name}, last call {}", text(&client["last_seen"]));
         table.row([("client", Style::Bold), (&pending, Style::Plain), (&what, Style::Plain)]);
     }
     table.lines()

@@ -6,7 +6,7 @@ use super::Caller;
 use super::desk::Desk;
 use crate::journal::{Current, Entry};
 use crate::lifecycle::{Limits, Rate, limits};
-use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, Owner, TabId};
+use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Moment, Owner, TabId};
 
 /// How often, at most, clients and browsers that were idle for long are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -24,6 +24,8 @@ pub(super) struct Client {
     pub(super) waiters: usize,
     /// When it last made itself heard.
     pub(super) last_seen: Moment,
+    /// What it says that it is.
+    pub(super) program: Option<ClientProgram>,
     /// Whether it asked to be told of its jobs.
     pub(super) wants_jobs: bool,
     pub(super) calls: Rate,
@@ -41,6 +43,9 @@ pub(super) struct CurrentTab {
 pub struct ClientSummary {
     /// The client.
     pub client: ClientId,
+    /// What it says that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ClientProgram>,
     /// When it last made itself heard.
     pub last_seen: Moment,
     /// How many of its commands are not over.
@@ -62,6 +67,7 @@ impl Client {
             active: Vec::new(),
             waiters: 0,
             last_seen: now,
+            program: None,
             wants_jobs: false,
             calls,
         }
@@ -74,6 +80,7 @@ impl Client {
     pub(super) fn summary(&self, client: &ClientId) -> ClientSummary {
         ClientSummary {
             client: client.clone(),
+            program: self.program.clone(),
             last_seen: self.last_seen,
             pending: self.active.len(),
             browser: self.current.as_ref().map(|current| current.browser.clone()),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Done, result};
 use super::calls::{Calls, InProgress};
+use super::client_info;
 use super::era::{Era, MODERN_VERSION, negotiate};
 use super::message::{Fault, Id, Request, RpcError};
 use super::notices::asks_for_jobs;
@@ -61,6 +62,9 @@ pub async fn handle(
     era: Era,
     key: Option<Arc<str>>,
 ) -> Answer {
+    if let Some(program) = client_info::program(&request) {
+        tools.hub().note_program(caller, program);
+    }
     if let Some(answer) = answer_alone(&request, era) {
         if request.method == "initialize" && era == Era::Legacy {
             tools.hub().note_wants_jobs(caller, asks_for_jobs(&request));

@@ -4,6 +4,7 @@
 
 mod answer;
 mod calls;
+mod client_info;
 mod era;
 mod followed;
 mod message;

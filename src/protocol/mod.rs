@@ -36,7 +36,7 @@ pub use ids::{
 pub use job::{Job, MonitorSync};
 pub use legacy::{LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport};
 pub use moment::Moment;
-pub use name::{NAME_MAX, SessionName, check_name};
+pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
     Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,

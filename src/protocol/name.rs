@@ -27,6 +27,32 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// What an MCP client says that it is, as `Claude Code 2.1.330`: a label for lists, and no
+/// proof of anything. One line of at most [`NAME_MAX`] bytes without control characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ClientProgram(Arc<str>);
+
+impl ClientProgram {
+    /// A label out of whatever a client has sent: what cannot be shown in one line is left
+    /// out, and what is too long is cut. `None` if nothing is left.
+    #[must_use]
+    pub fn of(name: &str, version: &str) -> Option<Self> {
+        let said = format!("{} {}", name.trim(), version.trim());
+        let mut label: String = said.chars().filter(|char| is_shown(*char)).collect();
+        label.truncate(label.floor_char_boundary(NAME_MAX));
+        let label = label.trim();
+        (!label.is_empty()).then(|| Self(label.into()))
+    }
+}
+
+/// Whether a character stands for itself: it neither controls a terminal nor turns the
+/// direction of the text around it.
+fn is_shown(char: char) -> bool {
+    !char.is_control()
+        && !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The name under which drawings on several pages are collected. [`check_name`] holds for it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -97,5 +123,18 @@ mod tests {
         let read = serde_json::from_str::<SessionName>;
         assert_eq!(read("\"checkout\"").unwrap().as_str(), "checkout");
         assert!(read("\" checkout\"").unwrap_err().to_string().contains("a space"));
+    }
+
+    #[test]
+    fn what_a_client_calls_itself_is_one_plain_line_whatever_it_sends() {
+        let label = |name: &str, version: &str| {
+            let program = ClientProgram::of(name, version)?;
+            Some(serde_json::to_value(program).unwrap().as_str().unwrap().to_owned())
+        };
+        assert_eq!(label("Claude Code", "2.1.330").unwrap(), "Claude Code 2.1.330");
+        assert_eq!(label("cursor", "").unwrap(), "cursor");
+        assert_eq!(label("\u{1b}[31ma\nb\u{202e}c", "\u{7}1").unwrap(), "[31mabc 1");
+        assert_eq!(label(&"é".repeat(99), "1").unwrap(), "é".repeat(32));
+        assert_eq!(label("\u{200b}\n", " "), None);
     }
 }

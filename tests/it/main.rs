@@ -23,6 +23,7 @@ mod draw_observed;
 mod frames;
 mod guard;
 mod hand_over;
+mod handshakes;
 mod jobs;
 mod layers;
 mod legacy;

@@ -84,6 +84,13 @@ async fn asking(place: &Place) -> StdioClient {
     client
 }
 
+/// Hears the client's handshake, which comes before the first call.
+async fn greeted(daemon: &mut StandIn) {
+    let handshake = daemon.next().await;
+    assert_eq!(handshake.json()["method"], "initialize");
+    handshake.note().await;
+}
+
 /// The bridge's stream, opened.
 async fn opened(daemon: &mut StandIn) -> TakenRequest {
     let mut stream = daemon.next().await;
@@ -100,8 +107,11 @@ async fn a_bridge_whose_client_asks_opens_the_stream_before_the_first_call_and_p
     let place = Place::new();
     let mut daemon = StandIn::start(&place).await;
     let flag = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
-    for mut client in [asking(&place).await, flag] {
+    for (mut client, begins) in [(asking(&place).await, true), (flag, false)] {
         client.ask(&json!(1), "configure", health()).await;
+        if begins {
+            greeted(&mut daemon).await;
+        }
         let mut stream = opened(&mut daemon).await;
         let call = daemon.next().await;
         assert_eq!(call.header("x-tabwire-client"), stream.header("x-tabwire-client"));
@@ -125,6 +135,7 @@ async fn after_a_restart_of_the_daemon_the_stream_is_opened_again() {
     let mut daemon = StandIn::start(&place).await;
     let mut client = asking(&place).await;
     client.ask(&json!(1), "configure", health()).await;
+    greeted(&mut daemon).await;
     let stream = opened(&mut daemon).await;
     daemon.next().await.answer(false, &json!({})).await;
     client.answer(&json!(1)).await;
@@ -143,6 +154,9 @@ async fn a_daemon_without_such_a_stream_answers_calls_all_the_same() {
     let mut client = asking(&place).await;
     for id in [json!(1), json!(2)] {
         client.ask(&id, "configure", health()).await;
+        if id == 1 {
+            greeted(&mut daemon).await;
+        }
         let mut request = daemon.next().await;
         if request.line.starts_with("GET") {
             request.note().await;
@@ -163,6 +177,9 @@ async fn a_bridge_whose_client_does_not_ask_opens_no_stream() {
         client.rpc(json!(0), "initialize", initialize(&experimental)).await;
         for id in [json!(1), json!(2)] {
             client.ask(&id, "configure", health()).await;
+            if id == 1 {
+                greeted(&mut daemon).await;
+            }
             let call = daemon.next().await;
             assert_eq!(call.line, "POST /mcp HTTP/1.1", "{experimental}");
             call.answer(false, &json!({})).await;

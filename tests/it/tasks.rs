@@ -330,6 +330,33 @@ async fn a_cancelled_task_is_stopped_in_the_page_and_to_cancel_one_that_is_over_
 }
 
 #[tokio::test]
+async fn a_task_whose_link_breaks_at_each_delivery_is_completed_with_an_error() {
+    let daemon = Daemon::start().await;
+    let client = speaking_of_tasks(&daemon);
+    let extension = Shim::of(&daemon).tabs(vec![active_tab(7)]).connect().await;
+    let id = task(&client, "interact", script(0)).await;
+    let (mut stream, _) = subscribed(&client, &[&id]).await;
+    let mut extension = Some(extension);
+    for _ in 0..3 {
+        let mut now = match extension.take() {
+            Some(first) => first,
+            None => Shim::of(&daemon).tabs(vec![active_tab(7)]).connect().await,
+        };
+        now.command().await;
+        now.breaks();
+    }
+    let over = changed(&mut stream).await;
+    assert_eq!(over["status"], "completed", "`failed` is for JSON-RPC errors alone: {over}");
+    assert_eq!(over["result"]["isError"], true);
+    let expired = &over["result"]["structuredContent"];
+    assert_eq!(
+        (&expired["status"], &expired["reason"]),
+        (&json!("expired"), &json!("delivery_failed"))
+    );
+    assert_eq!(over, bare(get(&client, &id).await), "as tasks/get has it");
+}
+
+#[tokio::test]
 async fn a_header_that_names_another_task_than_the_body_is_refused() {
     let (daemon, _extension) = connected().await;
     let client = speaking_of_tasks(&daemon);

@@ -1,0 +1,72 @@
+//! The client's `initialize`, which the bridge answers itself, said again to each daemon that
+//! it finds: so the daemon knows which program is at the other end, and what it can do.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+
+use super::daemon_finder::Found;
+use super::request::{Headers, Http, Unanswered, request};
+use crate::home::DaemonRecord;
+use crate::mcp::LEGACY_VERSIONS;
+
+/// How long a daemon may take to hear it. Calls wait no longer for it.
+const HEAR: Duration = Duration::from_secs(2);
+
+/// What the client said when it began, if it is one of the legacy era.
+#[derive(Default)]
+pub(super) struct Handshake {
+    said: Mutex<Option<Said>>,
+    /// What was said to which daemon last.
+    repeated: tokio::sync::Mutex<Option<(Said, DaemonRecord)>>,
+}
+
+/// An `initialize` as it was written, and the version that was agreed on.
+#[derive(Clone, PartialEq, Eq)]
+struct Said {
+    line: Bytes,
+    version: &'static str,
+}
+
+impl Handshake {
+    /// Notes what the client said. What it says later counts instead.
+    pub(super) fn note(&self, line: Vec<u8>, version: &'static str) {
+        *self.said() = Some(Said { line: line.into(), version });
+    }
+
+    /// The version that was agreed on; the newest, for a client that never asked.
+    pub(super) fn version(&self) -> &'static str {
+        self.said().as_ref().map_or(LEGACY_VERSIONS[0], |said| said.version)
+    }
+
+    fn said(&self) -> MutexGuard<'_, Option<Said>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says it to a daemon that has not heard it, before the first call there. A daemon that
+    /// does not hear it takes calls all the same.
+    pub(super) async fn repeat_to(&self, found: &Found, http: &Http) {
+        let Some(said) = self.said().clone() else { return };
+        let mut repeated = self.repeated.lock().await;
+        let wanted = (said, found.record.clone());
+        if repeated.as_ref() == Some(&wanted) {
+            return;
+        }
+        let heard = tokio::time::timeout(HEAR, wanted.0.send(found, http)).await;
+        if !heard.is_ok_and(|status| status.is_ok_and(|status| status.is_success())) {
+            tracing::debug!("the daemon could not be told who calls");
+        }
+        *repeated = Some(wanted);
+    }
+}
+
+impl Said {
+    async fn send(&self, found: &Found, http: &Http) -> Result<StatusCode, Unanswered> {
+        let headers = Headers { version: self.version, ..Headers::default() };
+        let response = http.request(request(found, self.line.clone(), &headers)?).await;
+        let lost = |detail: String| Unanswered::Lost { detail, was_sent: true };
+        Ok(response.map_err(|error| lost(error.to_string()))?.status())
+    }
+}
