@@ -171,6 +171,12 @@ impl Guard {
 
     /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
     pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Admitted, Problem> {
+        let decided = self.decide(request, routed);
+        self.hub.count_request(decided.is_ok());
+        decided
+    }
+
+    fn decide(&self, request: &Parts, routed: bool) -> Result<Admitted, Problem> {
         let rule =
             TABLE.iter().find(|r| r.method == request.method && r.is_for(request.uri.path()));
         check_size(&request.headers, rule)?;

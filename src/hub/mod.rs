@@ -12,6 +12,7 @@ mod clients;
 mod clock;
 mod desk;
 mod events;
+mod health;
 mod keys;
 mod links;
 mod outbox;
@@ -51,6 +52,8 @@ pub use clock::Reading;
 use desk::Books;
 use events::Change;
 pub use events::{Events, Following, News, Term, Told};
+use health::Counters;
+pub use health::{Health, Requests};
 pub use links::Link;
 pub use outbox::{Farewell, Outbox};
 pub use pollers::{Glimpse, Poll, Verdict};
@@ -85,6 +88,7 @@ struct Inner {
     changes: broadcast::Sender<Change>,
     closed: CancellationToken,
     tasks: TaskTracker,
+    requests: Counters,
 }
 
 /// Who calls: the owner decides what may be seen, the client whose lists and caps
@@ -114,21 +118,6 @@ pub enum Storage {
         /// Why.
         why: Arc<str>,
     },
-}
-
-/// How the daemon is.
-#[derive(Clone, Debug)]
-pub struct Health {
-    /// How long it has been running.
-    pub uptime: Duration,
-    /// Commands that are not over, of all clients.
-    pub pending: usize,
-    /// Commands whose record is kept, of all clients.
-    pub kept: usize,
-    /// How many browsers are connected.
-    pub browsers: usize,
-    /// How many clients are known.
-    pub clients: usize,
 }
 
 impl Hub {
@@ -161,6 +150,7 @@ impl Hub {
             changes: events::channel(),
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            requests: Counters::default(),
         }));
         hub.with_desk(|desk| desk.recover(history, is_same_boot));
         hub.0.tasks.spawn(reaper::run(hub.clone(), hub.0.closed.clone()));
@@ -246,19 +236,6 @@ impl Hub {
             // Nobody was told of it, whichever call brought it first.
             desk.withdraw(caller, &submitted.accepted.id);
             desk.refuse(caller, Refusal::StorageUnavailable { why: trouble.0 })
-        })
-    }
-
-    /// How the daemon is.
-    #[must_use]
-    pub fn health(&self) -> Health {
-        let kept = self.0.commands.len();
-        self.with_desk(|desk| Health {
-            uptime: desk.now().since(self.0.clock.started_at()),
-            pending: desk.clients.values().map(|client| client.active.len()).sum(),
-            kept,
-            browsers: desk.browsers.values().filter(|browser| browser.is_connected()).count(),
-            clients: desk.clients.len(),
         })
     }
 

@@ -108,6 +108,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
                 "kept": health.kept,
                 "browsers": health.browsers,
                 "clients": health.clients,
+                "requests": health.requests,
                 "storage": hub.storage(),
             }))
         }

@@ -48,7 +48,7 @@ impl Stage {
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
         let home = pages.url("/");
-        let (browser, folder) = open_browser(program, &daemon, page.unwrap_or(&home));
+        let (browser, folder) = open_browser(program, &daemon, page.unwrap_or(&home), None);
         // Accepted before the browser is there, and run when it is.
         let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
         let tabs = client.call("interact", tabs).await;
@@ -100,17 +100,28 @@ impl Stage {
     }
 }
 
-fn open_browser(program: &Path, daemon: &Daemon, page: &str) -> (Browser, tempfile::TempDir) {
+/// A browser with the extension of this daemon, and with another one if that is named.
+pub(crate) fn open_browser(
+    program: &Path,
+    daemon: &Daemon,
+    page: &str,
+    other: Option<&Path>,
+) -> (Browser, tempfile::TempDir) {
     let folder = tempfile::Builder::new().prefix("tabwire-it-browser-").tempdir().unwrap();
     let unpacked = folder.path().join("extension");
     let key = daemon.home().auth().extension_key(EXTENSION_ID);
     extension::unpack(&unpacked, daemon.port(), &key).unwrap();
     let profile = folder.path().join("profile");
-    let browser = Browser::launch(program, &profile, &unpacked, page).unwrap();
+    let mut loaded = unpacked.into_os_string();
+    if let Some(other) = other {
+        loaded.push(",");
+        loaded.push(other);
+    }
+    let browser = Browser::launch(program, &profile, Path::new(&loaded), page).unwrap();
     (browser, folder)
 }
 
-fn chromium() -> PathBuf {
+pub(crate) fn chromium() -> PathBuf {
     find_browser().expect("the tests need a Chromium: `make test` installs it on Debian")
 }
 

@@ -24,6 +24,7 @@ mod frames;
 mod guard;
 mod hand_over;
 mod handshakes;
+mod hostile;
 mod jobs;
 mod layers;
 mod legacy;

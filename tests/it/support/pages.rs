@@ -19,6 +19,9 @@ const STYLED: &str = "Content-Security-Policy: default-src 'none'; style-src 'un
 
 const SHOP: &str = include_str!("../../fixtures/shop.html");
 
+/// Tries everything that a page can try against a daemon.
+const HOSTILE: &str = include_str!("../../fixtures/hostile/page.html");
+
 /// Keeps itself busy while it loads, and loads what is slow and what is not there.
 const HEAVY: &str = "<script>const end = performance.now() + 80; while (performance.now() < end);
     </script><img src=/second width=9 height=9><script src=/missing></script>";
@@ -73,6 +76,12 @@ impl Pages {
         self.hits.lock().unwrap().get(path).copied().unwrap_or(0)
     }
 
+    /// What was asked for that begins like this.
+    pub(crate) fn asked_like(&self, start: &str) -> Vec<String> {
+        let hits = self.hits.lock().unwrap();
+        hits.keys().filter(|path| path.starts_with(start)).cloned().collect()
+    }
+
     /// Waits until this was asked for.
     pub(crate) async fn asked_for(&self, path: &str) {
         soon(path, until(async || self.hits(path) > 0)).await;
@@ -125,6 +134,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
     };
     let body = match path.as_str() {
         "/shop" => SHOP.to_owned(),
+        "/hostile" => HOSTILE.to_owned(),
         _ => format!(
             "<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}"
         ),

@@ -1,0 +1,209 @@
+//! From inside a real Chromium: pages, and another extension that says that it is ours.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tabwire::demo::Browser;
+use tabwire::protocol::EXTENSION_ID;
+
+use super::Row;
+use crate::browser::{chromium, open_browser};
+use crate::support::{Daemon, McpClient, Pages, soon, until};
+
+/// A browser with our extension and an agent that drives it.
+struct Victim {
+    daemon: Daemon,
+    client: McpClient,
+    pages: Pages,
+    browser: Browser,
+    _folder: tempfile::TempDir,
+}
+
+impl Victim {
+    async fn with(other: Option<&dyn Fn(&Daemon, &Pages) -> PathBuf>) -> Self {
+        let daemon = Daemon::start().await;
+        let client = McpClient::legacy(&daemon);
+        let pages = Pages::start().await;
+        let other = other.map(|make| make(&daemon, &pages));
+        let page = pages.url("/");
+        let (browser, folder) = open_browser(&chromium(), &daemon, &page, other.as_deref());
+        let victim = Self { daemon, client, pages, browser, _folder: folder };
+        victim.act(json!({"action": "tab_list"})).await;
+        victim
+    }
+
+    /// Acts as its agent, and wants a result.
+    async fn act(&self, mut arguments: Value) -> Value {
+        arguments["wait_ms"] = 30_000.into();
+        let answer = soon("an answer", self.client.call("interact", arguments)).await;
+        assert_eq!(answer["status"], "complete", "{answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// What the daemon has let in up to now, and what came of it.
+    async fn standing(&self) -> Value {
+        let health = self.client.call("configure", json!({"action": "health"})).await;
+        let clients = self.client.call("configure", json!({"action": "clients"})).await;
+        json!({
+            "requests": health["requests"],
+            "browsers": health["browsers"], "clients": clients["count"],
+        })
+    }
+
+    async fn end(self) {
+        self.browser.end().await.unwrap();
+        self.daemon.stop().await;
+    }
+}
+
+/// Whether nothing came of it that a page could use: it was not let in, or could not read it.
+fn is_nothing(outcome: &str) -> bool {
+    let parts = outcome.split(", ");
+    let nothing = |part: &str| match part {
+        "TypeError" | "SecurityError" | "NetworkError" | "opaque" | "refused" | "unreadable"
+        // The browser takes it and says nothing of what becomes of it.
+        | "sent" | "closed 1006" => true,
+        _ => false,
+    };
+    parts.into_iter().all(nothing)
+}
+
+#[tokio::test]
+async fn rows_1_to_4_pages_in_chromium_move_nothing_in_the_daemon() {
+    let victim = Victim::with(None).await;
+    let port = victim.daemon.port();
+    let daemon = format!("127.0.0.1:{port}");
+    let (mut page, mut socket) = (Row::new(1), Row::new(4));
+    // One is another port of the same host, the other another site.
+    let same_host = victim.pages.url("/hostile");
+    let other_site = same_host.replace("127.0.0.1", "localhost");
+    for url in [same_host, other_site] {
+        victim.act(json!({"action": "navigate", "url": url})).await;
+        let before = victim.standing().await;
+        let script = format!("return await attack('{daemon}')");
+        let came = victim.act(json!({"action": "execute_js", "script": script})).await;
+        let after = victim.standing().await;
+        let came = came.as_object().unwrap();
+        assert_eq!(came.len(), 27, "all of them were tried: {came:?}");
+        for (name, outcome) in came {
+            let row = if name.contains("socket") || name == "sandboxed frame" {
+                &mut socket
+            } else {
+                &mut page
+            };
+            let outcome = outcome.as_str().unwrap();
+            row.tried(&format!("{name} from {url}"), is_nothing(outcome), outcome);
+        }
+        let count = |of: &Value, what: &str| of["requests"][what].as_u64().unwrap();
+        // The agent's own: for its clients before, for the script, and for its health after.
+        assert_eq!(count(&after, "admitted"), count(&before, "admitted") + 3, "{came:?}");
+        let refused = count(&after, "refused") - count(&before, "refused");
+        assert!(refused >= 27, "{refused} were counted as refused");
+        for what in ["browsers", "clients"] {
+            assert_eq!(after[what], before[what]);
+        }
+    }
+    page.report();
+    socket.report();
+    victim.end().await;
+}
+
+/// An extension that attacks as soon as it is there.
+fn hostile_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hostile/extension");
+    for file in ["manifest.json", "background.js", "attack.html", "attack.js"] {
+        std::fs::copy(source.join(file), folder.join(file)).unwrap();
+    }
+    let guess = "A".repeat(43);
+    let target = json!({
+        "daemon": format!("127.0.0.1:{}", daemon.port()), "victim": EXTENSION_ID,
+        "report": pages.url("/report"),
+        "hello": {
+            "v": 1, "type": "hello", "protocol": [1], "browser_id": "b", "instance_id": "i",
+            "extension_version": "1", "nonce": guess, "mac": guess,
+        },
+    });
+    std::fs::write(folder.join("target.json"), target.to_string()).unwrap();
+}
+
+/// What the hostile extension has told of each try.
+fn told(pages: &Pages) -> HashMap<String, String> {
+    let reports = pages.asked_like("/report?name=");
+    let pairs = reports.iter().map(|path| {
+        let url = url_of(path);
+        let text = |name: &str| url.get(name).cloned().unwrap_or_default();
+        (text("name"), text("outcome"))
+    });
+    pairs.collect()
+}
+
+/// The parts of a query, decoded.
+fn url_of(path: &str) -> HashMap<String, String> {
+    let (_, query) = path.split_once('?').unwrap();
+    let parts = query.split('&').filter_map(|part| part.split_once('='));
+    parts.map(|(name, value)| (name.to_owned(), decoded(value))).collect()
+}
+
+/// The text of an `application/x-www-form-urlencoded` value.
+fn decoded(value: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// What a try of the hostile extension may come to: the same refusal that anybody gets.
+fn is_turned_away(name: &str, outcome: &str) -> bool {
+    match name {
+        "socket, guessed proof" => outcome == "challenge closed 4401",
+        "socket, no proof" | "socket, ready at once" => {
+            ["challenge closed 4401", "challenge closed 1008"].contains(&outcome)
+        }
+        // What any program may see: nothing waits for it.
+        "poll" | "poll under that session" => {
+            outcome.starts_with("403") || outcome.contains("\"queries\":[]")
+        }
+        "read the key" => outcome == "TypeError",
+        "message to the extension" => outcome == "refused",
+        _ => ["401 ", "403 ", "404 "].iter().any(|status| outcome.starts_with(status)),
+    }
+}
+
+#[tokio::test]
+async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |daemon: &Daemon, pages: &Pages| {
+        hostile_extension(folder.path(), daemon, pages);
+        folder.path().to_owned()
+    };
+    let victim = Victim::with(Some(&make)).await;
+    // Works while it is tried.
+    let page = victim.pages.url("/second");
+    victim.act(json!({"action": "navigate", "url": page})).await;
+    let script = json!({"action": "execute_js", "script": "return document.title"});
+    let over = async || {
+        assert_eq!(victim.act(script.clone()).await, "Second Page");
+        victim.pages.hits("/report?over") > 0
+    };
+    soon("the end of the attack", until(over)).await;
+    let came = told(&victim.pages);
+    assert_eq!(came.len(), 15, "all of them were tried: {came:?}");
+    let mut row = Row::new(8);
+    for (name, outcome) in &came {
+        row.tried(name, is_turned_away(name, outcome), outcome);
+    }
+    row.report();
+    let browsers = victim.client.call("observe", json!({"what": "browsers"})).await;
+    assert_eq!(browsers["count"], 1, "{browsers}");
+    victim.end().await;
+}
