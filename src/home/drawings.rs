@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Home;
@@ -40,7 +41,7 @@ pub struct Drawings {
 }
 
 /// A drawing's description.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KeptDrawing {
     /// Its id.
     pub drawing_id: DrawingId,

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::desk::Desk;
@@ -33,7 +34,7 @@ pub struct CaptureChange {
 }
 
 /// What is recorded now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Capturing {
     /// In every tab of every browser.
     pub all: BTreeSet<Stream>,
@@ -42,7 +43,7 @@ pub struct Capturing {
 }
 
 /// What is recorded in one browser, besides what is in all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CapturingBrowser {
     /// The browser.
     pub browser: BrowserId,

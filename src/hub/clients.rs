@@ -39,7 +39,7 @@ pub(super) struct CurrentTab {
 }
 
 /// One client as `configure clients` shows it.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct ClientSummary {
     /// The client.
     pub client: ClientId,

@@ -23,7 +23,7 @@ pub struct Health {
 }
 
 /// How many requests came since the daemon began, by what became of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Requests {
     /// Those that were let in, whatever they were answered then.
     pub admitted: u64,

@@ -102,7 +102,7 @@ pub struct Caller {
 }
 
 /// How what must outlive the process is kept.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Storage {
     /// In the journal.

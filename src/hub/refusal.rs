@@ -94,7 +94,7 @@ pub enum Refusal {
 }
 
 /// A browser to choose.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct BrowserChoice {
     /// What to name it by.
     pub browser: BrowserId,

@@ -5,7 +5,7 @@ use super::{Caller, ClientSummary, Hub};
 use crate::protocol::{BrowserId, Moment, Owner, Tab};
 
 /// One browser as `observe browsers` shows it.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct BrowserSummary {
     /// What to name it by.
     pub browser: BrowserId,
@@ -26,7 +26,7 @@ pub struct BrowserSummary {
 }
 
 /// One tab as `observe tabs` shows it.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct TabSummary {
     /// The browser that it is in.
     pub browser: BrowserId,

@@ -23,7 +23,7 @@ pub enum Action {
     Navigate {
         /// http, https, file or about:blank.
         url: String,
-        /// To the front; else the person's view stays.
+        /// To the front; else the view stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },

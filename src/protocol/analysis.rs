@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Analysis {
     /// Elements by selector: text, attributes, box, visibility.
     Dom {
-        /// CSS; in shadow roots and frames too.
+        /// CSS; also in shadow roots, frames.
         selector: String,
         /// Default 20.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -84,7 +84,7 @@ pub struct CaptureSettings {
 }
 
 /// What to record in one tab.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabCapture {
     /// The tab.
     pub tab_id: TabId,

@@ -1,10 +1,11 @@
 //! How frames and queries get to an extension.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What carries commands to an extension and its reports back. Callers see it in the trace
 /// of a command only: what they are told is the same on each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
     /// Frames on its WebSocket.

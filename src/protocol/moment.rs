@@ -1,9 +1,11 @@
 //! A point in time, as the lifecycle reckons and the wire shows it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::{Duration, UNIX_EPOCH};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// Microseconds since the Unix epoch, read from a *monotonic* clock that was set
@@ -67,6 +69,20 @@ impl fmt::Display for Moment {
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A point in time: RFC 3339 in UTC, with milliseconds.",
+            "type": "string",
+            "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$",
+        })
     }
 }
 

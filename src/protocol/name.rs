@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest name, in bytes of UTF-8: encoded it still fits into a file's name.
@@ -29,7 +30,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 
 /// What an MCP client says that it is, as `Claude Code 2.1.330`: a label for lists, and no
 /// proof of anything. One line of at most [`NAME_MAX`] bytes without control characters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ClientProgram(Arc<str>);
 
@@ -54,7 +55,9 @@ fn is_shown(char: char) -> bool {
 }
 
 /// The name under which drawings on several pages are collected. [`check_name`] holds for it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionName(Arc<str>);
 

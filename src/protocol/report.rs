@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, TabId};
 
 /// One command as its owner sees it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CommandReport {
     /// The status word and what belongs to it.
     #[serde(flatten)]
@@ -61,7 +62,7 @@ pub enum WorkKind {
 }
 
 /// The status word, with exactly what each status has to tell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
     /// Accepted and not over.
@@ -159,7 +160,7 @@ impl Status {
 }
 
 /// What the extension last said of a running command.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Progress {
     /// When it said so.
     pub at: Moment,
@@ -172,7 +173,7 @@ pub struct Progress {
 }
 
 /// One phase of a command's life and when it was reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TraceEntry {
     /// The phase.
     pub phase: TracePhase,
@@ -180,6 +181,7 @@ pub struct TraceEntry {
     pub at: Moment,
     /// Milliseconds since the command was accepted, to the microsecond.
     #[serde(serialize_with = "as_millis")]
+    #[schemars(with = "f64")]
     pub after_ms: std::time::Duration,
     /// The delivery it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +192,7 @@ pub struct TraceEntry {
 }
 
 /// The phases that a trace shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TracePhase {
     /// Accepted.
@@ -291,7 +293,7 @@ pub struct CommandStory {
 }
 
 /// A command that is not over, as lists show it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PendingCommand {
     /// The command.
     pub correlation_id: CorrelationId,
@@ -302,7 +304,7 @@ pub struct PendingCommand {
 }
 
 /// A command with a result, as lists show it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FinishedCommand {
     /// The command.
     pub correlation_id: CorrelationId,
@@ -313,7 +315,7 @@ pub struct FinishedCommand {
 }
 
 /// A command without a result, or a refused call, as lists show it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailedCommand {
     /// The command; a refused call has an id of its own too.
     pub correlation_id: CorrelationId,

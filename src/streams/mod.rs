@@ -20,7 +20,9 @@ mod tests;
 pub use entry::Entry;
 pub use legacy::{LegacyBatch, LegacyStream, NotLegacy, Waterfall};
 pub use noise::{NoiseRule, NoiseRules, TooMuchNoise};
-pub use page::{Cursor, CursorError, Filter, From, LONGEST_PAGE, Page, Query, Reader, View};
+pub use page::{
+    Cursor, CursorError, Filter, From, LONGEST_PAGE, Page, Query, Reader, View, entry_schemas,
+};
 pub use record::{Level, Vitals};
 pub use redact::{REDACTED, redact};
 pub use rings::{Kept, Rings};

@@ -1,6 +1,7 @@
 //! Patterns of log lines and requests that nobody wants to read. They hide on reading:
 //! what is stored stays.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Entry;
@@ -13,7 +14,7 @@ const RULES: usize = 100;
 const LONGEST_PATTERN: usize = 256;
 
 /// One pattern.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NoiseRule {
     /// Names it, to remove it by.
     pub id: String,

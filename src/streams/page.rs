@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::noise::find;
-use super::record::Record;
+use super::record::{Bodies, ExtensionLog, Log, Performance, Request, SocketEvent, UserAction};
 use super::{Kept, Level, NoiseRules, Rings};
 use crate::protocol::{BrowserId, Moment, Stream, TabId};
 
@@ -36,7 +37,9 @@ impl View {
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// Its name, as callers ask for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Of(stream) => stream.name(),
             Self::Errors => "errors",
@@ -178,14 +181,30 @@ struct Place {
 }
 
 /// An entry as callers see it.
-#[derive(Serialize)]
-struct Shown<'a> {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{R}Entry")]
+struct Shown<'a, R> {
+    /// When it happened.
     at: Moment,
     browser: &'a BrowserId,
     #[serde(skip_serializing_if = "Option::is_none")]
     tab_id: Option<TabId>,
     #[serde(flatten)]
-    record: &'a Record,
+    record: &'a R,
+}
+
+/// What the entries of a view look like: one of these.
+pub fn entry_schemas(view: View, generator: &mut SchemaGenerator) -> Vec<Schema> {
+    let of = |stream: &Stream| match stream {
+        Stream::Logs => generator.subschema_for::<Shown<'_, Log>>(),
+        Stream::Network => generator.subschema_for::<Shown<'_, Request>>(),
+        Stream::Bodies => generator.subschema_for::<Shown<'_, Bodies>>(),
+        Stream::Websocket => generator.subschema_for::<Shown<'_, SocketEvent>>(),
+        Stream::Actions => generator.subschema_for::<Shown<'_, UserAction>>(),
+        Stream::Performance => generator.subschema_for::<Shown<'_, Performance>>(),
+        Stream::ExtensionLogs => generator.subschema_for::<Shown<'_, ExtensionLog>>(),
+    };
+    view.streams().iter().map(of).collect()
 }
 
 impl Reader {

@@ -35,7 +35,7 @@ pub(super) enum Record {
 }
 
 /// A line of the console, or an exception.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Log {
     pub(super) level: Level,
     pub(super) source: Box<str>,
@@ -54,7 +54,7 @@ pub(super) struct Log {
 pub(super) type Headers = BTreeMap<Box<str>, Box<str>>;
 
 /// A request that is over.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request_id: Option<Box<str>>,
@@ -88,7 +88,7 @@ pub(super) struct Request {
 }
 
 /// What a request and its answer carried.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Bodies {
     pub(super) request_id: Box<str>,
     pub(super) method: Box<str>,
@@ -108,7 +108,7 @@ pub(super) struct Bodies {
 }
 
 /// Something that happened on a page's WebSocket.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct SocketEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request_id: Option<Box<str>>,
@@ -123,7 +123,7 @@ pub(super) struct SocketEvent {
 }
 
 /// Something that the person did in a page.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct UserAction {
     pub(super) kind: Box<str>,
     pub(super) url: Box<str>,
@@ -138,7 +138,7 @@ pub(super) struct UserAction {
 }
 
 /// What it was done to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Target {
     pub(super) selector: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,14 +150,14 @@ pub(super) struct Target {
 }
 
 /// How fast a page was.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Performance {
     pub(super) url: Box<str>,
     pub(super) metrics: Vitals,
 }
 
 /// What is measured of a page: times in ms, and the shift of its layout.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the field's own words")]
 pub struct Vitals {
@@ -178,7 +178,7 @@ pub struct Vitals {
 }
 
 /// What the extension says of itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ExtensionLog {
     pub(super) level: Level,
     pub(super) text: Box<str>,

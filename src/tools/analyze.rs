@@ -8,8 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::annotations::{self, ByPerson};
+use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
-use super::submit::{Asked, Common, InPlace};
+use super::failure::{Failure, NotFound, RefusedCall};
+use super::result::Told;
+use super::submit::{Asked, Common, InPlace, Queued};
 use super::{Call, ToolResult, Tools, read};
 use crate::hub::Caller;
 use crate::protocol::{Action, Analysis};
@@ -17,7 +20,7 @@ use crate::protocol::{Action, Analysis};
 pub(super) const NAME: &str = "analyze";
 
 pub(super) const DESCRIPTION: &str =
-    "Looks at a page and waits for the result; changes nothing. annotations asks the user.";
+    "Looks at a page and waits for the result. annotations asks the user.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::of::<Analysis, Parameters>("what").and::<ByPerson>());
@@ -28,11 +31,19 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 /// What every analysis takes.
 #[derive(Deserialize, JsonSchema)]
 struct Parameters {
-    /// Block up to so many ms; default 10000.
+    /// Default 10000.
     #[schemars(range(min = 0, max = 55_000))]
     wait_ms: Option<u64>,
     #[serde(flatten)]
     place: InPlace,
+}
+
+/// What its answers look like, also those of a call that does not wait.
+pub(super) fn answers(answers: &mut Answers) {
+    answers.of(NAME, "").are::<Queued<'_>>().are::<Told>();
+    annotations::answers(answers);
+    let failed = answers.of(NAME, FAILED);
+    failed.are::<Failure>().are::<RefusedCall>().are::<NotFound>().are::<Told>();
 }
 
 pub(super) async fn call(

@@ -1,19 +1,23 @@
 //! `analyze` `annotations`: what a person draws on a page. The call returns at once; the
 //! drawing is read under its id, however long the person takes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::answers::Answers;
+use super::failure::Failure;
+use super::result::{Told, status};
 use super::submit::InPlace;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::annotations::{Annotations, NotTaken, Opening, Request, Taken};
-use crate::home::{DamagedDrawing, DrawingsError};
+use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
 use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
-use crate::protocol::SessionName;
+use crate::protocol::{CommandReport, CorrelationId, QueryId, SessionName};
 
 pub(super) const NAME: &str = "annotations";
 
@@ -31,7 +35,7 @@ pub(super) enum ByPerson {
 pub(super) struct Asked {
     /// Ask the user; gives an id to wait for.
     wait: Option<bool>,
-    /// A name that collects several pages.
+    /// Collects several pages.
     session: Option<String>,
     /// All drawings, or delete this session's.
     manage: Option<Manage>,
@@ -81,7 +85,7 @@ pub(super) async fn call(
     if asked.wait != Some(true) {
         return match annotations.read(caller, session, key).await {
             Ok(Some(submitted)) => finished(&tools.hub, caller, &submitted).await,
-            Ok(None) => Call::done(ToolResult::of(&nothing())),
+            Ok(None) => Call::done(ToolResult::of(&NOTHING)),
             Err(why) => Call::done(not_taken(&why)),
         };
     }
@@ -130,7 +134,61 @@ async fn finished(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Call {
 }
 
 /// The first answer to a call that waits for a person (seed 000).
-fn waiting(submitted: &Submitted, opening: Option<&Opening>) -> Value {
+#[derive(Serialize, JsonSchema)]
+struct Waiting<'a> {
+    status: status::WaitingForUser,
+    correlation_id: &'a CorrelationId,
+    query_id: &'a QueryId,
+    /// The same as `correlation_id`.
+    job_id: &'a CorrelationId,
+    /// How long people take, as a rule.
+    estimated_runtime_seconds: f64,
+    /// What became of the drawing tools, if they had to be opened.
+    draw_mode: Option<Opened<'a>>,
+    /// What happens now, and the call that reads the drawing.
+    message: String,
+}
+
+/// The drawings that are kept.
+#[derive(Serialize, JsonSchema)]
+struct ListOfDrawings {
+    status: status::Ok,
+    count: usize,
+    drawings: Vec<KeptDrawing>,
+    /// Files that do not hold what was kept.
+    damaged: Vec<DamagedFile>,
+    untrusted: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DamagedFile {
+    path: PathBuf,
+    error: String,
+}
+
+/// How many drawings were deleted.
+#[derive(Serialize, JsonSchema)]
+struct Cleared {
+    status: status::Ok,
+    deleted: usize,
+}
+
+/// Nothing was drawn yet.
+#[derive(Serialize, JsonSchema)]
+struct Nothing {
+    status: status::None,
+    annotations: [(); 0],
+    /// How to ask for a drawing.
+    message: &'static str,
+}
+
+/// What its answers look like, also those of a call that waits.
+pub(super) fn answers(answers: &mut Answers) {
+    let drawn = answers.of(super::analyze::NAME, NAME).are::<Told>().are::<Waiting<'_>>();
+    drawn.are::<Nothing>().are::<ListOfDrawings>().are::<Cleared>();
+}
+
+fn waiting<'a>(submitted: &'a Submitted, opening: Option<&'a Opening>) -> Waiting<'a> {
     let accepted = &submitted.accepted;
     let id = &accepted.id;
     let opened = opening.map(Opened::of);
@@ -146,23 +204,27 @@ fn waiting(submitted: &Submitted, opening: Option<&Opening>) -> Value {
             why.trim_end_matches('.')
         ),
     };
-    json!({
-        "status": "waiting_for_user",
-        "correlation_id": id,
-        "query_id": accepted.query_id,
-        "job_id": id,
-        "estimated_runtime_seconds": accepted.estimate.as_secs_f64(),
-        "draw_mode": opened,
-        "message": message,
-    })
+    Waiting {
+        status: status::WaitingForUser::WaitingForUser,
+        correlation_id: id,
+        query_id: &accepted.query_id,
+        job_id: id,
+        estimated_runtime_seconds: accepted.estimate.as_secs_f64(),
+        draw_mode: opened,
+        message,
+    }
 }
 
 /// What became of the drawing tools, as the answer tells it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Opened<'a> {
-    Asked(&'a crate::protocol::CommandReport),
-    Refused { status: &'static str, error: &'static str, message: String, hint: &'static str },
+    Asked(&'a CommandReport),
+    Refused {
+        status: status::Refused,
+        #[serde(flatten)]
+        failure: Failure,
+    },
     Unknown {},
 }
 
@@ -172,10 +234,8 @@ impl<'a> Opened<'a> {
             Opening::Asked(Seen::Command(report)) => Self::Asked(report),
             Opening::Asked(Seen::Gone(_) | Seen::NotFound) => Self::Unknown {},
             Opening::Refused(Refused { why, .. }) => Self::Refused {
-                status: "refused",
-                error: why.code(),
-                message: why.message(),
-                hint: why.hint(),
+                status: status::Refused::Refused,
+                failure: Failure::new(why.code(), why.message(), why.hint()),
             },
         }
     }
@@ -184,7 +244,7 @@ impl<'a> Opened<'a> {
     fn why_not(&self) -> Option<String> {
         match self {
             Self::Asked(report) => report.why_not_complete(),
-            Self::Refused { message, .. } => Some(message.clone()),
+            Self::Refused { failure, .. } => Some(failure.message.clone()),
             Self::Unknown {} => None,
         }
     }
@@ -195,13 +255,14 @@ async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
         Ok(list) => list,
         Err(error) => return disk(&error),
     };
-    let complain = |file: &DamagedDrawing| json!({"path": file.path, "error": file.why});
-    let damaged: Vec<_> = list.damaged.iter().map(complain).collect();
-    ToolResult::of(&json!({
-        "status": "ok", "count": list.drawings.len(), "drawings": list.drawings,
-        "damaged": damaged,
-        "untrusted": true,
-    }))
+    let complain = |DamagedDrawing { path, why, .. }| DamagedFile { path, error: why };
+    ToolResult::of(&ListOfDrawings {
+        status: status::Ok::Ok,
+        count: list.drawings.len(),
+        drawings: list.drawings,
+        damaged: list.damaged.into_iter().map(complain).collect(),
+        untrusted: true,
+    })
 }
 
 async fn clear(
@@ -210,26 +271,20 @@ async fn clear(
     session: Option<SessionName>,
 ) -> ToolResult {
     match annotations.clear(&caller.owner, session).await {
-        Ok(deleted) => ToolResult::of(&json!({"status": "ok", "deleted": deleted})),
+        Ok(deleted) => ToolResult::of(&Cleared { status: status::Ok::Ok, deleted }),
         Err(error) => disk(&error),
     }
 }
 
-fn nothing() -> Value {
-    json!({
-        "status": "none",
-        "annotations": [],
-        "message": "Nothing was drawn yet. analyze({what:\"annotations\", wait:true}) asks the user.",
-    })
-}
+const NOTHING: Nothing = Nothing {
+    status: status::None::None,
+    annotations: [],
+    message: "Nothing was drawn yet. analyze({what:\"annotations\", wait:true}) asks the user.",
+};
 
 fn wrong_session(why: &str) -> ToolResult {
-    ToolResult::failed(&json!({
-        "error": "invalid_argument",
-        "message": format!("`session` cannot be that: {why}"),
-        "param": "session",
-        "hint": "Take a short name such as `checkout`, or leave it out.",
-    }))
+    let hint = "Take a short name such as `checkout`, or leave it out.";
+    Failure::of_param("session", format!("`session` cannot be that: {why}"), hint).into()
 }
 
 fn not_taken(why: &NotTaken) -> ToolResult {

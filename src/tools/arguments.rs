@@ -9,8 +9,9 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use super::failure::Failure;
 
 /// So many variants are named with a parameter that is theirs; a longer list says little, and
 /// the answer to a wrong call has it.
@@ -33,17 +34,6 @@ struct Variant {
     description: String,
     properties: Map<String, Value>,
     required: Vec<String>,
-}
-
-/// What is wrong with the arguments.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct WrongArgument {
-    error: &'static str,
-    message: String,
-    param: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<Box<Value>>,
-    hint: String,
 }
 
 impl Arguments {
@@ -85,8 +75,8 @@ impl Arguments {
         }
         merged.extend(self.common.clone());
         for property in merged.values_mut().filter_map(Value::as_object_mut) {
-            // What counts something is not below 0 anyway.
-            if property.get("minimum") == Some(&json!(0)) {
+            // That there is nothing below is plain; whoever tries all the same is told.
+            if property.get("minimum").is_some_and(|least| *least == 0 || *least == 1) {
                 property.shift_remove("minimum");
             }
         }
@@ -128,7 +118,7 @@ impl Arguments {
     pub(super) fn check(
         &self,
         mut given: Map<String, Value>,
-    ) -> Result<Map<String, Value>, WrongArgument> {
+    ) -> Result<Map<String, Value>, Failure> {
         let variant = self.select(&given)?;
         for (name, value) in &mut given {
             if Some(name.as_str()) == self.selector {
@@ -144,15 +134,11 @@ impl Arguments {
         }
     }
 
-    fn select(&self, given: &Map<String, Value>) -> Result<&Variant, WrongArgument> {
+    fn select(&self, given: &Map<String, Value>) -> Result<&Variant, Failure> {
         let Some(selector) = self.selector else { return Ok(&self.variants[0]) };
         let names = || self.variants.iter().map(|variant| variant.name.as_str());
-        let wrong = |error, message: String, hint: String| WrongArgument {
-            error,
-            message,
-            param: selector.to_owned(),
-            expected: Some(Box::new(names().collect())),
-            hint,
+        let wrong = |error, message: String, hint: String| {
+            Failure::new(error, message, hint).about(selector).expecting(names().collect::<Value>())
         };
         let Some(value) = given.get(selector) else {
             let message = format!("`{selector}` is missing");
@@ -174,7 +160,7 @@ impl Arguments {
         format!("Give `{}` one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
     }
 
-    fn unknown(&self, variant: &Variant, name: &str) -> WrongArgument {
+    fn unknown(&self, variant: &Variant, name: &str) -> Failure {
         let takers: Vec<_> = self.takers(name).collect();
         let known = || variant.properties.keys().chain(self.common.keys()).map(String::as_str);
         let hint = if takers.is_empty() {
@@ -186,23 +172,20 @@ impl Arguments {
         } else {
             format!("`{name}` is for {}; leave it out.", takers.join(", "))
         };
-        WrongArgument {
-            error: "unknown_argument",
-            message: format!("{} takes no `{name}`", variant.name),
-            param: name.to_owned(),
-            expected: Some(Box::new(known().collect())),
-            hint,
-        }
+        let message = format!("{} takes no `{name}`", variant.name);
+        Failure::new("unknown_argument", message, hint)
+            .about(name)
+            .expecting(known().collect::<Value>())
     }
 
-    fn missing(&self, variant: &Variant, name: &str) -> WrongArgument {
+    fn missing(&self, variant: &Variant, name: &str) -> Failure {
         let about = variant.properties.get(name).and_then(|schema| schema["description"].as_str());
-        WrongArgument {
-            error: "missing_argument",
-            message: format!("{} needs `{name}`", variant.name),
-            param: name.to_owned(),
-            expected: variant.properties.get(name).map(|schema| schema["type"].clone().into()),
-            hint: format!("Add `{name}`: {}", about.unwrap_or("see the tool's inputSchema.")),
+        let message = format!("{} needs `{name}`", variant.name);
+        let hint = format!("Add `{name}`: {}", about.unwrap_or("see the tool's inputSchema."));
+        let missing = Failure::new("missing_argument", message, hint).about(name);
+        match variant.properties.get(name) {
+            Some(schema) => missing.expecting(schema["type"].clone()),
+            None => missing,
         }
     }
 }
@@ -281,17 +264,13 @@ fn make_whole(value: &mut Value) {
 }
 
 /// Whether the value fits. A schema without a type takes any, and leaves it as it is.
-fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), WrongArgument> {
+fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), Failure> {
     let Some(wanted) = schema["type"].as_str() else { return Ok(()) };
     if wanted == "integer" {
         make_whole(value);
     }
-    let wrong = |message: String, expected: Value, hint: String| WrongArgument {
-        error: "invalid_argument",
-        message,
-        param: name.to_owned(),
-        expected: Some(expected.into()),
-        hint,
+    let wrong = |message: String, expected: Value, hint: String| {
+        Failure::of_param(name, message, hint).expecting(expected)
     };
     if kind(value) != wanted {
         let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));

@@ -4,15 +4,17 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
+use super::failure::{Failure, NotFound, RefusedCall, UnknownRule};
 use super::observe::{Nothing, command_result};
-use super::result::Part;
+use super::result::{Part, Told, status};
 use super::{Call, ToolResult, Tools, read, stored, streams};
-use crate::hub::{Caller, CaptureChange, Wish};
-use crate::protocol::{SERVER_VERSION, Stream, TabId};
+use crate::hub::{Caller, CaptureChange, ClientSummary, Requests, Storage, Wish};
+use crate::protocol::{ClientId, SERVER_VERSION, Stream, TabId};
 
 pub(super) const NAME: &str = "configure";
 
@@ -28,24 +30,24 @@ pub(super) static ARGUMENTS: LazyLock<Arguments> =
 enum Configure {
     /// As observe command_result.
     QueryStatus {
-        /// As it was returned.
+        /// Its id.
         correlation_id: String,
     },
     Cancel {
-        /// As it was returned.
+        /// Its id.
         correlation_id: String,
     },
     Health {},
     Clients {},
     /// Records what pages do, or stops it.
     Capture {
-        /// Default: true.
+        /// Default true.
         on: Option<bool>,
         /// Default: all; to capture, all but bodies.
         streams: Option<Vec<Stream>>,
-        /// Default: every tab.
+        /// Default every tab.
         tab_id: Option<TabId>,
-        /// Default: every browser.
+        /// Default every browser.
         browser: Option<String>,
     },
     /// Hides logs and requests; lists the rules.
@@ -70,7 +72,7 @@ enum Configure {
     Load {
         /// Default `default`.
         name: Option<String>,
-        /// Read on from this byte.
+        /// From this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
         /// Bytes at most.
@@ -82,6 +84,50 @@ enum Configure {
         /// Which.
         name: String,
     },
+}
+
+/// How the daemon is.
+#[derive(Serialize, JsonSchema)]
+struct HealthAnswer {
+    status: status::Ok,
+    version: &'static str,
+    uptime_seconds: f64,
+    /// Commands that are not over, of all clients.
+    pending: usize,
+    /// Commands whose record is kept, of all clients.
+    kept: usize,
+    /// How many are connected.
+    browsers: usize,
+    /// How many are known.
+    clients: usize,
+    requests: Requests,
+    storage: Storage,
+}
+
+/// This owner's clients, the one heard of last first.
+#[derive(Serialize, JsonSchema)]
+struct Clients {
+    /// The one that asks.
+    you: ClientId,
+    count: usize,
+    clients: Vec<ClientSummary>,
+}
+
+/// What its answers look like.
+pub(super) fn answers(answers: &mut Answers) {
+    answers.of(NAME, "query_status").are::<Told>();
+    answers.of(NAME, "cancel").are::<Told>();
+    answers.of(NAME, "health").are::<HealthAnswer>();
+    answers.of(NAME, "clients").are::<Clients>();
+    answers.of(NAME, "capture").are::<streams::CaptureAnswer>();
+    answers.of(NAME, "noise_rule").are::<streams::NoiseAnswer>();
+    answers.of(NAME, "clear").are::<streams::ClearAnswer>();
+    answers.of(NAME, "store").are::<stored::StoredAnswer>();
+    answers.of(NAME, "load").are::<stored::Loaded>();
+    answers.of(NAME, "list").are::<stored::ListOfValues>();
+    answers.of(NAME, "delete").are::<stored::DeletedAnswer>();
+    let failed = answers.of(NAME, FAILED);
+    failed.are::<Failure>().are::<RefusedCall>().are::<NotFound>().are::<UnknownRule>();
 }
 
 pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
@@ -100,23 +146,22 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         }
         Configure::Health {} => {
             let health = hub.health();
-            ToolResult::of(&json!({
-                "status": "ok",
-                "version": SERVER_VERSION,
-                "uptime_seconds": health.uptime.as_secs_f64(),
-                "pending": health.pending,
-                "kept": health.kept,
-                "browsers": health.browsers,
-                "clients": health.clients,
-                "requests": health.requests,
-                "storage": hub.storage(),
-            }))
+            ToolResult::of(&HealthAnswer {
+                status: status::Ok::Ok,
+                version: SERVER_VERSION,
+                uptime_seconds: health.uptime.as_secs_f64(),
+                pending: health.pending,
+                kept: health.kept,
+                browsers: health.browsers,
+                clients: health.clients,
+                requests: health.requests,
+                storage: hub.storage(),
+            })
         }
         Configure::Clients {} => {
             let clients = hub.clients(&caller.owner);
-            ToolResult::of(
-                &json!({"you": caller.client, "count": clients.len(), "clients": clients}),
-            )
+            let you = caller.client.clone();
+            ToolResult::of(&Clients { you, count: clients.len(), clients })
         }
         Configure::Capture { on, streams, tab_id, browser } => {
             let streams = streams.map(|streams| streams.into_iter().collect());

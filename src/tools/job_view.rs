@@ -2,28 +2,32 @@
 
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::jobs::monitor::Summary;
 use crate::protocol::Status;
 
 /// A job's end.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JobView {
-    success: bool,
-    data: Value,
-    messages: Vec<Message>,
+    pub(super) success: bool,
+    /// What it has done; empty if it failed.
+    #[schemars(schema_with = "data")]
+    pub(super) data: Value,
+    pub(super) messages: Vec<Message>,
 }
 
 /// One thing to tell the person.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Message {
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Message {
     #[serde(rename = "type")]
-    kind: String,
-    text: String,
+    pub(super) kind: String,
+    pub(super) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    details: Option<String>,
+    pub(super) details: Option<String>,
 }
 
 impl JobView {
@@ -48,9 +52,14 @@ impl JobView {
         })
     }
 
-    fn failed(text: &str, details: Option<Arc<str>>) -> Self {
+    pub(super) fn failed(text: &str, details: Option<Arc<str>>) -> Self {
         let details = details.map(|details| details.to_string());
         let message = Message { kind: "error".to_owned(), text: text.to_owned(), details };
         Self { success: false, data: serde_json::json!({}), messages: vec![message] }
     }
+}
+
+fn data(generator: &mut SchemaGenerator) -> Schema {
+    let nothing = json_schema!({"type": "object", "maxProperties": 0});
+    json_schema!({"anyOf": [generator.subschema_for::<Summary>(), nothing]})
 }

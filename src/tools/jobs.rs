@@ -2,21 +2,76 @@
 
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
+use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
+use super::failure::{Failure, RefusedCall, RefusedJob};
+use super::job_view::{JobView, Message};
+use super::result::Told;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Hub, Seen, Submitted};
 use crate::jobs::{NotTaken, SyncError};
-use crate::protocol::{Job, MonitorSync, Status};
+use crate::protocol::{CorrelationId, Job, MonitorSync, QueryId, Status};
 
 pub(super) const NAME: &str = "wksm_monitor_sync";
 
 pub(super) const DESCRIPTION: &str = "Brings the monitor database (path, size, time, hash) up to date with a file or folder. Returns \
-     a job_id and an estimate at once; observe command_result reads progress and result.";
+     at once; observe command_result with its job_id reads progress and result.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::plain::<MonitorSync>(NAME));
+
+/// The first answer of the two.
+#[derive(Serialize, JsonSchema)]
+struct QueuedJob {
+    success: bool,
+    data: Begun,
+    messages: Vec<Message>,
+    status: JobStatus,
+    correlation_id: CorrelationId,
+    query_id: QueryId,
+    /// The same as `correlation_id`.
+    job_id: CorrelationId,
+    /// How long it will take, as far as can be known.
+    estimated_runtime_seconds: f64,
+    /// How it is, and the call that reads its result.
+    message: String,
+}
+
+/// The same as its seed (002) has it.
+#[derive(Serialize, JsonSchema)]
+struct Begun {
+    job_id: CorrelationId,
+    estimated_runtime_seconds: f64,
+    status: JobStatus,
+}
+
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum JobStatus {
+    Queued,
+    Running,
+}
+
+impl JobStatus {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// What its answers look like: the first one, and what a task of it comes to.
+pub(super) fn answers(answers: &mut Answers) {
+    answers.of(NAME, "").are::<QueuedJob>().are::<Told>();
+    let failed = answers.of(NAME, FAILED);
+    failed.are::<Failure>().are::<RefusedCall>().are::<RefusedJob>().are::<Told>();
+}
 
 pub(super) async fn call(
     tools: &Tools,
@@ -41,7 +96,7 @@ pub(super) async fn call(
 }
 
 /// The first answer of the two, as its seed (002) has it, beside what every submission says.
-async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Value {
+async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> QueuedJob {
     let accepted = &submitted.accepted;
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
     let has_begun = match hub.look(caller, id, false).await {
@@ -50,40 +105,37 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Value {
         }
         Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => false,
     };
-    let status = if has_begun { "running" } else { "queued" };
-    let text = format!("Operation {status}. Estimated runtime: {}s", seconds.ceil());
-    json!({
-        "success": true,
-        "data": {"job_id": id, "estimated_runtime_seconds": seconds, "status": status},
-        "messages": [{"type": "info", "text": text}],
-        "status": status,
-        "correlation_id": id,
-        "query_id": accepted.query_id,
-        "job_id": id,
-        "estimated_runtime_seconds": seconds,
-        "message": format!(
-            "{text}. Get its result with observe({{what:\"command_result\", \
-             correlation_id:\"{id}\", wait_ms:55000}})."
-        ),
-    })
+    let status = if has_begun { JobStatus::Running } else { JobStatus::Queued };
+    let text = format!("Operation {}. Estimated runtime: {}s", status.word(), seconds.ceil());
+    let how = format!(
+        "Get its result with observe({{what:\"command_result\", correlation_id:\"{id}\", \
+         wait_ms:55000}})."
+    );
+    QueuedJob {
+        success: true,
+        data: Begun { job_id: id.clone(), estimated_runtime_seconds: seconds, status },
+        messages: vec![Message { kind: "info".to_owned(), text: text.clone(), details: None }],
+        status,
+        correlation_id: id.clone(),
+        query_id: accepted.query_id.clone(),
+        job_id: id.clone(),
+        estimated_runtime_seconds: seconds,
+        message: format!("{text}. {how}"),
+    }
 }
 
 /// A job that cannot be done as it is asked for: nothing was begun.
 fn wrong(error: &SyncError) -> ToolResult {
     let text = error.to_string();
-    let mut body = json!({
-        "error": error.code(),
-        "message": text,
-        "param": "path",
-        "success": false,
-        "data": {},
-        "messages": [{"type": "error", "text": text, "details": error.details().to_string()}],
-    });
     // Each message ends in what to do; a path can have such an end of a sentence too.
-    if let Some((_, hint)) = text.rsplit_once(". ") {
-        body["hint"] = format!("{hint}.").into();
-    }
-    ToolResult::failed(&body)
+    let hint = match text.rsplit_once(". ") {
+        Some((_, hint)) => format!("{hint}."),
+        None => text.clone(),
+    };
+    let details = Some(error.details().to_string().into());
+    let job = JobView::failed(&text, details);
+    let failure = Failure::new(error.code(), text, hint).about("path");
+    ToolResult::failed(&RefusedJob { failure, job })
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 
 mod analyze;
 mod annotations;
+mod answers;
 mod arguments;
 mod configure;
+mod failure;
 mod interact;
 mod job_view;
 mod jobs;
@@ -28,7 +30,9 @@ use crate::home::Store;
 use crate::hub::{Caller, Hub};
 use crate::jobs::Jobs;
 use crate::protocol::CorrelationId;
+use answers::{Answers, outline};
 use arguments::Arguments;
+use failure::Failure;
 pub use job_view::JobView;
 pub use result::{Picture, ToolResult};
 
@@ -53,6 +57,9 @@ struct Tool {
     title: &'static str,
     description: &'static str,
     input_schema: Value,
+    /// What is true of every answer, also of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
     annotations: Value,
     /// Whether it can return before its work is done. SDK clients drop fields that they
     /// do not know, so it stands in `_meta` as well.
@@ -96,6 +103,12 @@ impl Call {
     }
 }
 
+/// What is shown of the answers of a tool that submits a command.
+const COMMAND_FIELDS: &[&str] = &["status", "correlation_id", "result"];
+
+/// What is shown of those of one that begins a job.
+const JOB_FIELDS: &[&str] = &["success", "data", "messages", "job_id"];
+
 static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
     [
         Tool {
@@ -103,7 +116,11 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             title: "Act in the browser",
             description: interact::DESCRIPTION,
             input_schema: interact::ARGUMENTS.schema(),
-            annotations: json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}),
+            output_schema: Some(outline(answers(), interact::NAME, COMMAND_FIELDS)),
+            annotations: json!({
+                "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
+                "openWorldHint": true,
+            }),
             is_async: true,
             meta: Some(json!({"tabwire/async": true})),
         },
@@ -112,6 +129,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             title: "Read results",
             description: observe::DESCRIPTION,
             input_schema: observe::ARGUMENTS.schema(),
+            output_schema: None,
             annotations: json!({"readOnlyHint": true, "openWorldHint": true}),
             is_async: false,
             meta: None,
@@ -121,7 +139,12 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             title: "Analyze a page",
             description: analyze::DESCRIPTION,
             input_schema: analyze::ARGUMENTS.schema(),
-            annotations: json!({"readOnlyHint": true, "openWorldHint": true}),
+            output_schema: None,
+            // `manage` can delete drawings.
+            annotations: json!({
+                "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
+                "openWorldHint": true,
+            }),
             is_async: true,
             meta: Some(json!({"tabwire/async": true})),
         },
@@ -130,7 +153,11 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             title: "Manage",
             description: configure::DESCRIPTION,
             input_schema: configure::ARGUMENTS.schema(),
-            annotations: json!({"readOnlyHint": false, "destructiveHint": false, "openWorldHint": false}),
+            output_schema: None,
+            annotations: json!({
+                "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
+                "openWorldHint": false,
+            }),
             is_async: false,
             meta: None,
         },
@@ -139,7 +166,11 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             title: "Sync files",
             description: jobs::DESCRIPTION,
             input_schema: jobs::ARGUMENTS.schema(),
-            annotations: json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}),
+            output_schema: Some(outline(answers(), jobs::NAME, JOB_FIELDS)),
+            annotations: json!({
+                "readOnlyHint": false, "destructiveHint": false, "idempotentHint": true,
+                "openWorldHint": false,
+            }),
             is_async: true,
             meta: Some(json!({"tabwire/async": true})),
         },
@@ -152,6 +183,21 @@ pub fn list() -> &'static Value {
     static LIST: LazyLock<Value> =
         LazyLock::new(|| serde_json::to_value(&*TOOLS).unwrap_or_default());
     &LIST
+}
+
+/// What the tools answer: JSON Schema, one definition for each kind of call.
+#[must_use]
+pub fn answers() -> &'static Value {
+    static ANSWERS: LazyLock<Value> = LazyLock::new(|| {
+        let mut answers = Answers::new();
+        interact::answers(&mut answers);
+        observe::answers(&mut answers);
+        analyze::answers(&mut answers);
+        configure::answers(&mut answers);
+        jobs::answers(&mut answers);
+        answers.document()
+    });
+    &ANSWERS
 }
 
 /// Whether a call of this tool submits a command.
@@ -253,10 +299,7 @@ impl Tools {
 /// Reads arguments that were checked against the same types' schema.
 fn read<T: serde::de::DeserializeOwned>(given: &Map<String, Value>) -> Result<T, ToolResult> {
     T::deserialize(given).map_err(|error| {
-        ToolResult::failed(&json!({
-            "error": "invalid_argument",
-            "message": error.to_string(),
-            "hint": "See the tool's inputSchema.",
-        }))
+        let hint = "See the tool's inputSchema.";
+        Failure::new("invalid_argument", error.to_string(), hint).into()
     })
 }

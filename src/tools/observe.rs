@@ -1,19 +1,23 @@
 //! `observe`: reads what is known. It never asks the browser.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
-use super::result::Part;
+use super::failure::{Failure, NotFound, RefusedCall};
+use super::result::{Part, Told, status};
 use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::hub::{Caller, Lists, Wish};
+use crate::hub::{BrowserSummary, Caller, Lists, TabSummary, Wish};
 use crate::lifecycle::limits;
-use crate::protocol::{CorrelationId, Stream, TabId};
+use crate::protocol::{
+    CorrelationId, FailedCommand, FinishedCommand, Moment, PendingCommand, Stream, TabId,
+};
 use crate::streams::View;
 
 pub(super) const NAME: &str = "observe";
@@ -30,14 +34,14 @@ pub(super) static ARGUMENTS: LazyLock<Arguments> =
 enum Observe {
     /// One command's status and result.
     CommandResult {
-        /// As it was returned.
+        /// Its id.
         correlation_id: String,
-        /// Block up to so many ms; default 0, for ann_ ids 55000.
+        /// Default 0; for ann_ ids 55000.
         #[schemars(range(min = 0, max = 55_000))]
         wait_ms: Option<u64>,
         /// Add phase times.
         trace: Option<bool>,
-        /// Read on from this byte.
+        /// From this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
         /// Bytes, or entries (default 50, at most 200).
@@ -55,11 +59,13 @@ enum Observe {
     Errors(StreamArguments),
     /// Requests; with request_id their bodies too.
     Network(StreamArguments),
+    #[schemars(description = "")]
     Websocket(StreamArguments),
     /// What the person did.
     Actions(StreamArguments),
     /// Web vitals, load times.
     Performance(StreamArguments),
+    #[schemars(description = "")]
     ExtensionLogs(StreamArguments),
     /// A tab's URL, title, errors, vitals.
     Page {
@@ -73,6 +79,66 @@ enum Observe {
 /// No further parameters.
 #[derive(JsonSchema)]
 pub(super) struct Nothing {}
+
+/// This client's commands, oldest first.
+#[derive(Serialize, JsonSchema)]
+struct PendingCommands {
+    /// Those that are not over.
+    pending: Vec<PendingCommand>,
+    /// Those with a result.
+    completed: Vec<FinishedCommand>,
+    /// Those without one.
+    failed: Vec<FailedInList>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FailedInList {
+    correlation_id: CorrelationId,
+    /// A word for programs.
+    error: Arc<str>,
+    failed_at: Moment,
+}
+
+/// This client's failures and refused calls, oldest first.
+#[derive(Serialize, JsonSchema)]
+struct FailedCommands {
+    status: status::Ok,
+    count: usize,
+    commands: Vec<FailedCommand>,
+    untrusted: bool,
+}
+
+/// The tabs of the connected browsers.
+#[derive(Serialize, JsonSchema)]
+struct Tabs {
+    count: usize,
+    tabs: Vec<TabSummary>,
+    untrusted: bool,
+}
+
+/// The browsers that are known, connected ones first.
+#[derive(Serialize, JsonSchema)]
+struct Browsers {
+    count: usize,
+    browsers: Vec<BrowserSummary>,
+}
+
+/// What its answers look like.
+pub(super) fn answers(answers: &mut Answers) {
+    answers.of(NAME, "command_result").are::<Told>();
+    answers.of(NAME, "pending_commands").are::<PendingCommands>();
+    answers.of(NAME, "failed_commands").are::<FailedCommands>();
+    answers.of(NAME, "tabs").are::<Tabs>();
+    answers.of(NAME, "browsers").are::<Browsers>();
+    answers.of(NAME, "page").are::<streams::PageAnswer>();
+    for view in Stream::ALL.map(View::Of).into_iter().chain([View::Errors]) {
+        if view != View::Of(Stream::Bodies) {
+            let page = streams::page_of(view, answers);
+            answers.of(NAME, view.name()).is(page);
+        }
+    }
+    answers.of(NAME, FAILED).are::<Failure>().are::<RefusedCall>().are::<NotFound>();
+}
 
 pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let hub = &tools.hub;
@@ -88,21 +154,23 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             let with_trace = trace == Some(true);
             return command_result(tools, caller, correlation_id, wait, with_trace, part).await;
         }
-        Observe::PendingCommands {} => pending_commands(&hub.lists(caller)),
+        Observe::PendingCommands {} => pending_commands(hub.lists(caller)),
         Observe::FailedCommands {} => {
             let commands = hub.failures(caller);
-            let count = commands.len();
-            ToolResult::of(
-                &json!({"status": "ok", "count": count, "commands": commands, "untrusted": true}),
-            )
+            ToolResult::of(&FailedCommands {
+                status: status::Ok::Ok,
+                count: commands.len(),
+                commands,
+                untrusted: true,
+            })
         }
         Observe::Tabs {} => {
             let tabs = hub.tabs(caller);
-            ToolResult::of(&json!({"count": tabs.len(), "tabs": tabs, "untrusted": true}))
+            ToolResult::of(&Tabs { count: tabs.len(), tabs, untrusted: true })
         }
         Observe::Browsers {} => {
             let browsers = hub.browsers();
-            ToolResult::of(&json!({"count": browsers.len(), "browsers": browsers}))
+            ToolResult::of(&Browsers { count: browsers.len(), browsers })
         }
         Observe::Logs(wanted) => streams::read(hub, caller, of(Stream::Logs), wanted).await,
         Observe::Errors(wanted) => streams::read(hub, caller, View::Errors, wanted).await,
@@ -157,19 +225,10 @@ pub(super) async fn command_result(
     Call { submitted: None, waits_for, outcome }
 }
 
-fn pending_commands(lists: &Lists) -> ToolResult {
-    let failed: Vec<_> = lists
-        .failed
-        .iter()
-        .map(|failed| {
-            json!({
-                "correlation_id": failed.correlation_id,
-                "error": failed.error,
-                "failed_at": failed.at,
-            })
-        })
-        .collect();
-    ToolResult::of(
-        &json!({"pending": lists.pending, "completed": lists.completed, "failed": failed}),
-    )
+fn pending_commands(lists: Lists) -> ToolResult {
+    let Lists { pending, completed, failed } = lists;
+    let failed = failed.into_iter().map(|FailedCommand { correlation_id, error, at, .. }| {
+        FailedInList { correlation_id, error, failed_at: at }
+    });
+    ToolResult::of(&PendingCommands { pending, completed, failed: failed.collect() })
 }

@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::failure::{Failure, NotFound, RefusedCall};
 use super::job_view::JobView;
-use crate::hub::{Refusal, Refused, Seen};
+use crate::hub::{Refused, Seen};
 use crate::lifecycle::Gone;
-use crate::protocol::{CommandReport, CorrelationId, Status, WorkKind};
+use crate::protocol::{CommandReport, CorrelationId, Moment, Status, WorkKind};
 
 /// The longest result, in bytes of JSON, that one answer carries: more would flood the
 /// model's context.
@@ -48,6 +50,20 @@ pub struct Picture {
     pub mime_type: String,
 }
 
+/// The words that an answer's `status` can be, each a type, so that its schema names it.
+pub(super) mod status {
+    macro_rules! words {
+        ($($word:ident)*) => {$(
+            #[derive(Clone, Copy, serde::Serialize, schemars::JsonSchema)]
+            #[serde(rename_all = "snake_case")]
+            #[schemars(inline)]
+            pub(in crate::tools) enum $word { $word }
+        )*};
+    }
+
+    words! { Deleted Expired None NotFound Ok Queued Refused Stored WaitingForUser }
+}
+
 /// Which part of a large result is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
@@ -66,14 +82,20 @@ impl Part {
 }
 
 /// What is said of JSON that was cut.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Cut {
+    /// Whether something is missing before or behind this part.
     truncated: bool,
+    /// Where this part begins, in bytes.
     offset: usize,
+    /// Where to read on.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
+    /// How long the whole is.
     total_bytes: usize,
+    /// What names the whole.
     result_ref: Arc<str>,
+    /// How to read on.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -88,86 +110,68 @@ pub(super) struct Whole<'a> {
     pub(super) read_on: String,
 }
 
-/// A report whose result was cut.
-#[derive(Serialize)]
-struct CutReport {
-    #[serde(flatten)]
-    report: CommandReport,
-    #[serde(flatten)]
-    cut: Cut,
-}
-
-/// A report of a job that is over.
-#[derive(Serialize)]
-struct JobReport {
-    #[serde(flatten)]
-    report: CommandReport,
-    #[serde(flatten)]
-    job: JobView,
-}
-
-/// A report of a wait that a drawing has ended.
-#[derive(Serialize)]
-struct DrawnReport {
-    #[serde(flatten)]
-    report: CommandReport,
-    annotations: Value,
+/// What is told of a command.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Told {
+    /// Its result was cut: a part of its JSON text.
+    Cut {
+        #[serde(flatten)]
+        report: CommandReport,
+        #[serde(flatten)]
+        cut: Cut,
+    },
+    /// A job that is over.
+    Job {
+        #[serde(flatten)]
+        report: CommandReport,
+        #[serde(flatten)]
+        job: JobView,
+    },
+    /// A wait that a drawing has ended.
+    Drawn {
+        #[serde(flatten)]
+        report: CommandReport,
+        /// What was drawn, as the extension sent it.
+        annotations: Vec<Map<String, Value>>,
+    },
+    /// Any other.
+    Whole(Box<CommandReport>),
+    /// One whose record is gone.
+    Gone {
+        status: status::Expired,
+        error: &'static str,
+        expired_at: Moment,
+        reason: &'static str,
+        hint: &'static str,
+        /// Whether it may have begun in the page.
+        may_have_run: bool,
+    },
 }
 
 impl ToolResult {
     /// A call that worked.
-    pub(super) fn of<T: Serialize>(body: &T) -> Self {
+    pub(super) fn of<T: Serialize + JsonSchema>(body: &T) -> Self {
         let body = to_raw_value(body).unwrap_or_default();
         Self { body, is_error: false, picture: None, hands_over: None }
     }
 
     /// A call that failed.
-    pub(super) fn failed<T: Serialize>(body: &T) -> Self {
+    pub(super) fn failed<T: Serialize + JsonSchema>(body: &T) -> Self {
         Self { is_error: true, ..Self::of(body) }
     }
 
     /// A call that was not taken.
     pub(crate) fn refused(refused: &Refused) -> Self {
-        let Refused { id, why } = refused;
-        let mut body = json!({
-            "error": why.code(),
-            "message": why.message(),
-            "hint": why.hint(),
-            "correlation_id": id,
-        });
-        if let Some(wait) = why.retry_after() {
-            body["retry_after_ms"] = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).into();
-        }
-        match why {
-            Refusal::QueueFull { queued, .. } => body["queued"] = (*queued).into(),
-            Refusal::AmbiguousBrowser { browsers } | Refusal::BrowserGone { browsers, .. } => {
-                body["browsers"] = json!(browsers);
-            }
-            Refusal::TabGone { tabs, .. } => {
-                body["tabs"] = json!(tabs);
-                body["untrusted"] = true.into();
-            }
-            Refusal::RateLimited { .. }
-            | Refusal::TooManyWaiters { .. }
-            | Refusal::TooMany { .. }
-            | Refusal::UnsupportedAction { .. }
-            | Refusal::ControlSwitchedOff { .. }
-            | Refusal::NoChoiceOfTab { .. }
-            | Refusal::KeyReused { .. }
-            | Refusal::StorageUnavailable { .. }
-            | Refusal::ShuttingDown => {}
-        }
-        Self::failed(&body)
+        Self::failed(&RefusedCall::of(refused))
     }
 
     /// The answer to a call that waited for a command and was cancelled. Its client does
     /// not look at it; the carrier must get one all the same.
     pub(crate) fn cancelled_wait() -> Self {
-        Self::failed(&json!({
-            "error": "call_cancelled",
-            "message": "This call was cancelled; the command that it waited for goes on",
-            "hint": "observe({what:\"command_result\", correlation_id}) waits for it again.",
-        }))
+        let message = "This call was cancelled; the command that it waited for goes on";
+        let hint = "observe({what:\"command_result\", correlation_id}) waits for it again.";
+        Failure::new("call_cancelled", message, hint).into()
     }
 
     /// The answer to a call that submitted a command and waited for it: if the command
@@ -198,21 +202,8 @@ impl ToolResult {
     pub(super) fn of_command(seen: Seen, part: Option<Part>) -> Self {
         match seen {
             Seen::Command(report) => Self::of_report(*report, part),
-            Seen::Gone(gone) => Self::of(&json!({
-                "status": "expired",
-                "error": Gone::REASON.message(),
-                "expired_at": gone.at,
-                "reason": Gone::REASON.code(),
-                "hint": Gone::REASON.hint(),
-                "may_have_run": gone.may_have_run,
-            })),
-            Seen::NotFound => Self::failed(&json!({
-                "status": "not_found",
-                "error": "not_found",
-                "message": "There is no command of that id",
-                "hint": "Take the correlation_id from interact's answer; \
-                         observe({what:\"pending_commands\"}) lists yours.",
-            })),
+            Seen::Gone(gone) => Self::of(&Told::of_gone(&gone)),
+            Seen::NotFound => Self::failed(&NotFound::command()),
         }
     }
 
@@ -221,20 +212,31 @@ impl ToolResult {
         let is_over = !matches!(report.status, Status::Pending { .. });
         let picture = take_picture(&mut report).or_else(|| newest_drawing(&report));
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
-        let result = match (cut_report(report, part), job) {
-            (Ok(cut), _) => Self::of(&cut),
-            (Err(whole), Some(job)) => Self::of(&JobReport { report: *whole, job }),
-            (Err(whole), None) => match take_annotations(*whole) {
-                Ok(drawn) => Self::of(&drawn),
-                Err(whole) => Self::of(&*whole),
-            },
+        let told = match (cut_report(report, part), job) {
+            (Ok(cut), _) => cut,
+            (Err(whole), Some(job)) => Told::Job { report: *whole, job },
+            (Err(whole), None) => take_annotations(*whole).unwrap_or_else(Told::Whole),
         };
+        let result = Self::of(&told);
         Self { picture, hands_over: is_over.then_some(id), ..result }
     }
 }
 
+impl Told {
+    fn of_gone(gone: &Gone) -> Self {
+        Self::Gone {
+            status: status::Expired::Expired,
+            error: Gone::REASON.message(),
+            expired_at: gone.at,
+            reason: Gone::REASON.code(),
+            hint: Gone::REASON.hint(),
+            may_have_run: gone.may_have_run,
+        }
+    }
+}
+
 /// Takes the annotations out of the result of a wait for drawings: they stand beside it.
-fn take_annotations(mut report: CommandReport) -> Result<DrawnReport, Box<CommandReport>> {
+fn take_annotations(mut report: CommandReport) -> Result<Told, Box<CommandReport>> {
     let kind = report.kind;
     let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
     if kind != WorkKind::Annotations {
@@ -244,8 +246,9 @@ fn take_annotations(mut report: CommandReport) -> Result<DrawnReport, Box<Comman
         return Err(report.into());
     };
     let annotations = rest.shift_remove("annotations").unwrap_or_default();
+    let Ok(annotations) = serde_json::from_value(annotations) else { return Err(report.into()) };
     *result = to_raw_value(&rest).unwrap_or_default().into();
-    Ok(DrawnReport { report, annotations })
+    Ok(Told::Drawn { report, annotations })
 }
 
 /// The screenshot of the drawing that came last, unless it is too large to be shown.
@@ -277,10 +280,7 @@ struct DrawnPage {
 
 /// Cuts a result that is too long, or out of which a part was asked for. `Err`: it
 /// stays whole.
-fn cut_report(
-    mut report: CommandReport,
-    part: Option<Part>,
-) -> Result<CutReport, Box<CommandReport>> {
+fn cut_report(mut report: CommandReport, part: Option<Part>) -> Result<Told, Box<CommandReport>> {
     let id = &report.correlation_id;
     let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
     let whole = Whole {
@@ -290,7 +290,7 @@ fn cut_report(
     };
     let Some((text, cut)) = cut(result, part, whole) else { return Err(report.into()) };
     *result = text.into();
-    Ok(CutReport { report, cut })
+    Ok(Told::Cut { report, cut })
 }
 
 /// The part of a JSON text that is to be answered, as a string. `None`: all of it, as it is.

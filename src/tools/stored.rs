@@ -1,12 +1,14 @@
 //! What `configure` does with the values that agents store. Their files are read and
 //! written on threads of their own: the disk keeps nobody waiting who does not ask for it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 
 use super::arguments::closest;
-use super::result::{Cut, Part, Whole, cut};
+use super::failure::Failure;
+use super::result::{Cut, Part, Whole, cut, status};
 use super::{ToolResult, Tools};
 use crate::home::{NAME_MAX, Store, StoreError, StoredValue, ValueName};
 use crate::hub::{Caller, Refusal};
@@ -15,16 +17,47 @@ use crate::protocol::{Moment, Owner};
 /// Where a value is stored whose name is not given.
 const DEFAULT_NAME: &str = "default";
 
+/// A value that was stored.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct StoredAnswer {
+    status: status::Stored,
+    name: String,
+    size_bytes: usize,
+}
+
 /// A loaded value, or a part of it.
-#[derive(Serialize)]
-struct Loaded {
-    status: &'static str,
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Loaded {
+    status: status::Ok,
     name: String,
     size_bytes: u64,
     stored_at: Moment,
+    /// The value; a part of its JSON text if it was cut.
     data: Box<RawValue>,
     #[serde(flatten)]
     cut: Option<Cut>,
+}
+
+/// What there is.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ListOfValues {
+    count: usize,
+    values: Vec<ListedValue>,
+}
+
+/// One value of the list.
+#[derive(Serialize, JsonSchema)]
+struct ListedValue {
+    name: String,
+    size_bytes: u64,
+    stored_at: Moment,
+}
+
+/// A value that was deleted.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DeletedAnswer {
+    status: status::Deleted,
+    name: String,
 }
 
 pub(super) async fn store(
@@ -40,8 +73,8 @@ pub(super) async fn store(
     let answer = move |store: &Store, owner: &Owner| {
         let data = to_raw_value(&data).unwrap_or_default();
         store.store(owner, &name, &data)?;
-        let size = data.get().len();
-        Ok(json!({"status": "stored", "name": name.as_str(), "size_bytes": size}))
+        let (name, size_bytes) = (name.as_str().to_owned(), data.get().len());
+        Ok(StoredAnswer { status: status::Stored::Stored, name, size_bytes })
     };
     on_disk(tools, caller, answer).await
 }
@@ -67,16 +100,20 @@ pub(super) async fn load(
             None => (value, None),
         };
         let name = name.to_owned();
-        Ok(Loaded { status: "ok", name, size_bytes: size, stored_at: at, data, cut })
+        Ok(Loaded { status: status::Ok::Ok, name, size_bytes: size, stored_at: at, data, cut })
     };
     on_disk(tools, caller, answer).await
 }
 
 pub(super) async fn list(tools: &Tools, caller: &Caller) -> ToolResult {
     let answer = |store: &Store, owner: &Owner| {
-        let describe = |StoredValue { name, size, at }| json!({"name": name.as_str(), "size_bytes": size, "stored_at": at});
+        let describe = |StoredValue { name, size, at }: StoredValue| ListedValue {
+            name: name.as_str().to_owned(),
+            size_bytes: size,
+            stored_at: at,
+        };
         let values: Vec<_> = store.list(owner)?.into_iter().map(describe).collect();
-        Ok(json!({"count": values.len(), "values": values}))
+        Ok(ListOfValues { count: values.len(), values })
     };
     on_disk(tools, caller, answer).await
 }
@@ -88,7 +125,7 @@ pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> Tool
     };
     let answer = move |store: &Store, owner: &Owner| {
         store.delete(owner, &name)?;
-        Ok(json!({"status": "deleted", "name": name.as_str()}))
+        Ok(DeletedAnswer { status: status::Deleted::Deleted, name: name.as_str().to_owned() })
     };
     on_disk(tools, caller, answer).await
 }
@@ -96,7 +133,7 @@ pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> Tool
 /// Does this where the disk may take its time. It is done even if nobody waits any more.
 async fn on_disk<T, F>(tools: &Tools, caller: &Caller, run: F) -> ToolResult
 where
-    T: Serialize,
+    T: Serialize + JsonSchema,
     F: FnOnce(&Store, &Owner) -> Result<T, StoreError> + Send + 'static,
 {
     let Some(store) = tools.store.clone() else { return no_disk() };
@@ -111,13 +148,10 @@ where
 fn named(name: Option<String>) -> Result<ValueName, ToolResult> {
     let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
     ValueName::parse(&name).map_err(|why| {
-        ToolResult::failed(&json!({
-            "error": "invalid_argument",
-            "message": format!("`name` cannot be {}: {why}", Value::from(name)),
-            "param": "name",
-            "expected": format!("1 to {NAME_MAX} bytes of text in one line"),
-            "hint": "Take a short name such as `login-flow`, or leave it out for `default`.",
-        }))
+        let message = format!("`name` cannot be {}: {why}", Value::from(name));
+        let hint = "Take a short name such as `login-flow`, or leave it out for `default`.";
+        let expected = format!("1 to {NAME_MAX} bytes of text in one line");
+        Failure::of_param("name", message, hint).expecting(expected).into()
     })
 }
 
@@ -136,7 +170,7 @@ fn failed(error: &StoreError, store: &Store, owner: &Owner) -> ToolResult {
         }
         StoreError::Io { .. } => return unavailable(&error.to_string()),
     };
-    ToolResult::failed(&json!({"error": code, "message": error.to_string(), "hint": hint}))
+    Failure::new(code, error.to_string(), hint).into()
 }
 
 fn what_there_is(name: &ValueName, store: &Store, owner: &Owner) -> String {
@@ -157,9 +191,6 @@ pub(super) fn no_disk() -> ToolResult {
 /// What is said if the disk does not do its part.
 pub(super) fn unavailable(why: &str) -> ToolResult {
     let refusal = Refusal::StorageUnavailable { why: why.into() };
-    ToolResult::failed(&json!({
-        "error": refusal.code(),
-        "message": format!("The disk did not do what was asked: {why}"),
-        "hint": refusal.hint(),
-    }))
+    let message = format!("The disk did not do what was asked: {why}");
+    Failure::new(refusal.code(), message, refusal.hint()).into()
 }

@@ -3,15 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::ToolResult;
-use crate::hub::{Caller, CaptureChange, Hub, Wish};
+use super::answers::Answers;
+use super::failure::{Failure, UnknownRule};
+use super::result::status;
+use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
 use crate::protocol::{BrowserId, Stream, TabId};
-use crate::streams::{Cursor, CursorError, Filter, From, LONGEST_PAGE, Level, Page, Query, View};
+use crate::streams::{
+    Cursor, CursorError, Filter, From, LONGEST_PAGE, Level, NoiseRule, Page, Query, View, Vitals,
+    entry_schemas,
+};
 
 /// How many entries a page has unless the call says otherwise, and at most.
 const USUAL: usize = 50;
@@ -46,23 +52,99 @@ pub(super) struct StreamArguments {
 }
 
 /// What `observe` answers.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Answer {
+    /// Oldest first.
     entries: Vec<Box<RawValue>>,
     /// The bodies of the one request that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     bodies: Option<Vec<Box<RawValue>>>,
+    /// Whether there is more behind the last one already.
     has_more: bool,
+    /// Whether older ones are kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_older: bool,
+    /// The `cursor` of the call that reads on.
     next_cursor: String,
+    /// How many entries behind the cursor were not kept long enough to be read.
     dropped: u64,
+    /// How many that fit the filter are hidden as noise.
     hidden: usize,
+    /// How many were malformed since the daemon started.
     #[serde(skip_serializing_if = "is_zero")]
     rejected: u64,
     untrusted: bool,
+    /// Why there may be none.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+}
+
+/// What is known of a page.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PageAnswer {
+    browser: BrowserId,
+    tab_id: TabId,
+    url: String,
+    title: String,
+    active: bool,
+    /// Errors and exceptions in its console.
+    errors: usize,
+    failed_requests: usize,
+    /// How many of both are hidden as noise.
+    hidden: usize,
+    /// What was measured last.
+    vitals: Option<Vitals>,
+    /// What of it is being recorded.
+    capture: Vec<Stream>,
+    untrusted: bool,
+    /// What to do if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
+}
+
+/// What is recorded now.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CaptureAnswer {
+    status: status::Ok,
+    capturing: Capturing,
+}
+
+/// The rules that there are.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NoiseAnswer {
+    status: status::Ok,
+    rules: Vec<NoiseRule>,
+    /// The rule that was added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+}
+
+/// What was dropped.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ClearAnswer {
+    status: status::Ok,
+    /// How many entries of each stream.
+    cleared: BTreeMap<Stream, usize>,
+}
+
+/// What a page of a view looks like.
+pub(super) fn page_of(view: View, answers: &mut Answers) -> Value {
+    let mut page = answers.inline::<Answer>();
+    let any_of = |entries: Vec<Schema>| json!({"type": "array", "items": {"anyOf": entries}});
+    let mut is_listed = |field: &str, of: View| {
+        let listed = any_of(entry_schemas(of, answers.generator()));
+        let described = page["properties"][field]["description"].take();
+        page["properties"][field] = listed;
+        page["properties"][field]["description"] = described;
+    };
+    is_listed("entries", view);
+    is_listed("bodies", View::Of(Stream::Bodies));
+    if view != View::Of(Stream::Network)
+        && let Some(properties) = page["properties"].as_object_mut()
+    {
+        properties.shift_remove("bodies");
+    }
+    page
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -164,13 +246,10 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
         CursorError::Foreign => "invalid_argument",
         CursorError::Stale => "stale_cursor",
     };
-    ToolResult::failed(&json!({
-        "error": code,
-        "message": error.to_string(),
-        "param": "cursor",
-        "expected": format!("a next_cursor of the same `what`, or `{OLDEST}`"),
-        "hint": "Leave `cursor` out for the newest entries.",
-    }))
+    Failure::new(code, error.to_string(), "Leave `cursor` out for the newest entries.")
+        .about("cursor")
+        .expecting(format!("a next_cursor of the same `what`, or `{OLDEST}`"))
+        .into()
 }
 
 /// What is known of a page.
@@ -183,30 +262,29 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult 
     let capture = hub.capture_of(&browser);
     let recorded: Vec<_> =
         Stream::ALL.into_iter().filter(|stream| capture.has(*stream, Some(tab.tab_id))).collect();
-    let mut body = json!({
-        "browser": browser,
-        "tab_id": tab.tab_id,
-        "url": tab.url,
-        "title": tab.title,
-        "active": tab.active,
-        "errors": record.errors,
-        "failed_requests": record.failed_requests,
-        "hidden": record.hidden,
-        "vitals": record.vitals,
-        "capture": recorded,
-        "untrusted": true,
-    });
-    if recorded.is_empty() {
-        body["hint"] =
-            "Nothing of it is being recorded: configure({action:\"capture\"}) begins to.".into();
-    }
-    ToolResult::of(&body)
+    let hint = recorded
+        .is_empty()
+        .then_some("Nothing of it is being recorded: configure({action:\"capture\"}) begins to.");
+    ToolResult::of(&PageAnswer {
+        browser,
+        tab_id: tab.tab_id,
+        url: tab.url,
+        title: tab.title,
+        active: tab.active,
+        errors: record.errors,
+        failed_requests: record.failed_requests,
+        hidden: record.hidden,
+        vitals: record.vitals,
+        capture: recorded,
+        untrusted: true,
+        hint,
+    })
 }
 
 /// Changes what is recorded.
 pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> ToolResult {
     match hub.capture(caller, change) {
-        Ok(capturing) => ToolResult::of(&json!({"status": "ok", "capturing": capturing})),
+        Ok(capturing) => ToolResult::of(&CaptureAnswer { status: status::Ok::Ok, capturing }),
         Err(refused) => ToolResult::refused(&refused),
     }
 }
@@ -222,35 +300,25 @@ pub(super) fn noise_rule(
     if let Some(id) = remove
         && !hub.remove_noise(owner, id)
     {
-        return ToolResult::failed(&json!({
-            "error": "not_found",
-            "message": format!("there is no rule {id}"),
-            "rules": hub.noise(owner),
-            "hint": "Take the id of one of `rules`.",
-        }));
+        let message = format!("there is no rule {id}");
+        let failure = Failure::new("not_found", message, "Take the id of one of `rules`.");
+        return ToolResult::failed(&UnknownRule { failure, rules: hub.noise(owner) });
     }
-    let added = match pattern.map(|pattern| hub.add_noise(owner, pattern)).transpose() {
-        Ok(added) => added,
-        Err(error) => {
-            return ToolResult::failed(&json!({
-                "error": "invalid_argument",
-                "message": error.to_string(),
-                "param": "pattern",
-                "hint": "Give a part of the text or URL that is to be hidden; remove rules that are \
-                         not needed.",
-            }));
+    match pattern.map(|pattern| hub.add_noise(owner, pattern)).transpose() {
+        Ok(id) => {
+            ToolResult::of(&NoiseAnswer { status: status::Ok::Ok, rules: hub.noise(owner), id })
         }
-    };
-    let mut body = json!({"status": "ok", "rules": hub.noise(owner)});
-    if let Some(id) = added {
-        body["id"] = id.into();
+        Err(error) => {
+            let hint = "Give a part of the text or URL that is to be hidden; remove rules that \
+                        are not needed.";
+            Failure::of_param("pattern", error.to_string(), hint).into()
+        }
     }
-    ToolResult::of(&body)
 }
 
 /// Drops what is kept of streams.
 pub(super) fn clear(hub: &Hub, streams: Option<Vec<Stream>>) -> ToolResult {
     let streams: BTreeSet<_> = streams.map_or_else(|| Stream::ALL.into(), BTreeSet::from_iter);
     let cleared: BTreeMap<_, _> = hub.clear_streams(streams).into_iter().collect();
-    ToolResult::of(&json!({"status": "ok", "cleared": cleared}))
+    ToolResult::of(&ClearAnswer { status: status::Ok::Ok, cleared })
 }

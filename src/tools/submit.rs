@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
+use super::failure::Failure;
+use super::result::status;
 use super::{Call, Outcome, ToolResult, Tools};
 use crate::hub::{Accepted, Caller, Hub, Refused, Submission, Submitted, Wish};
 use crate::lifecycle::limits;
@@ -18,11 +19,11 @@ use crate::protocol::{
 /// Where a command is to run, and for how long.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InPlace {
-    /// Default: the last used one.
+    /// Default: last used.
     tab_id: Option<TabId>,
     /// Id or label.
     browser: Option<String>,
-    /// How long it may run; default 10000.
+    /// It may run so long; default 10000.
     #[schemars(range(min = 1, max = 300_000))]
     timeout_ms: Option<u64>,
 }
@@ -39,13 +40,16 @@ pub(super) struct Common {
 }
 
 /// The answer to a call that does not wait.
-#[derive(Serialize)]
-struct Queued<'a> {
-    status: &'static str,
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Queued<'a> {
+    status: status::Queued,
     correlation_id: &'a CorrelationId,
     query_id: &'a QueryId,
+    /// The same as `correlation_id`.
     job_id: &'a CorrelationId,
+    /// How long it will take, as far as can be known.
     estimated_runtime_seconds: f64,
+    /// What it waits for, and the call that reads its result.
     message: String,
 }
 
@@ -140,13 +144,9 @@ async fn finish(
 }
 
 fn wrong_key() -> ToolResult {
-    ToolResult::failed(&json!({
-        "error": "invalid_argument",
-        "message": format!("`idempotency_key` must be {IDEMPOTENCY_KEY_FORM}"),
-        "param": "idempotency_key",
-        "expected": IDEMPOTENCY_KEY_FORM,
-        "hint": "Give `idempotency_key` a random text such as a UUID, or leave it out.",
-    }))
+    let message = format!("`idempotency_key` must be {IDEMPOTENCY_KEY_FORM}");
+    let hint = "Give `idempotency_key` a random text such as a UUID, or leave it out.";
+    Failure::of_param("idempotency_key", message, hint).expecting(IDEMPOTENCY_KEY_FORM).into()
 }
 
 fn queued(accepted: &Accepted) -> Queued<'_> {
@@ -165,7 +165,7 @@ fn queued(accepted: &Accepted) -> Queued<'_> {
         )
     };
     Queued {
-        status: "queued",
+        status: status::Queued::Queued,
         correlation_id: id,
         query_id: &accepted.query_id,
         job_id: id,

@@ -62,6 +62,78 @@ fn every_input_schema_is_one_flat_object_that_all_clients_can_read() {
 }
 
 #[test]
+fn the_hints_say_of_each_tool_whether_it_reads_destroys_repeats_and_leaves_this_machine() {
+    let hints = |read_only, destructive, idempotent, open_world| {
+        json!({
+            "readOnlyHint": read_only, "destructiveHint": destructive,
+            "idempotentHint": idempotent, "openWorldHint": open_world,
+        })
+    };
+    // Of a tool that only reads the other two say nothing.
+    let reading = json!({"readOnlyHint": true, "openWorldHint": true});
+    for (tool, expected) in [
+        ("interact", hints(false, true, false, true)),
+        ("observe", reading),
+        ("analyze", hints(false, true, false, true)),
+        ("configure", hints(false, true, false, false)),
+        ("wksm_monitor_sync", hints(false, false, true, false)),
+    ] {
+        let mut tools = list().as_array().unwrap().iter();
+        let tool = tools.find(|listed| listed["name"] == tool).unwrap();
+        assert_eq!(tool["annotations"], expected, "{}", tool["name"]);
+        let properties = tool["inputSchema"]["properties"].to_string();
+        let deletes = ["\"delete\"", "\"clear\""].iter().any(|word| properties.contains(word));
+        assert!(!deletes || expected["destructiveHint"] == true, "{}", tool["name"]);
+    }
+}
+
+#[test]
+fn every_choice_of_every_tool_has_its_answers_published_and_its_failures() {
+    let definitions = answers()["$defs"].as_object().unwrap();
+    for tool in list().as_array().unwrap() {
+        let (name, properties) =
+            (tool["name"].as_str().unwrap(), &tool["inputSchema"]["properties"]);
+        let choices =
+            properties["what"]["enum"].as_array().or(properties["action"]["enum"].as_array());
+        for choice in choices.into_iter().flatten().filter_map(Value::as_str) {
+            let own = definitions.contains_key(&format!("{name}.{choice}"));
+            assert!(own || definitions.contains_key(name), "{name}.{choice}");
+        }
+        assert!(definitions.contains_key(&format!("{name}.failed")), "{name}");
+        let of_tool = definitions.keys().filter_map(|key| key.strip_prefix(&format!("{name}.")));
+        for choice in of_tool.filter(|choice| *choice != "failed") {
+            assert!(choices.unwrap().contains(&choice.into()), "{name}.{choice} is no choice");
+        }
+    }
+}
+
+#[test]
+fn every_output_schema_is_one_flat_object_that_requires_nothing() {
+    let with_schema =
+        list().as_array().unwrap().iter().filter(|tool| tool.get("outputSchema").is_some());
+    let names: Vec<_> = with_schema.clone().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["interact", "wksm_monitor_sync"]);
+    for tool in with_schema {
+        let schema = &tool["outputSchema"];
+        let words: Vec<_> = schema.as_object().unwrap().keys().collect();
+        assert_eq!(words, ["type", "properties"]);
+        assert_eq!(schema["type"], "object");
+        for (name, property) in schema["properties"].as_object().unwrap() {
+            let words = property.as_object().unwrap().keys();
+            assert!(
+                words.clone().all(|word| word == "type" || word == "enum"),
+                "{name}: {property}"
+            );
+        }
+    }
+    let statuses = &list()[0]["outputSchema"]["properties"]["status"]["enum"];
+    assert_eq!(
+        *statuses,
+        json!(["queued", "pending", "complete", "error", "timeout", "expired", "cancelled"])
+    );
+}
+
+#[test]
 fn a_tool_that_can_return_early_says_so_in_both_places() {
     for tool in list().as_array().unwrap() {
         let is_async = submits(tool["name"].as_str().unwrap());

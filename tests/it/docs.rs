@@ -63,6 +63,7 @@ fn kind(schema: &Value) -> String {
     }
     match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
         (Some(least), Some(most)) => format!("{} from {least} to {most}", text(&schema["type"])),
+        (None, Some(most)) => format!("{} up to {most}", text(&schema["type"])),
         (Some(least), None) => format!("{} from {least}", text(&schema["type"])),
         _ => text(&schema["type"]).to_owned(),
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How many of the files and folders that could not be read are listed.
@@ -12,7 +13,7 @@ pub const UNREADABLE_LISTED: usize = 100;
 
 /// What a sync has done. `files_processed` is `files_skipped`, `files_updated` and
 /// `files_unreadable` together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Regular files that were found.
     pub files_processed: u64,
@@ -44,7 +45,7 @@ pub struct Summary {
 }
 
 /// A file or folder that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unreadable {
     /// Its path; bytes that are not UTF-8 as `\xNN`.
     pub path: String,

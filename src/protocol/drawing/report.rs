@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::protocol::{DrawingId, Moment, SessionName, TabId};
 
 /// A drawing as agents read it: what a wait for one completes with.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DrawingReport {
     /// The session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ pub struct DrawingReport {
 }
 
 /// Several drawings as agents read them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DrawingsReport {
     /// The annotations of all; with their `drawing_id` if there are several drawings.
     pub annotations: Vec<Arc<RawValue>>,

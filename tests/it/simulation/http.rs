@@ -18,6 +18,7 @@ use turmoil::net::TcpStream;
 use super::agents::Lost;
 use super::daemon::Call;
 use super::world::{DAEMON, PORT, World};
+use crate::support::check_answer;
 
 /// How long an answer is waited for beyond what the call itself may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -53,6 +54,7 @@ impl Http {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         let answer = timeout(wait + PATIENCE, self.post(message.to_string(), key.as_deref())).await;
         let answer = answer.unwrap_or(Err(Lost))?;
+        check_answer(&message, &answer);
         Ok(answer["result"]["structuredContent"].clone())
     }
 

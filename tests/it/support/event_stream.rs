@@ -5,20 +5,36 @@ use hyper::body::Incoming;
 use hyper::{HeaderMap, Response, StatusCode};
 use serde_json::Value;
 
+use super::published::{check_answer, check_notification};
 use super::soon;
 
 /// A response whose head has come. To drop it closes its connection, unless it is at its end.
 pub(crate) struct EventStream {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// The request that it answers, if that calls a tool.
+    request: Value,
     body: Incoming,
     unread: String,
 }
 
 impl EventStream {
     pub(crate) fn of(response: Response<Incoming>) -> Self {
+        Self::answering(Value::Null, response)
+    }
+
+    /// The answer to a call of a tool.
+    pub(crate) fn answering(request: Value, response: Response<Incoming>) -> Self {
         let (head, body) = response.into_parts();
-        Self { status: head.status, headers: head.headers, body, unread: String::new() }
+        let (status, headers) = (head.status, head.headers);
+        Self { status, headers, request, body, unread: String::new() }
+    }
+
+    fn check(&self, message: &Value) {
+        check_notification(message);
+        if message["id"] == self.request["id"] {
+            check_answer(&self.request, message);
+        }
     }
 
     pub(crate) fn is_events(&self) -> bool {
@@ -46,7 +62,9 @@ impl EventStream {
         let block = self.block().await?;
         let data = block.strip_prefix("event: message\ndata: ");
         let data = data.unwrap_or_else(|| panic!("not one message: {block}"));
-        Some(serde_json::from_str(data).unwrap())
+        let message = serde_json::from_str(data).unwrap();
+        self.check(&message);
+        Some(message)
     }
 
     /// All that still comes, and it does come to its end.
@@ -60,7 +78,10 @@ impl EventStream {
 
     /// The whole body of an answer that is no stream.
     pub(crate) async fn json(self) -> Value {
+        let request = self.request;
         let body = soon("a body", self.body.collect()).await.unwrap().to_bytes();
-        serde_json::from_slice(&body).unwrap()
+        let answer = serde_json::from_slice(&body).unwrap();
+        check_answer(&request, &answer);
+        answer
     }
 }

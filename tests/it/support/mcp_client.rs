@@ -11,6 +11,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
+use super::published::check_answer;
 use super::{Daemon, EventStream, soon};
 
 /// An MCP client. What it asserts of every answer is what the protocol asks for.
@@ -118,9 +119,11 @@ impl McpClient {
     pub(crate) async fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> HttpAnswer {
         let accept = "application/json, text/event-stream";
         let request = Request::post(&self.url).header("content-type", "application/json");
+        let asked = serde_json::from_slice(&body).unwrap_or_default();
         let response = self.send(request, accept, headers, body).await;
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
+        check_answer(&asked, &serde_json::from_slice(&body).unwrap_or_default());
         HttpAnswer { status: head.status, headers: head.headers, body }
     }
 
@@ -158,7 +161,8 @@ impl McpClient {
         let headers: Vec<_> = headers.chain(more.iter().copied()).collect();
         let request = Request::post(&self.url).header("content-type", "application/json");
         let body = message.to_string().into_bytes();
-        EventStream::of(soon("a head", self.send(request, accept, &headers, body)).await)
+        let response = soon("a head", self.send(request, accept, &headers, body)).await;
+        EventStream::answering(message, response)
     }
 
     /// Opens a subscription; its answer as it comes.

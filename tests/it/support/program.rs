@@ -11,6 +11,7 @@ use tabwire::home::DaemonRecord;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
+use super::published::{check_answer, check_notification};
 use super::{StateDir, soon};
 
 /// A place for the program: a state directory of its own, and any free port. Whatever
@@ -174,6 +175,8 @@ pub(crate) struct StdioClient {
     output: Lines<BufReader<ChildStdout>>,
     /// Answers that came before the one that was waited for.
     unread: Vec<Value>,
+    /// Requests that are not answered.
+    asked: Vec<Value>,
 }
 
 impl StdioClient {
@@ -190,7 +193,7 @@ impl StdioClient {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, input, output, unread: Vec::new() }
+        Self { child, input, output, unread: Vec::new(), asked: Vec::new() }
     }
 
     /// Its process; `None` once it has ended.
@@ -207,6 +210,7 @@ impl StdioClient {
             let line = line.expect("a call hangs").ok()??;
             let message: Value = serde_json::from_str(&line).ok()?;
             if message["id"] == request["id"] {
+                check_answer(request, &message);
                 return Some(message);
             }
         }
@@ -221,6 +225,7 @@ impl StdioClient {
 
     /// Sends a message as a line.
     pub(crate) async fn send(&mut self, message: &Value) {
+        self.asked.push(message.clone());
         self.send_bytes(format!("{message}\n").as_bytes()).await;
     }
 
@@ -230,7 +235,17 @@ impl StdioClient {
         let message: Value = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("nothing but MCP on stdout ({error}): {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        self.check(&message);
         Some(message)
+    }
+
+    /// Checks a message against what is published of it.
+    fn check(&mut self, message: &Value) {
+        check_notification(message);
+        let of_it = |asked: &Value| message.get("id").is_some_and(|id| *id == asked["id"]);
+        if let Some(n) = self.asked.iter().position(of_it) {
+            check_answer(&self.asked.remove(n), message);
+        }
     }
 
     /// The answer to the request of this id.

@@ -1,0 +1,194 @@
+//! What the answers of the tools look like, as JSON Schema: made from the types that they
+//! are made of, so that there is nothing to keep in step.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+/// Stands for a choice: the answers of calls that failed.
+pub(super) const FAILED: &str = "failed";
+
+/// Says where schemas stand.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The answers of each tool.
+pub(super) struct Answers {
+    generator: SchemaGenerator,
+    /// By the tool's name and what it was asked for, with a point between them.
+    shapes: Map<String, Value>,
+}
+
+/// The answers to one kind of call.
+pub(super) struct Shapes<'a> {
+    generator: &'a mut SchemaGenerator,
+    shapes: &'a mut Vec<Value>,
+}
+
+impl Answers {
+    pub(super) fn new() -> Self {
+        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        Self { generator, shapes: Map::new() }
+    }
+
+    /// The answers of a tool that was asked for this; for anything that has none of its own,
+    /// if it is empty.
+    pub(super) fn of(&mut self, tool: &str, choice: &str) -> Shapes<'_> {
+        let name = if choice.is_empty() { tool.to_owned() } else { format!("{tool}.{choice}") };
+        let shape = self.shapes.entry(name).or_insert_with(|| json!({"anyOf": []}));
+        let Value::Array(shapes) = &mut shape["anyOf"] else { unreachable!("made above") };
+        Shapes { generator: &mut self.generator, shapes }
+    }
+
+    /// The schema of a type itself, not where it is to be found.
+    pub(super) fn inline<T: JsonSchema>(&mut self) -> Value {
+        T::json_schema(&mut self.generator).to_value()
+    }
+
+    pub(super) const fn generator(&mut self) -> &mut SchemaGenerator {
+        &mut self.generator
+    }
+
+    /// All of them in one document. What is not described is forbidden.
+    pub(super) fn document(mut self) -> Value {
+        let mut definitions = self.generator.take_definitions(true);
+        definitions.extend(self.shapes);
+        for schema in definitions.values_mut() {
+            tidy(schema);
+            close(schema, false);
+        }
+        definitions.sort_keys();
+        json!({
+            "$schema": DIALECT,
+            "title": "Answers of Tabwire's tools",
+            "description": "The structuredContent of an answer is valid against the definition \
+                named TOOL.CHOICE, the choice being its `what` or `action`, or TOOL if there is \
+                no such definition; against TOOL.failed if isError is true.",
+            "$defs": definitions,
+        })
+    }
+}
+
+impl Shapes<'_> {
+    /// They can be of this type.
+    pub(super) fn are<T: JsonSchema>(self) -> Self {
+        let shape = self.generator.subschema_for::<T>().to_value();
+        self.is(shape)
+    }
+
+    /// They can be this.
+    pub(super) fn is(self, shape: Value) -> Self {
+        self.shapes.push(shape);
+        self
+    }
+}
+
+/// Drops what says nothing outside of Rust.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|word, value| word != "format" || value.is_object());
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace("[`", "`").replace("`]", "`").replace('\n', " ");
+            }
+            object.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Forbids fields that are not described. The parts of an object `in_parts` describe some of
+/// its fields each, so only the whole can.
+fn close(schema: &mut Value, in_parts: bool) {
+    let Some(object) = schema.as_object_mut() else { return };
+    let is_described = object.contains_key("properties");
+    for word in ["allOf", "anyOf", "oneOf"] {
+        if let Some(Value::Array(parts)) = object.get_mut(word) {
+            parts.iter_mut().for_each(|part| close(part, in_parts || is_described));
+        }
+    }
+    for inside in ["items", "additionalProperties"] {
+        object.get_mut(inside).into_iter().for_each(|schema| close(schema, false));
+    }
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        properties.values_mut().for_each(|schema| close(schema, false));
+    }
+    let is_open = object.contains_key("additionalProperties");
+    if is_described && !in_parts && !is_open {
+        object.insert("unevaluatedProperties".to_owned(), false.into());
+    }
+}
+
+/// What a tool's answers, failures too, have in these fields: one flat object in which nothing
+/// is required, for clients that check what they get against it.
+pub(super) fn outline(document: &Value, tool: &str, fields: &[&str]) -> Value {
+    let definitions = document["$defs"].as_object().into_iter().flatten();
+    let of_tool = definitions.filter(|(name, _)| name.split('.').next() == Some(tool));
+    let shapes: Vec<_> = of_tool.map(|(_, shape)| shape).collect();
+    let properties = fields.iter().map(|field| {
+        let mut found = Found::default();
+        shapes.iter().for_each(|shape| found.look(document, shape, Some(field)));
+        ((*field).to_owned(), found.into_schema())
+    });
+    json!({"type": "object", "properties": properties.collect::<Map<_, _>>()})
+}
+
+/// What a field can be.
+#[derive(Default)]
+struct Found {
+    kinds: Vec<Value>,
+    words: Vec<Value>,
+    /// Whether it can be something of its kinds that is none of the words.
+    is_free: bool,
+}
+
+impl Found {
+    /// Takes in what a schema says of a field; of itself, if it is the field's already.
+    fn look(&mut self, document: &Value, schema: &Value, field: Option<&str>) {
+        if let Some(Value::String(to)) = schema.get("$ref") {
+            let target = document.pointer(to.trim_start_matches('#')).unwrap_or(&Value::Null);
+            return self.look(document, target, field);
+        }
+        for word in ["allOf", "anyOf", "oneOf"] {
+            let parts = schema[word].as_array().into_iter().flatten();
+            parts.for_each(|part| self.look(document, part, field));
+        }
+        match field {
+            Some(field) => {
+                if let Some(of_field) = schema["properties"].get(field) {
+                    self.look(document, of_field, None);
+                }
+            }
+            None => self.note(schema),
+        }
+    }
+
+    fn note(&mut self, schema: &Value) {
+        let of_parts = ["allOf", "anyOf", "oneOf"].iter().any(|word| !schema[word].is_null());
+        if of_parts {
+            return;
+        }
+        add(&mut self.kinds, schema["type"].clone());
+        match (&schema["const"], &schema["enum"]) {
+            (Value::Null, Value::Array(words)) => {
+                words.iter().for_each(|word| add(&mut self.words, word.clone()));
+            }
+            (Value::Null, _) => self.is_free = true,
+            (word, _) => add(&mut self.words, word.clone()),
+        }
+    }
+
+    fn into_schema(self) -> Value {
+        match (&self.kinds[..], self.is_free) {
+            (_, false) => json!({"enum": self.words}),
+            ([kind @ Value::String(_)], true) => json!({"type": kind}),
+            _ => json!({}),
+        }
+    }
+}
+
+fn add(all: &mut Vec<Value>, one: Value) {
+    if !all.contains(&one) {
+        all.push(one);
+    }
+}

@@ -1,0 +1,163 @@
+//! What is said of a call that failed: a word, a sentence and the next step.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::ToolResult;
+use super::job_view::JobView;
+use super::result::status;
+use crate::hub::{BrowserChoice, Refusal, Refused};
+use crate::protocol::{CorrelationId, Tab};
+use crate::streams::NoiseRule;
+
+/// A call that failed, and has done nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Failure {
+    /// A word for programs.
+    pub(super) error: Cow<'static, str>,
+    /// What is the matter, in a sentence.
+    pub(super) message: String,
+    /// The parameter that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) param: Option<String>,
+    /// What that should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) expected: Option<Box<Value>>,
+    /// What to do next, in a sentence.
+    pub(super) hint: Cow<'static, str>,
+}
+
+/// A call that was not taken, under an id of its own.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RefusedCall {
+    #[serde(flatten)]
+    failure: Failure,
+    /// Under this id it is among the `failed_commands`.
+    correlation_id: CorrelationId,
+    /// When it is worth trying again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    /// How many commands are queued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queued: Option<usize>,
+    /// The browsers that there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browsers: Option<Vec<BrowserChoice>>,
+    /// The tabs that there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tabs: Option<Vec<Tab>>,
+    /// Whether pages decide what stands in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    untrusted: bool,
+}
+
+/// A job that cannot be done as it is asked for: nothing was begun.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RefusedJob {
+    #[serde(flatten)]
+    pub(super) failure: Failure,
+    #[serde(flatten)]
+    pub(super) job: JobView,
+}
+
+/// No command has this id.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NotFound {
+    status: status::NotFound,
+    #[serde(flatten)]
+    failure: Failure,
+}
+
+/// No rule has this id.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct UnknownRule {
+    #[serde(flatten)]
+    pub(super) failure: Failure,
+    /// The rules that there are.
+    pub(super) rules: Vec<NoiseRule>,
+}
+
+impl Failure {
+    /// A failure that is about no parameter.
+    pub(super) fn new(
+        error: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let (message, hint) = (message.into(), hint.into());
+        Self { error: error.into(), message, param: None, expected: None, hint }
+    }
+
+    /// A parameter that cannot be what it is.
+    pub(super) fn of_param(
+        param: &str,
+        message: impl Into<String>,
+        hint: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::new("invalid_argument", message, hint).about(param)
+    }
+
+    /// The same, about this parameter.
+    pub(super) fn about(self, param: &str) -> Self {
+        Self { param: Some(param.to_owned()), ..self }
+    }
+
+    /// The same, saying what the parameter should be.
+    pub(super) fn expecting(self, expected: impl Into<Value>) -> Self {
+        Self { expected: Some(Box::new(expected.into())), ..self }
+    }
+}
+
+impl From<Failure> for ToolResult {
+    fn from(failure: Failure) -> Self {
+        Self::failed(&failure)
+    }
+}
+
+impl NotFound {
+    /// The same for an id of another owner and for one that never was.
+    pub(super) fn command() -> Self {
+        let hint = "Take the correlation_id from interact's answer; \
+                    observe({what:\"pending_commands\"}) lists yours.";
+        let failure = Failure::new("not_found", "There is no command of that id", hint);
+        Self { status: status::NotFound::NotFound, failure }
+    }
+}
+
+impl RefusedCall {
+    pub(super) fn of(refused: &Refused) -> Self {
+        let Refused { id, why } = refused;
+        let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let plain = Self {
+            failure: Failure::new(why.code(), why.message(), why.hint()),
+            correlation_id: id.clone(),
+            retry_after_ms: why.retry_after().map(millis),
+            queued: None,
+            browsers: None,
+            tabs: None,
+            untrusted: false,
+        };
+        match why {
+            Refusal::QueueFull { queued, .. } => Self { queued: Some(*queued), ..plain },
+            Refusal::AmbiguousBrowser { browsers } | Refusal::BrowserGone { browsers, .. } => {
+                Self { browsers: Some(browsers.clone()), ..plain }
+            }
+            Refusal::TabGone { tabs, .. } => {
+                Self { tabs: Some(tabs.clone()), untrusted: true, ..plain }
+            }
+            Refusal::RateLimited { .. }
+            | Refusal::TooManyWaiters { .. }
+            | Refusal::TooMany { .. }
+            | Refusal::UnsupportedAction { .. }
+            | Refusal::ControlSwitchedOff { .. }
+            | Refusal::NoChoiceOfTab { .. }
+            | Refusal::KeyReused { .. }
+            | Refusal::StorageUnavailable { .. }
+            | Refusal::ShuttingDown => plain,
+        }
+    }
+}

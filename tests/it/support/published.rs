@@ -1,0 +1,123 @@
+//! Every answer of a tool that a test gets is checked against what is published of it.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use tabwire::tools;
+
+/// A schema that is compiled once it is needed.
+struct Published {
+    schema: Value,
+    validator: OnceLock<Validator>,
+}
+
+impl Published {
+    fn new(schema: Value) -> Self {
+        Self { schema, validator: OnceLock::new() }
+    }
+
+    fn errors(&self, answer: &Value) -> Vec<String> {
+        let validator =
+            self.validator.get_or_init(|| jsonschema::validator_for(&self.schema).unwrap());
+        let errors = validator.iter_errors(answer);
+        errors.map(|error| format!("{}: {error}", error.schema_path())).collect()
+    }
+}
+
+/// The `outputSchema` of each tool.
+static OUTPUTS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
+    let tools = tools::list().as_array().unwrap().iter();
+    let with_schema = tools.filter(|tool| tool["outputSchema"].is_object());
+    let read = |tool: &'static Value| {
+        (tool["name"].as_str().unwrap(), Published::new(tool["outputSchema"].clone()))
+    };
+    with_schema.map(read).collect()
+});
+
+/// The answers to each kind of call.
+static ANSWERS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
+    let definitions = tools::answers()["$defs"].as_object().unwrap();
+    let read = |name: &'static String| {
+        let mut schema = tools::answers().clone();
+        schema["$ref"] = format!("#/$defs/{name}").into();
+        (name.as_str(), Published::new(schema))
+    };
+    definitions.keys().map(read).collect()
+});
+
+/// What is wrong with the result of a call of this tool that chose this.
+pub(crate) fn errors(tool: &str, choice: &str, result: &Value) -> Vec<String> {
+    let answer = &result["structuredContent"];
+    let choice = if result["isError"] == true { "failed" } else { choice };
+    let own = ANSWERS.get(format!("{tool}.{choice}").as_str());
+    let Some(published) = own.or_else(|| ANSWERS.get(tool)) else {
+        return vec![format!("nothing is published of {tool}.{choice}")];
+    };
+    let mut errors = published.errors(answer);
+    if let Some(output) = OUTPUTS.get(tool) {
+        errors.extend(output.errors(answer).iter().map(|error| format!("outputSchema{error}")));
+    }
+    errors
+}
+
+fn check(tool: &str, choice: &str, result: &Value) {
+    let errors = errors(tool, choice, result);
+    assert!(errors.is_empty(), "{tool} {choice} is not as published: {errors:#?}\n{result:#}");
+}
+
+/// Checks the answer to a request, if it carries the answer of a tool.
+pub(crate) fn check_answer(request: &Value, answer: &Value) {
+    let (params, result) = (&request["params"], &answer["result"]);
+    match request["method"].as_str() {
+        Some("tools/call") if result["structuredContent"].is_object() => {
+            let arguments = &params["arguments"];
+            let choice = arguments["what"].as_str().or(arguments["action"].as_str());
+            check(params["name"].as_str().unwrap(), choice.unwrap_or_default(), result);
+        }
+        Some("tasks/get") => check_task(result),
+        Some(_) | None => {}
+    }
+}
+
+/// Checks what a task has come to, if the message tells that.
+pub(crate) fn check_notification(message: &Value) {
+    if message["method"] == "notifications/tasks" {
+        check_task(&message["params"]);
+    }
+}
+
+/// What a task has come to is what the call that began it would have answered.
+fn check_task(task: &Value) {
+    let result = &task["result"];
+    let Some(command) = result["structuredContent"]["command"].as_str() else { return };
+    let tools = tools::list().as_array().unwrap().iter();
+    let mut named = tools.filter(|tool| {
+        let choices = &tool["inputSchema"]["properties"];
+        let choices = [&choices["action"], &choices["what"]];
+        let is_choice = |choice: &&Value| {
+            choice["enum"].as_array().is_some_and(|all| all.iter().any(|one| one == command))
+        };
+        tool["name"] == command || (tool["async"] == true && choices.iter().any(is_choice))
+    });
+    let tool = named.next().unwrap_or_else(|| panic!("no tool does `{command}`: {task}"));
+    check(tool["name"].as_str().unwrap(), command, result);
+}
+
+#[test]
+fn an_answer_that_is_not_as_published_is_found() {
+    let pending = json!({"pending": [], "completed": [], "failed": []});
+    let result = |answer: &Value| json!({"structuredContent": answer, "isError": false});
+    assert_eq!(errors("observe", "pending_commands", &result(&pending)), Vec::<String>::new());
+    let mut more = pending.clone();
+    more["more"] = true.into();
+    let less = json!({"pending": [], "completed": []});
+    let other = json!({"pending": [{}], "completed": [], "failed": []});
+    for wrong in [more, less, other] {
+        assert_eq!(errors("observe", "pending_commands", &result(&wrong)).len(), 1, "{wrong}");
+    }
+    assert_eq!(errors("observe", "nothing", &result(&pending)).len(), 1);
+    let failed = json!({"structuredContent": {"error": "x", "message": "x"}, "isError": true});
+    assert_eq!(errors("interact", "back", &failed).len(), 1, "a failure has a hint");
+}
