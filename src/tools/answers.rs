@@ -133,14 +133,9 @@ pub(super) fn outline(document: &Value, tool: &str, fields: &[&str]) -> Value {
     json!({"type": "object", "properties": properties.collect::<Map<_, _>>()})
 }
 
-/// What a field can be.
+/// The types that a field can have.
 #[derive(Default)]
-struct Found {
-    kinds: Vec<Value>,
-    words: Vec<Value>,
-    /// Whether it can be something of its kinds that is none of the words.
-    is_free: bool,
-}
+struct Found(Vec<Value>);
 
 impl Found {
     /// Takes in what a schema says of a field; of itself, if it is the field's already.
@@ -163,32 +158,18 @@ impl Found {
         }
     }
 
+    /// Of a schema in parts, the parts say it.
     fn note(&mut self, schema: &Value) {
-        let of_parts = ["allOf", "anyOf", "oneOf"].iter().any(|word| !schema[word].is_null());
-        if of_parts {
-            return;
-        }
-        add(&mut self.kinds, schema["type"].clone());
-        match (&schema["const"], &schema["enum"]) {
-            (Value::Null, Value::Array(words)) => {
-                words.iter().for_each(|word| add(&mut self.words, word.clone()));
-            }
-            (Value::Null, _) => self.is_free = true,
-            (word, _) => add(&mut self.words, word.clone()),
+        let in_parts = ["allOf", "anyOf", "oneOf"].iter().any(|word| !schema[word].is_null());
+        if !in_parts && !self.0.contains(&schema["type"]) {
+            self.0.push(schema["type"].clone());
         }
     }
 
     fn into_schema(self) -> Value {
-        match (&self.kinds[..], self.is_free) {
-            (_, false) => json!({"enum": self.words}),
-            ([kind @ Value::String(_)], true) => json!({"type": kind}),
+        match &self.0[..] {
+            [kind @ Value::String(_)] => json!({"type": kind}),
             _ => json!({}),
         }
-    }
-}
-
-fn add(all: &mut Vec<Value>, one: Value) {
-    if !all.contains(&one) {
-        all.push(one);
     }
 }

@@ -103,10 +103,7 @@ impl Call {
     }
 }
 
-/// What is shown of the answers of a tool that submits a command.
-const COMMAND_FIELDS: &[&str] = &["status", "correlation_id", "result"];
-
-/// What is shown of those of one that begins a job.
+/// What is shown of the answers of a tool that begins a job.
 const JOB_FIELDS: &[&str] = &["success", "data", "messages", "job_id"];
 
 static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
@@ -116,7 +113,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             title: "Act in the browser",
             description: interact::DESCRIPTION,
             input_schema: interact::ARGUMENTS.schema(),
-            output_schema: Some(outline(answers(), interact::NAME, COMMAND_FIELDS)),
+            output_schema: None,
             annotations: json!({
                 "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
                 "openWorldHint": true,

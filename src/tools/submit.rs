@@ -23,7 +23,7 @@ pub(super) struct InPlace {
     tab_id: Option<TabId>,
     /// Id or label.
     browser: Option<String>,
-    /// It may run so long; default 10000.
+    /// Default 10000.
     #[schemars(range(min = 1, max = 300_000))]
     timeout_ms: Option<u64>,
 }

@@ -71,7 +71,10 @@ fn check(tool: &str, choice: &str, result: &Value) {
 pub(crate) fn check_answer(request: &Value, answer: &Value) {
     let (params, result) = (&request["params"], &answer["result"]);
     match request["method"].as_str() {
-        Some("tools/call") if result["structuredContent"].is_object() => {
+        // A stand-in for a daemon answers with nothing.
+        Some("tools/call")
+            if result["structuredContent"].as_object().is_some_and(|a| !a.is_empty()) =>
+        {
             let arguments = &params["arguments"];
             let choice = arguments["what"].as_str().or(arguments["action"].as_str());
             check(params["name"].as_str().unwrap(), choice.unwrap_or_default(), result);
