@@ -112,7 +112,7 @@ impl TakenRequest {
         let id = self.json()["id"].clone();
         let result = serde_json::json!({
             "content": [{"type": "text", "text": body.to_string()}],
-            "structuredContent": body, "isError": is_error,
+            "structuredContent": body, "isError": is_error, "_meta": {"standIn": true},
         });
         self.accept().await;
         self.finish(&serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
