@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Hub;
 use crate::journal::Seq;
-use crate::lifecycle::{Command, Lane, State};
+use crate::lifecycle::{Command, Event, Lane, Reply, State};
 use crate::protocol::{BrowserId, CommandBody, ToExtension};
 
 /// Why the hub ends a link.
@@ -131,11 +131,11 @@ impl Outbox {
 
 impl Hub {
     /// Whether a frame still says what is so: `go` must not leave for a command that has
-    /// been cancelled since (row 5).
+    /// been cancelled since. If it leaves, the command may have run from here on (row 5a).
     fn may_leave(&self, frame: &ToExtension) -> bool {
         let ToExtension::Go { correlation_id, attempt } = frame else { return true };
-        let tracked = self.0.commands.get(correlation_id);
-        tracked.is_some_and(|tracked| tracked.borrow().may_go(*attempt))
+        let reply = self.with_desk(|desk| desk.apply(correlation_id, Event::Go(*attempt)));
+        reply == Some(Reply::Go)
     }
 }
 

@@ -5,6 +5,7 @@ mod event;
 mod outcome;
 mod report;
 mod saved;
+mod starting;
 #[cfg(test)]
 mod tests;
 mod transitions;
@@ -78,7 +79,7 @@ pub enum State {
         /// When it must be claimed.
         respond_by: Moment,
     },
-    /// It may have begun in the page: from here on it is never sent again.
+    /// It may begin in the page any moment: from here on it is never sent again.
     Started {
         /// Who has it.
         hold: Hold,
@@ -88,6 +89,8 @@ pub enum State {
         away: Option<Away>,
         /// What the extension last said of it.
         progress: Option<Progress>,
+        /// Whether it may have begun: `go` has left, or whoever has it needs none.
+        let_go: bool,
     },
     /// Waits for what is no browser: a person who draws, or the daemon to get to this job.
     Waiting,
@@ -254,8 +257,7 @@ impl Command {
         }
     }
 
-    /// Whether `go` may leave for this attempt: the question that is asked again
-    /// after the start was recorded (row 5).
+    /// Whether `go` may leave for this attempt (row 5a).
     #[must_use]
     pub fn may_go(&self, attempt: Attempt) -> bool {
         matches!(&self.state, State::Started { hold, .. } if hold.attempt == attempt)
@@ -271,7 +273,8 @@ impl Command {
             }
             State::Sent { hold, .. } => self.facts.work.is_safe() || hold.carrier.runs_at_once(),
             State::Waiting => false,
-            State::Started { .. } | State::Working { .. } => true,
+            State::Started { let_go, .. } => *let_go || self.facts.work.is_safe(),
+            State::Working { .. } => true,
             State::Ended { outcome, .. } => match outcome {
                 Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => true,
                 Outcome::Expired { may_have_run, .. } | Outcome::Cancelled { may_have_run } => {

@@ -91,7 +91,7 @@ async fn go_never_leaves_for_a_command_that_was_cancelled_while_its_start_was_re
     let _ = write(&mut pages);
     assert!(browser.is_quiet().await, "no go");
     let Seen::Command(report) = cancelling.await.unwrap().unwrap() else { panic!() };
-    assert!(matches!(report.status, Status::Cancelled { .. }));
+    assert!(matches!(report.status, Status::Cancelled { may_have_run: false, .. }));
     submitting.await.unwrap().unwrap();
 }
 

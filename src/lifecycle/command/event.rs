@@ -14,6 +14,8 @@ pub enum Event {
     Deliver(Peer, Carrier),
     /// An extension wants to run it (row 5).
     Claim(Peer, Attempt),
+    /// Its start is recorded, and `go` is about to leave (row 5a).
+    Go(Attempt),
     /// An extension says what became of it (rows 6, 6a, 9, 10, 18).
     Report(Peer, Attempt, ExtensionReport),
     /// The link of the extension that holds it is closed (rows 7, 7a, 11).

@@ -120,11 +120,12 @@ impl Command {
     }
 
     /// Row 17b. Attempts count from 1 again: at a new epoch the extension has forgotten the
-    /// old ones. One that only polls says no more of it than that it is done.
+    /// old ones. One that only polls says no more of it than that it is done. Whether `go` had left
+    /// is not recorded: it may have.
     fn restore_started(&mut self, hold: Hold, at: Moment, now: Moment) {
         let execute_by = at + self.facts.timeout + limits::REPORT_GRACE;
         let asked = Away { until: now + limits::AWAY, lost: Expiry::DaemonRestarted };
         let away = (!hold.carrier.runs_at_once()).then_some(asked);
-        self.state = State::Started { hold, execute_by, away, progress: None };
+        self.state = State::Started { hold, execute_by, away, progress: None, let_go: true };
     }
 }

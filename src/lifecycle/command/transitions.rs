@@ -88,6 +88,7 @@ impl Command {
             Event::Reachable => self.reachable(),
             Event::Deliver(peer, carrier) => self.deliver(peer, carrier, now),
             Event::Claim(peer, attempt) => self.claim(peer, attempt, now),
+            Event::Go(attempt) => self.let_go(attempt),
             Event::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
             Event::LinkClosed => self.link_closed(now),
             Event::Back(peer, says) => self.back(&peer, says, now),
@@ -137,38 +138,6 @@ impl Command {
         }
     }
 
-    /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
-    /// `go` does nothing in the extension.
-    fn claim(&mut self, peer: Peer, attempt: Attempt, now: Moment) -> Step {
-        match &self.state {
-            State::Sent { hold, .. } if hold.is(&peer, attempt) => {
-                self.mark(TracePhase::Claimed, now, Some(attempt));
-                self.start(peer, now)
-            }
-            State::Started { hold, .. } if hold.attempt == attempt && hold.by == peer => {
-                Step::Unchanged(Reply::Go)
-            }
-            State::Ended { .. } => Step::Unchanged(Reply::Nack(NackReason::AlreadyTerminal)),
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. } => Step::Unchanged(Reply::Nack(NackReason::StaleAttempt)),
-        }
-    }
-
-    /// From here on it is this life of the worker's.
-    fn start(&mut self, by: Peer, now: Moment) -> Step {
-        let State::Sent { hold: Hold { attempt, carrier, .. }, .. } = self.state else {
-            return Step::Unchanged(Reply::Nothing);
-        };
-        let hold = Hold { attempt, by, carrier };
-        let execute_by = now + self.facts.timeout + limits::REPORT_GRACE;
-        self.state = State::Started { hold, execute_by, away: None, progress: None };
-        self.mark(TracePhase::Started, now, Some(attempt));
-        self.changed(Phase::Sent, Reply::Go)
-    }
-
     /// Rows 6, 6a, 9, 10 and 18.
     fn hear(
         &mut self,
@@ -212,7 +181,7 @@ impl Command {
     fn progress(&mut self, peer: &Peer, said: Progress, now: Moment) -> Step {
         let from = self.phase();
         if from == Phase::Sent {
-            let _ = self.start(peer.clone(), now);
+            let _ = self.start(peer.clone(), true, now);
         }
         let State::Started { hold, progress, away, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
@@ -305,7 +274,8 @@ impl Command {
             Some(InFlightState::Done) => Reply::Nothing,
             Some(InFlightState::Claimed | InFlightState::Running) | None => {
                 let lost = away.map_or(Expiry::ExtensionDisconnected, |away| away.lost);
-                self.expire(lost, true, now);
+                let may_have_run = self.may_have_run();
+                self.expire(lost, may_have_run, now);
                 return self.changed(Phase::Started, Reply::Nothing);
             }
         };
@@ -325,20 +295,23 @@ impl Command {
 
     /// Rows 15 and 16.
     fn cancel(&mut self, now: Moment) -> Step {
-        let from = self.phase();
+        let (from, may_have_run) = (self.phase(), self.may_have_run());
+        let outcome = Outcome::Cancelled { may_have_run };
         match &self.state {
             State::Queued { .. } | State::Waiting | State::Working { .. } => {
-                let may_have_run = self.may_have_run();
-                self.end(Outcome::Cancelled { may_have_run }, now);
+                self.end(outcome, now);
                 self.changed(from, Reply::Nothing)
             }
             State::Sent { hold, .. } if !hold.carrier.runs_at_once() => {
-                let may_have_run = self.may_have_run();
-                self.end(Outcome::Cancelled { may_have_run }, now);
+                self.end(outcome, now);
+                self.stopped(from)
+            }
+            State::Started { .. } if !may_have_run => {
+                self.end(outcome, now);
                 self.stopped(from)
             }
             State::Sent { .. } | State::Started { .. } => {
-                self.end_leaving(Outcome::Cancelled { may_have_run: true }, now);
+                self.end_leaving(outcome, now);
                 self.stopped(from)
             }
             State::Ended { .. } => Step::Unchanged(Reply::Nothing),

@@ -137,6 +137,7 @@ fn neither_away_nor_execute_reach_beyond_total() {
     let late = [
         (Event::Deliver(holder(), Carrier::WebSocket), ms(27_000)),
         (Event::Claim(holder(), FIRST), ms(28_000)),
+        (Event::Go(FIRST), ms(28_000)),
         (Event::LinkClosed, ms(29_000)),
     ];
     let mut command = after(command(), late);

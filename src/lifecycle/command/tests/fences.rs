@@ -85,13 +85,41 @@ fn an_unsafe_result_without_a_start_does_not_count() {
 
 #[test]
 fn go_does_not_leave_when_a_cancel_came_in_between() {
-    let mut command = started();
+    let mut command = claimed();
     assert!(command.may_go(FIRST));
     let _ = command.apply(Event::Cancel, STARTED_AT);
     assert!(!command.may_go(FIRST));
-    for command in [command, sent(), requeued(), ended_by(complete("1"))] {
+    for mut command in [command, sent(), requeued(), ended_by(complete("1"))] {
         assert!(!command.may_go(FIRST), "{}", word(&command));
+        assert_eq!(command.apply(Event::Go(FIRST), STARTED_AT), IGNORED);
     }
+}
+
+#[test]
+fn whatever_ends_a_command_before_go_has_left_it_has_not_run() {
+    let away = || after(claimed(), [(Event::LinkClosed, ms(2_000))]);
+    let ends = [
+        (claimed(), Event::Cancel, ms(1_200)),
+        (away(), Event::Cancel, ms(2_100)),
+        (away(), Event::Tick, ms(5_000)),
+        (claimed(), Event::Back(holder_reborn(), None), ms(2_100)),
+    ];
+    for (mut command, event, at) in ends {
+        assert!(!command.may_have_run());
+        let _ = command.apply(event, at);
+        assert_eq!(command.phase(), Phase::Ended, "its tab is free at once");
+        assert!(!command.may_have_run(), "{command:?}");
+    }
+}
+
+#[test]
+fn a_go_that_is_asked_for_again_leaves_again() {
+    let mut command = after(started(), [(Event::LinkClosed, ms(2_000))]);
+    let back = Event::Back(holder(), Some(InFlightState::Claimed));
+    let step = command.apply(back, ms(2_100));
+    assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Go));
+    assert_eq!(command.apply(Event::Go(FIRST), ms(2_100)), Step::Unchanged(Reply::Go));
+    assert!(command.may_have_run());
 }
 
 #[test]

@@ -109,8 +109,14 @@ fn requeued() -> Command {
     after(sent(), [(Event::LinkClosed, ms(1_500))])
 }
 
-fn started() -> Command {
+/// Its start is being recorded.
+fn claimed() -> Command {
     after(sent(), [(Event::Claim(holder(), FIRST), STARTED_AT)])
+}
+
+/// `go` has left.
+fn started() -> Command {
+    after(claimed(), [(Event::Go(FIRST), STARTED_AT)])
 }
 
 /// Started, and its browser was lost at 2 s.

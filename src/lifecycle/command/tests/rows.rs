@@ -126,6 +126,18 @@ fn row_5_a_claim_of_the_held_attempt_starts_it() {
 }
 
 #[test]
+fn row_5a_it_may_have_run_from_the_moment_that_go_leaves() {
+    let mut row = Row::of("5a");
+    let mut command = claimed();
+    assert!(!command.may_have_run());
+    let step = row.take(&mut command, Event::Go(FIRST), STARTED_AT);
+    assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Go));
+    assert!(command.may_have_run());
+    assert_eq!(command.apply(Event::Go(SECOND), STARTED_AT), IGNORED);
+    row.names("go");
+}
+
+#[test]
 fn row_6_a_safe_command_may_report_without_a_claim() {
     let mut row = Row::of("6");
     assert!(row.guard.contains("`safe`"));
@@ -290,6 +302,7 @@ fn row_14_a_command_that_started_late_is_given_up_at_total() {
     let late = [
         (Event::Deliver(holder(), Carrier::WebSocket), ms(24_000)),
         (Event::Claim(holder(), FIRST), ms(25_000)),
+        (Event::Go(FIRST), ms(25_000)),
     ];
     let mut command = after(command(), late);
     assert_eq!(command.apply(Event::Tick, just_before(TOTAL_BY)), IGNORED);
@@ -331,6 +344,11 @@ fn row_16_a_command_cancelled_in_the_page_is_stopped_and_may_have_run() {
     assert_eq!(command.next_deadline(), ENDED_AT + limits::LANE_HOLD);
     row.names("may_have_run: true");
     row.names("cancel");
+    let mut command = claimed();
+    let step = row.take(&mut command, Event::Cancel, ENDED_AT);
+    assert_eq!(step, stops(Phase::Started, Phase::Ended, Reply::Nothing, why));
+    assert_ended(&command, &Outcome::Cancelled { may_have_run: false }, ENDED_AT);
+    row.names("false");
 }
 
 #[test]
