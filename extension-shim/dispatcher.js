@@ -1,7 +1,7 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand} from './protocol.js' */
+/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from './protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 
 import { ActionError, executionTimeout } from './errors.js';
@@ -13,7 +13,8 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {AbortController} abort
  * @property {ReturnType<typeof setTimeout>[]} timers
  * @property {number} startedAt
- * @property {(() => Promise<string>) | null} cleanUp before a timeout or a cancel is reported
+ * @property {((why: StopReason) => Promise<string>) | null} cleanUp before a timeout or a cancel is reported
+ * @property {boolean} begun it may have done something
  * @property {boolean} stopping its own outcome comes too late
  *
  * @typedef {object} Entry an attempt without a report
@@ -88,7 +89,7 @@ export class Dispatcher {
   /** The daemon, or a person, wants it to end. @param {string} correlation_id */
   stop(correlation_id) {
     const entry = this.#entries.get(correlation_id);
-    if (entry) this.#stop(entry, () => cancelledReport(entry, entry.running !== null));
+    if (entry) this.#stop(entry, 'cancelled', () => cancelledReport(entry, entry.running?.begun ?? false));
   }
 
   /** What a person sees of it. @returns {RunningCommand[]} */
@@ -127,8 +128,10 @@ export class Dispatcher {
 
   /** @param {Entry} entry */
   #start(entry) {
-    const abort = new AbortController();
-    const running = { abort, timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, stopping: false };
+    /** @type {Running} */
+    const running = {
+      abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false,
+    };
     entry.running = running;
     this.#run(entry, running).then(
       (outcome) => running.stopping || this.#settle(entry, () => completeReport(entry, outcome)),
@@ -147,6 +150,10 @@ export class Dispatcher {
       tab_id,
       timeout_ms,
       signal: running.abort.signal,
+      begin: () => {
+        running.abort.signal.throwIfAborted();
+        running.begun = true;
+      },
       onStop: (cleanUp) => { running.cleanUp = cleanUp; },
     });
   }
@@ -154,9 +161,9 @@ export class Dispatcher {
   /**
    * Ends what nobody waits for any more, and reports when its tab is usable again: the daemon then
    * gives the tab to the next command.
-   * @param {Entry} entry @param {(note: string) => Report} report
+   * @param {Entry} entry @param {StopReason} why @param {(note: string) => Report} report
    */
-  #stop(entry, report) {
+  #stop(entry, why, report) {
     const { running } = entry;
     if (!running?.cleanUp) return this.#settle(entry, () => report(''));
     if (running.stopping) return;
@@ -164,13 +171,13 @@ export class Dispatcher {
     for (const timer of running.timers) clearTimeout(timer);
     running.abort.abort();
     const done = (/** @type {string} */ note) => this.#settle(entry, () => report(note));
-    running.cleanUp().then(done, () => done(''));
+    running.cleanUp(why).then(done, () => done(''));
   }
 
   /** @param {Entry} entry */
   #timers(entry) {
     const { correlation_id, command } = entry;
-    const timeUp = () => this.#stop(entry, (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
+    const timeUp = () => this.#stop(entry, 'timeout', (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
     const sayPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
     return [
       setTimeout(timeUp, command.timeout_ms),

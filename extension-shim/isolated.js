@@ -25,12 +25,13 @@ const WORLD = 'tabwire';
  * @template T @param {Context} context @param {(view: View) => Promise<T>} look
  * @returns {Promise<{value: T, url: string | undefined, dialogs: import('./protocol.js').Dialog[]}>}
  */
-export async function lookAt({ tab_id, timeout_ms, onStop }, look) {
+export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
   const startedAt = performance.now();
   onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
+  begin();
   const watcher = { dialogs: [] };
   try {
     const value = await withDialogs(tab.id, watcher, () => look({ id: tab.id, url: tab.url }));

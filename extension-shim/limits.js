@@ -54,6 +54,10 @@ export const TABS_DEBOUNCE_MS = 50;
 export const DETACH_IDLE_MS = 5 * 60_000;
 /** A page that does not answer this soon is busy; page_info then tells what the browser knows. */
 export const PAGE_PROBE_MS = 500;
+/** A page that is free answers within a millisecond or two: so long is waited for one that has not answered for long. */
+export const PAGE_ANSWER_MS = 20;
+/** How often a page is asked while a script runs in it, so that it is known at once whether it is busy. */
+export const PULSE_MS = 100;
 /** A crash takes 60 to 150 ms. */
 export const CRASH_MS = 400;
 /** The daemon waits 2 s beyond the time of a command: two probes, a crash and this must fit into them. */

@@ -30,7 +30,7 @@ export class Navigations {
   follow(tabId, aim, signal) {
     return /** @type {Promise<void>} */ (new Promise((done, failed) => {
       this.#watches.set(tabId, { aim, current: null, done, failed });
-      signal.addEventListener('abort', () => done());
+      signal.addEventListener('abort', () => failed(signal.reason));
     })).finally(() => this.#watches.delete(tabId));
   }
 

@@ -262,11 +262,19 @@ export type Context = {
   /** Aborted when nobody waits for the outcome any more. */
   signal: AbortSignal;
   /**
+   * Called right before the first thing that the browser or the page could notice, and before each further one that
+   * would come on top. Throws when nobody waits any more; a command that was cancelled before never ran.
+   */
+  begin: () => void;
+  /**
    * What is to be done before a timeout or a cancel is reported, once the action has begun something
    * that does not end by itself. Resolves to what the report adds, or to nothing.
    */
-  onStop: (cleanUp: () => Promise<string>) => void;
+  onStop: (cleanUp: (why: StopReason) => Promise<string>) => void;
 };
+
+/** Why nobody waits for an outcome any more. */
+export type StopReason = 'timeout' | 'cancelled';
 
 /** What runs now, for the popup. */
 export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number };

@@ -2,15 +2,46 @@
 // A script may be an expression, statements, or the body of a function. None is told from the text:
 // each form is offered to the compiler in turn, and what does not compile has not run.
 
+/** @import {StopReason} from './protocol.js' */
+
 import { RESULT_MAX_BYTES } from './limits.js';
 import { RUN_IN_PAGE } from './page/run.js';
 
 /** @typedef {{prefix: string, expression: string}} Form the script starts behind `prefix`, in the same line */
 
-/** Its value is the result; a promise is awaited. @param {string} script @returns {Form} */
-export function asExpression(script) {
+/**
+ * A script that names `tabwireSignal` is handed one: an AbortSignal that is aborted when nobody waits for the script any
+ * more. Others are left as they are. @param {string} script @returns {string | null} what the page keeps it under
+ */
+export function hookFor(script) {
+  return /\btabwireSignal\b/.test(script) ? `tabwire_${crypto.randomUUID().replaceAll('-', '')}` : null;
+}
+
+/** Tells the script. @param {string | null} hook @param {StopReason} why @returns {string} an expression */
+export function abortWord(hook, why) {
+  const words = why === 'timeout' ? 'the command is past its time' : 'the command was cancelled';
+  return hook ? `void globalThis.${hook}?.abort(new DOMException('${words}','AbortError'))` : '1';
+}
+
+/** @param {string} hook @returns {string} an expression */
+export function forgetHook(hook) {
+  return `void delete globalThis.${hook}`;
+}
+
+/** Defines the hook. @param {string} hook @returns {string} an expression, whose value is the signal */
+function signalOf(hook) {
+  return `Object.defineProperty(globalThis,'${hook}',{configurable:true,value:new AbortController}).${hook}.signal`;
+}
+
+/** Parameters of the function that a script becomes. @param {string | null} hook */
+function parameters(hook) {
+  return hook ? `(tabwireSignal=${signalOf(hook)})` : '()';
+}
+
+/** Its value is the result; a promise is awaited. @param {string} script @param {string | null} [hook] @returns {Form} */
+export function asExpression(script, hook = null) {
   // People end expressions with a semicolon too; as a statement it would take a second round trip.
-  return wrapped('((f,s)=>s(f,ROOM))(async()=>(', script.replace(/;\s*$/, ''), '))');
+  return wrapped(`((f,s)=>s(f,ROOM))(async${parameters(hook)}=>(`, script.replace(/;\s*$/, ''), '))');
 }
 
 /**
@@ -24,15 +55,17 @@ export function beginsAsStatement(script) {
 
 /**
  * The value is that of the last statement. In a block, so that `const` does not stay behind in the page;
- * evaluated as the console does, so that `await` works. @param {string} script @returns {Form}
+ * evaluated as the console does, so that `await` works. @param {string} script @param {string | null} [hook]
+ * @returns {Form}
  */
-export function asStatements(script) {
-  return { prefix: '{', expression: `{${script}\n}` };
+export function asStatements(script, hook = null) {
+  const [prefix, end] = hook ? [`{const tabwireSignal=${signalOf(hook)};{`, '}}'] : ['{', '}'];
+  return { prefix, expression: `${prefix}${script}\n${end}` };
 }
 
-/** For scripts with `return`. @param {string} script @returns {Form} */
-export function asFunctionBody(script) {
-  return wrapped('((f,s)=>s(f,ROOM))(async()=>{', script, '})');
+/** For scripts with `return`. @param {string} script @param {string | null} [hook] @returns {Form} */
+export function asFunctionBody(script, hook = null) {
+  return wrapped(`((f,s)=>s(f,ROOM))(async${parameters(hook)}=>{`, script, '})');
 }
 
 /**

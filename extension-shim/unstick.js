@@ -2,16 +2,24 @@
 // A script that nobody waits for any more must not keep its tab: what happens after a timeout and
 // after Stop. The gentle way first; the page is thrown away only if it does not answer to anything.
 
+/** @import {StopReason} from './protocol.js' */
+
 import { cdp, isAttached, nextEvent, stopLoading } from './debugger.js';
-import { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
+import { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
 
 /** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} Unstuck */
 
-/** @param {number} tabId whose page may still be at it @returns {Promise<string>} what the report adds */
-export async function unstick(tabId) {
+/**
+ * @param {number} tabId whose page may still be at it
+ * @param {{word?: string, silentMs?: number}} [known] `word`: an expression that tells the page; `silentMs`: how long
+ *   the page has not answered already
+ * @returns {Promise<string>} what the report adds
+ */
+export async function unstick(tabId, { word = '1', silentMs = 0 } = {}) {
   // While the tab waits for a server the page looks as if it hung: it would be thrown away for nothing.
   const waited = await stopWaiting(tabId).catch(notStopped);
-  return waited + unstickNote(await endScript(tabId));
+  const patienceMs = Math.max(PAGE_PROBE_MS - (waited ? 0 : silentMs), PAGE_ANSWER_MS);
+  return waited + unstickNote(await endScript(tabId, word, patienceMs));
 }
 
 /** @param {unknown} error such as a tab that is gone, which has nothing left to end */
@@ -20,9 +28,12 @@ function notStopped(error) {
   return '';
 }
 
-/** @param {number} tabId @returns {Promise<Unstuck>} */
-export async function endScript(tabId) {
-  if (!isAttached(tabId) || await answers(tabId, PAGE_PROBE_MS)) return 'usable';
+/**
+ * @param {number} tabId @param {string} [word] an expression that tells the page @param {number} [patienceMs] for its answer
+ * @returns {Promise<Unstuck>}
+ */
+export async function endScript(tabId, word = '1', patienceMs = PAGE_PROBE_MS) {
+  if (!isAttached(tabId) || await answers(tabId, patienceMs, word)) return 'usable';
   // Ends whatever JavaScript is at work, and nothing else: the page stays as it is.
   cdp(tabId, 'Runtime.terminateExecution').catch(console.debug);
   if (await answers(tabId, PAGE_PROBE_MS)) return 'stopped';
@@ -41,6 +52,16 @@ export async function stopWaiting(tabId) {
   return '; the server has not answered and the tab stays where it was';
 }
 
+/**
+ * What a navigation leaves. One that was cancelled goes no further, however far it has come: as if a person had
+ * pressed Stop. @param {number} tabId @param {StopReason} why @returns {Promise<string>} what the report adds
+ */
+export async function stopNavigation(tabId, why) {
+  if (why === 'timeout') return stopWaiting(tabId);
+  await stopLoading(tabId);
+  return '';
+}
+
 /** A loop inside the browser's own code, a synchronous request, an endless row of timers. @param {number} tabId */
 async function crashAndReload(tabId) {
   const crashed = nextEvent(tabId, 'Inspector.targetCrashed', CRASH_MS);
@@ -51,9 +72,9 @@ async function crashAndReload(tabId) {
   return answers(tabId, RELOAD_MS);
 }
 
-/** @param {number} tabId @param {number} withinMs @returns {Promise<boolean>} */
-function answers(tabId, withinMs) {
-  const answer = cdp(tabId, 'Runtime.evaluate', { expression: '1' }).then(() => true, () => !isAttached(tabId));
+/** @param {number} tabId @param {number} withinMs @param {string} [expression] @returns {Promise<boolean>} */
+function answers(tabId, withinMs, expression = '1') {
+  const answer = cdp(tabId, 'Runtime.evaluate', { expression }).then(() => true, () => !isAttached(tabId));
   return Promise.race([answer, new Promise((resolve) => { setTimeout(resolve, withinMs, false); })]);
 }
 

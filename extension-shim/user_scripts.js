@@ -21,14 +21,14 @@ export function userScriptsAllowed() {
 }
 
 /**
- * @param {number} tabId @param {string} script
+ * @param {number} tabId @param {string} script @param {string | null} hook
  * @returns {Promise<{form: Form, answer: PageAnswer}>} the form that ran, and what came of it
  */
-export async function runAsUserScript(tabId, script) {
+export async function runAsUserScript(tabId, script, hook) {
   const name = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
   const formOf = {
-    expression: deferred(name, 'expression', forms.asExpression(script)),
-    body: deferred(name, 'body', forms.asFunctionBody(script)),
+    expression: deferred(name, 'expression', forms.asExpression(script, hook)),
+    body: deferred(name, 'body', forms.asFunctionBody(script, hook)),
   };
   const gives = /\breturn\b/.test(script);
   const code = [formOf.expression.expression, formOf.body.expression, runner(name, gives)];
@@ -39,9 +39,9 @@ export async function runAsUserScript(tabId, script) {
     'the person closed the debugger bar, and without it statements have no value: add a return, nothing has run yet');
 }
 
-/** @param {number} tabId @returns {Promise<string>} what a report of a timeout or a Stop adds */
-export async function stillBusyNote(tabId) {
-  const answers = inject(tabId, ['1']).then(() => true, () => true);
+/** @param {number} tabId @param {string} word an expression that tells the page @returns {Promise<string>} what a report of a timeout or a Stop adds */
+export async function stillBusyNote(tabId, word) {
+  const answers = inject(tabId, [word]).then(() => true, () => true);
   const tooLate = new Promise((resolve) => { setTimeout(resolve, PAGE_PROBE_MS, false); });
   if (await Promise.race([answers, tooLate])) return '';
   return '; the page does not react, and without the debugger nothing can end what it does: close the tab with tab_close';

@@ -9,12 +9,12 @@ import { originOf } from '../pages.js';
 import { tabs } from '../state.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function draw_mode({ correlation_id, session, styles }, { tab_id }) {
+export async function draw_mode({ correlation_id, session, styles }, { tab_id, begin }) {
   const ask = {
     correlation_id: checkedText('correlation_id', correlation_id),
     ...(session !== undefined && { session: checkedText('session', session) }),
     styles: checkedFlag('styles', styles),
   };
-  const { was_open, url, title } = await drawMode.open(await tabs.fresh(tab_id), ask);
+  const { was_open, url, title } = await drawMode.open(await tabs.fresh(tab_id), ask, begin);
   return { value: { open: true, was_open, url, title }, type: 'object', origin: originOf(url) };
 }

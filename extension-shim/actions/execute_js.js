@@ -11,6 +11,7 @@ import { ActionError, executionTimeout } from '../errors.js';
 import { assertReachable } from '../pages.js';
 import { RESULT_MAX_BYTES } from '../limits.js';
 import { tooLarge } from '../report.js';
+import { Pulse } from '../pulse.js';
 import * as forms from '../script_forms.js';
 import { tabs } from '../state.js';
 import { unstick } from '../unstick.js';
@@ -19,27 +20,43 @@ import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../user_scri
 /** The page keeps what an evaluation gave until its group is released. */
 const GROUP = 'tabwire';
 
-/** @typedef {{tabId: number, script: string, timeout: number}} Run */
+/**
+ * @typedef {object} Run
+ * @property {number} tabId
+ * @property {string} script
+ * @property {number} timeout in ms
+ * @property {() => void} begin
+ * @property {string | null} hook what the page keeps the script's `tabwireSignal` under, if it names that
+ */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function execute_js({ script }, { tab_id, timeout_ms, onStop }) {
+export async function execute_js({ script }, { tab_id, timeout_ms, begin, onStop }) {
   if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
-  const run = { tabId: tab.id, script, timeout: timeout_ms };
+  const run = { tabId: tab.id, script, timeout: timeout_ms, begin, hook: forms.hookFor(script) };
   if (isDismissed(tab.id) && userScriptsAllowed()) return runWithoutDebugger(run, onStop);
-  onStop(() => unstick(tab.id)); // Before the attach, which waits for as long as the tab waits for a server.
+  const pulse = new Pulse(tab.id);
+  // Before the attach, which waits for as long as the tab waits for a server.
+  onStop((why) => unstick(tab.id, { word: forms.abortWord(run.hook, why), silentMs: pulse.silentMs() }));
   await attach(tab.id);
   /** @type {Watcher} */
   const watcher = { dialogs: [] };
-  const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
-  return { ...outcome, dialogs: watcher.dialogs };
+  pulse.start();
+  try {
+    const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
+    return { ...outcome, dialogs: watcher.dialogs };
+  } finally {
+    pulse.stop();
+    if (run.hook) cdp(tab.id, 'Runtime.evaluate', { expression: forms.forgetHook(run.hook) }).catch(console.debug);
+  }
 }
 
 /** @param {Run} run @param {Context['onStop']} onStop @returns {Promise<Outcome>} */
 async function runWithoutDebugger(run, onStop) {
-  onStop(() => stillBusyNote(run.tabId));
-  const { form, answer } = await runAsUserScript(run.tabId, run.script);
+  onStop((why) => stillBusyNote(run.tabId, forms.abortWord(run.hook, why)));
+  run.begin();
+  const { form, answer } = await runAsUserScript(run.tabId, run.script, run.hook);
   return outcomeOf(run, form, answer);
 }
 
@@ -59,14 +76,14 @@ async function evaluate(run) {
 
 /** @param {Run} run @returns {Promise<Outcome | null>} null: it does not compile */
 async function runAsExpression(run) {
-  const form = forms.asExpression(run.script);
+  const form = forms.asExpression(run.script, run.hook);
   const { result, exceptionDetails } = await evaluateForm(run, form, { returnByValue: true });
   return exceptionDetails ? null : outcomeOf(run, form, result.value);
 }
 
 /** @param {Run} run @returns {Promise<Outcome | null>} null: it has a `return`, which only a function may */
 async function runAsStatements(run) {
-  const form = forms.asStatements(run.script);
+  const form = forms.asStatements(run.script, run.hook);
   try {
     const { result, exceptionDetails: failed } = await evaluateForm(run, form, { replMode: true });
     if (!failed) return outcomeOf(run, form, await encode(run, result, 'return'));
@@ -81,14 +98,15 @@ async function runAsStatements(run) {
 
 /** @param {Run} run @returns {Promise<Outcome>} */
 async function runAsBody(run) {
-  const form = forms.asFunctionBody(run.script);
+  const form = forms.asFunctionBody(run.script, run.hook);
   const { result, exceptionDetails } = await evaluateForm(run, form, { returnByValue: true });
   if (exceptionDetails) throw await syntaxError(run, exceptionDetails);
   return outcomeOf(run, form, result.value);
 }
 
 /** @param {Run} run @param {Form} form @param {object} options */
-function evaluateForm({ tabId, timeout }, { expression }, options) {
+async function evaluateForm({ tabId, timeout, begin }, { expression }, options) {
+  begin();
   const common = { awaitPromise: true, userGesture: true, objectGroup: GROUP };
   return cdp(tabId, 'Runtime.evaluate', { expression, timeout, ...common, ...options });
 }

@@ -10,7 +10,7 @@ import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { assertReachable, isReachable, originOf } from '../pages.js';
 import { navigations, recorder, tabs } from '../state.js';
-import { stopWaiting } from '../unstick.js';
+import { stopNavigation, stopWaiting } from '../unstick.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function navigate({ url, focus }, context) {
@@ -18,7 +18,9 @@ export async function navigate({ url, focus }, context) {
   const inFront = checkedFlag('focus', focus);
   const { id } = await tabs.target(context.tab_id);
   const outcome = await arrive(id, { url: wanted }, context, () => chrome.tabs.update(id, { url: wanted }));
-  if (inFront) await tabs.bringToFront(id);
+  if (!inFront) return outcome;
+  context.begin();
+  await tabs.bringToFront(id);
   return outcome;
 }
 
@@ -65,18 +67,19 @@ function noFurther(error) {
  * @param {number} id the tab's @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart
  * @returns {Promise<Outcome>}
  */
-async function arrive(id, aim, { signal, onStop }, depart) {
-  onStop(() => stopWaiting(id));
+async function arrive(id, aim, context, depart) {
+  context.onStop((why) => stopNavigation(id, why));
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
-  await withDialogs(id, watcher, () => load(id, aim, signal, depart));
+  await withDialogs(id, watcher, () => load(id, aim, context, depart));
   const { url = '', title = '' } = await tabs.fresh(id);
   return { value: { url, title }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 
-/** @param {number} tabId @param {Aim} aim @param {AbortSignal} signal @param {() => Promise<unknown>} depart */
-async function load(tabId, aim, signal, depart) {
+/** @param {number} tabId @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart */
+async function load(tabId, aim, { signal, begin }, depart) {
   await recorder.ready(tabId);
+  begin();
   const loaded = navigations.follow(tabId, aim, signal);
   try {
     await Promise.all([depart(), loaded]);

@@ -12,7 +12,8 @@ const PROBE = `({ready_state: document.readyState,
   viewport: {width: innerWidth, height: innerHeight, device_pixel_ratio: devicePixelRatio}})`;
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
-export async function page_info(_, { tab_id }) {
+export async function page_info(_, { tab_id, begin }) {
+  begin();
   const tab = await tabs.fresh(tab_id);
   assertReachable(tab);
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;

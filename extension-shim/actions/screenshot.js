@@ -23,6 +23,7 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   assertReachable(tab);
   context.onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
+  context.begin();
   const watcher = { dialogs: [] };
   const data = await withDialogs(tab.id, watcher, () => captureTab(tab.id, format, frame, context.signal));
   const value = { mime_type: `image/${format}`, data, ...imageSize(data) };

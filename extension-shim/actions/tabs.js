@@ -7,10 +7,11 @@
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { navigations, recorder, tabs } from '../state.js';
-import { stopWaiting } from '../unstick.js';
+import { stopNavigation } from '../unstick.js';
 
-/** @returns {Promise<Outcome>} */
-export async function tab_list() {
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_list(_, { begin }) {
+  begin();
   await tabs.load();
   return { value: tabs.list(), type: 'array' };
 }
@@ -19,9 +20,11 @@ export async function tab_list() {
 export async function tab_open({ url = 'about:blank', focus }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
+  context.begin();
   // Opened empty and then sent there: only of a tab that has an id can the load be followed.
   const id = await openBlank(inFront).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
+  context.begin();
   if (inFront) await tabs.bringToFront(id);
   if (wanted !== 'about:blank') await load(id, wanted, context);
   await tabs.tellNow();
@@ -40,9 +43,10 @@ async function openBlank(inFront) {
 }
 
 /** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {Context} context */
-async function load(id, url, { signal, onStop }) {
-  onStop(() => stopWaiting(id));
+async function load(id, url, { signal, begin, onStop }) {
+  onStop((why) => stopNavigation(id, why));
   await recorder.ready(id);
+  begin();
   const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
   try {
     await Promise.all([chrome.tabs.update(id, { url }), loaded]);
@@ -55,8 +59,9 @@ async function load(id, url, { signal, onStop }) {
 }
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_close(_, { tab_id }) {
+export async function tab_close(_, { tab_id, begin }) {
   const { id, url = '', title = '' } = await tabs.fresh(tab_id);
+  begin();
   await chrome.tabs.remove(id).catch(refused);
   // With its last tab a browser may end and answer nothing any more; closed is closed.
   await tabs.tellNow().catch(console.debug);
@@ -64,9 +69,10 @@ export async function tab_close(_, { tab_id }) {
 }
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_activate({ focus }, { tab_id }) {
+export async function tab_activate({ focus }, { tab_id, begin }) {
   const withWindow = checkedFlag('focus', focus);
   const { id, url = '', title = '' } = await tabs.fresh(tab_id);
+  begin();
   if (withWindow) await tabs.bringToFront(id);
   else await chrome.tabs.update(id, { active: true }).catch(refused);
   await tabs.tellNow();

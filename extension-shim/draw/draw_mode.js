@@ -35,9 +35,10 @@ export class DrawMode {
   /**
    * Opens the overlay in a tab, or finds it open.
    * @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] absent: the person wants to draw
+   * @param {() => void} [begin] called when it is its turn; throws if nobody wants it any more
    */
-  open(tab, ask) {
-    const opened = this.#opening.then(() => this.#open(tab, ask));
+  open(tab, ask, begin = () => {}) {
+    const opened = this.#opening.then(begin).then(() => this.#open(tab, ask));
     this.#opening = opened.catch(() => {});
     return opened;
   }

@@ -49,6 +49,29 @@ for (const script of ['return 1', 'const a = await f(); return a // done', 'if (
   test(`${script} is the body of a function`, () => assert.ok(compiles(forms.asFunctionBody(script))));
 }
 
+test('only a script that names its signal is handed one', () => {
+  assert.equal(forms.hookFor('document.title + tabwireSignals'), null);
+  assert.equal(forms.abortWord(null, 'cancelled'), '1');
+  assert.match(forms.hookFor('await fetch("/", { signal: tabwireSignal })'), /^tabwire_[0-9a-f]{32}$/);
+});
+
+test('a signal is aborted with the reason, whatever the form, and is then forgotten', async () => {
+  for (const [form, script] of [['asExpression', 'keep(tabwireSignal)'], ['asStatements', 'keep(tabwireSignal); 1'],
+    ['asFunctionBody', 'return keep(tabwireSignal)']]) {
+    const kept = [];
+    const page = vm.createContext({ AbortController, DOMException, location: {}, keep: (signal) => kept.push(signal) });
+    const hook = forms.hookFor(script);
+    await vm.runInContext(forms[form](script, hook).expression, page);
+    assert.equal(kept[0].aborted, false);
+    vm.runInContext(forms.abortWord(hook, 'cancelled'), page);
+    assert.equal(String(kept[0].reason), 'AbortError: the command was cancelled');
+    assert.ok(!Object.keys(page).includes(hook), 'a page that lists what there is does not meet it');
+    vm.runInContext(forms.forgetHook(hook), page);
+    assert.equal(vm.runInContext(`typeof ${hook}`, page), 'undefined');
+    vm.runInContext(forms.abortWord(hook, 'timeout'), page);
+  }
+});
+
 test('a stack is told in the script\'s own lines, without our frames', () => {
   const form = forms.asExpression('f()\n+ nope');
   const stack = [
@@ -181,11 +204,11 @@ test('a closed tab ends its navigation', async () => {
   assert.equal(outcome.state, 'tab_closed');
 });
 
-test('nobody follows when the command is over', async () => {
+test('nothing follows from a navigation whose command is over', async () => {
   const { abort, outcome, navigations } = follow();
   abort.abort();
   await settled();
-  assert.equal(outcome.state, 'done');
+  assert.equal(outcome.state, abort.signal.reason.code);
   assert.doesNotThrow(() => navigations.handleRemoved(7));
 });
 

@@ -35,6 +35,10 @@ const started = () => {
   go();
   return runs[0];
 };
+const begun = () => {
+  started().context.begin();
+  return runs[0];
+};
 
 beforeEach(() => {
   mock.timers.reset();
@@ -151,8 +155,24 @@ test('cancelled before go: says that it did not run, and never runs', async () =
   assert.equal(runs.length, 0);
 });
 
-test('cancelled while running: stops the action, says that it may have run, once', async () => {
+test('cancelled before it has touched anything: says that it has not run, and it never does', async () => {
   const run = started();
+  cancel();
+  assert.deepEqual(sent.at(-1), { type: 'cancelled', ...ref(), may_have_run: false });
+  assert.throws(() => run.context.begin(), { name: 'AbortError' });
+  run.reject(new Error('as it should'));
+  await settled();
+  assert.deepEqual(types(), ['claim', 'cancelled']);
+});
+
+test('what has begun begins nothing further once it is cancelled', () => {
+  const run = begun();
+  cancel();
+  assert.throws(() => run.context.begin(), { name: 'AbortError' });
+});
+
+test('cancelled while running: stops the action, says that it may have run, once', async () => {
+  const run = begun();
   cancel();
   assert.equal(run.context.signal.aborted, true);
   assert.deepEqual(sent.at(-1), { type: 'cancelled', ...ref(), may_have_run: true });
@@ -293,10 +313,11 @@ test('a nack does not stop what runs', async () => {
 
 /** A started command whose action cleans up before a timeout or a cancel is told. */
 function cleaningUp() {
-  const run = started();
-  const cleaning = { times: 0 };
-  run.context.onStop(() => {
+  const run = begun();
+  const cleaning = { times: 0, why: '' };
+  run.context.onStop((why) => {
     cleaning.times += 1;
+    cleaning.why = why;
     return new Promise((resolve, reject) => { Object.assign(cleaning, { resolve, reject }); });
   });
   return { run, cleaning };
@@ -306,6 +327,7 @@ test('a timeout is told when the tab is usable again, and says what it took', as
   const { run, cleaning } = cleaningUp();
   mock.timers.tick(10_000);
   assert.deepEqual(types(), ['claim', 'pending']);
+  assert.equal(cleaning.why, 'timeout');
   run.reject(new ActionError('internal', 'terminated'));
   await settled();
   assert.deepEqual(types(), ['claim', 'pending'], 'what the clean-up does to the action is no outcome');
@@ -321,6 +343,7 @@ test('cancelled twice while it cleans up: cleans up once and is told once', asyn
   cancel();
   mock.timers.tick(10_000);
   assert.equal(cleaning.times, 1);
+  assert.equal(cleaning.why, 'cancelled');
   cleaning.resolve('');
   await settled();
   assert.deepEqual(types(), ['claim', 'cancelled']);
@@ -342,6 +365,7 @@ test('what runs is shown with action, tab and start, until it is stopped; what i
   assert.deepEqual(dispatcher.running(), []);
   go();
   assert.deepEqual(dispatcher.running(), [{ correlation_id: 'x', action: 'slow', tab_id: 7, started_at: 5_000 }]);
+  runs[0].context.begin();
   dispatcher.stop('x');
   assert.deepEqual(dispatcher.running(), []);
   assert.deepEqual(sent.at(-1), { type: 'cancelled', ...ref(), may_have_run: true });

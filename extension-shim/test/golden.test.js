@@ -33,7 +33,10 @@ beforeEach(() => {
   mock.method(console, 'debug', () => {});
   sent = [];
   const send = (frame) => sent.push(frame);
-  const pause = () => new Promise((resolve, reject) => { finish = { resolve, reject }; });
+  const pause = (_, { begin }) => {
+    begin();
+    return new Promise((resolve, reject) => { finish = { resolve, reject }; });
+  };
   const fakes = Object.fromEntries(Object.keys(actions).map((name) => [name, pause]));
   outbox = new Outbox((text) => { send(JSON.parse(text)); return true; });
   dispatcher = new Dispatcher(fakes, outbox, send);

@@ -41,7 +41,7 @@ beforeEach(async () => {
   tabs.onChange = (list) => done.push(`told ${list.map(({ tab_id }) => tab_id)}`);
 });
 
-const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, signal: new AbortController().signal, onStop: () => {}, ...over });
+const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, signal: new AbortController().signal, begin: () => {}, onStop: () => {}, ...over });
 const run = (name, params = {}, over = {}) => actions[name](params, context(over)).then((outcome) => {
   done.push('done');
   return outcome.value;

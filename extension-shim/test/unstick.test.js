@@ -5,9 +5,10 @@ import { installChrome, settled } from './support/fakes.js';
 
 installChrome();
 const { attach, handleDetach, handleEvent } = await import('../debugger.js');
-const { CRASH_MS, PAGE_PROBE_MS, RELOAD_MS } = await import('../limits.js');
+const { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, PULSE_MS, RELOAD_MS } = await import('../limits.js');
 const { actions } = await import('../actions/index.js');
-const { endScript, stopWaiting, unstick, unstickNote } = await import('../unstick.js');
+const { Pulse } = await import('../pulse.js');
+const { endScript, stopNavigation, stopWaiting, unstick, unstickNote } = await import('../unstick.js');
 
 /** A page: what it does when it is asked to stop, and whether it answers. */
 let page;
@@ -98,6 +99,67 @@ test('a wait for a server is given up before the page is asked whether it answer
   assert.equal(await unstick(7), '');
 });
 
+test('a page that has not answered for long is ended without another wait, and one that has is given its time', async () => {
+  chrome.tabs.get = async () => ({ id: 7 });
+  for (const [silentMs, patienceMs] of [[PAGE_PROBE_MS, PAGE_ANSWER_MS], [PAGE_PROBE_MS - 100, 100], [0, PAGE_PROBE_MS]]) {
+    Object.assign(page, { answers: false, onTerminate: () => { page.answers = true; } });
+    asked = [];
+    const ended = unstick(7, { silentMs });
+    await settled();
+    mock.timers.tick(patienceMs - 1);
+    await settled();
+    assert.ok(!asked.includes('Runtime.terminateExecution'), `${silentMs}`);
+    mock.timers.tick(1);
+    assert.equal(await ended, '');
+    assert.ok(asked.includes('Runtime.terminateExecution'), `${silentMs}`);
+  }
+});
+
+test('while a server was waited for, that the page did not answer says nothing', async () => {
+  chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
+  page.answers = false;
+  chrome.debugger.sendCommand = async (_, method) => {
+    asked.push(method);
+    return method === 'Runtime.evaluate' ? new Promise(() => {}) : {};
+  };
+  unstick(7, { silentMs: 10 * PAGE_PROBE_MS });
+  await settled();
+  mock.timers.tick(PAGE_PROBE_MS - 1);
+  await settled();
+  assert.deepEqual(asked, ['Page.stopLoading', 'Runtime.evaluate']);
+});
+
+test('a navigation that was cancelled goes no further, and one that is out of time does', async () => {
+  chrome.tabs.get = async () => ({ id: 7, status: 'loading' });
+  assert.equal(await stopNavigation(7, 'timeout'), '');
+  assert.deepEqual(asked, []);
+  assert.equal(await stopNavigation(7, 'cancelled'), '');
+  assert.deepEqual(asked, ['Page.stopLoading']);
+});
+
+test('how long a page has not answered is known while a script runs, and nobody asks it afterwards', async () => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  let clock = 0;
+  mock.method(performance, 'now', () => clock);
+  const pulse = new Pulse(7);
+  pulse.start();
+  assert.equal(pulse.silentMs(), 0);
+  assert.deepEqual(asked, [], 'a quick script costs nothing');
+  mock.timers.tick(PULSE_MS);
+  await settled();
+  clock = 50;
+  assert.equal(pulse.silentMs(), 0, 'it has answered');
+  page.answers = false;
+  mock.timers.tick(PULSE_MS);
+  clock = 350;
+  assert.equal(pulse.silentMs(), 300);
+  pulse.stop();
+  mock.timers.tick(10 * PULSE_MS);
+  assert.deepEqual(asked, ['Runtime.evaluate', 'Runtime.evaluate']);
+  mock.restoreAll();
+});
+
 test('a script whose tab waits for a server can be stopped before it has begun', async () => {
   handleDetach({ tabId: 7 }, 'target_closed');
   let serverAnswers;
@@ -110,10 +172,14 @@ test('a script whose tab waits for a server can be stopped before it has begun',
   };
   let stop;
   const onStop = (cleanUp) => { stop = cleanUp; };
-  actions.execute_js({ script: '1' }, { tab_id: 7, timeout_ms: 1_000, onStop }).catch(() => {});
+  const begin = () => { throw new Error('it is cancelled'); };
+  const run = actions.execute_js({ script: '"script"' }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
+  run.catch(() => {});
   await settled();
   assert.deepEqual(asked, ['Page.enable']);
-  assert.match(await stop(), /the server has not answered/);
+  assert.match(await stop('cancelled'), /the server has not answered/);
+  await assert.rejects(run);
+  assert.deepEqual(asked, ['Page.enable', 'Page.stopLoading', 'Runtime.evaluate'], 'only whether it answers was asked');
 });
 
 test('a tab whose debugger bar was closed by the person is not attached again', async () => {

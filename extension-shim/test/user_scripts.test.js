@@ -52,8 +52,9 @@ beforeEach(async () => {
 });
 
 let stop;
+const begin = () => {};
 const onStop = (cleanUp) => { stop = cleanUp; };
-const run = (script) => actions.execute_js({ script }, { tab_id: 7, timeout_ms: 1_000, onStop });
+const run = (script) => actions.execute_js({ script }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
 
 test('values arrive as they do through the debugger', async () => {
   for (const [script, type, value] of [
@@ -118,6 +119,6 @@ test('a tab whose bar was not closed is left to the debugger', async () => {
   handleDetach({ tabId: 8 }, 'target_closed');
   chrome.debugger = { attach: async () => { throw new Error('busy'); } };
   chrome.userScripts.execute = () => assert.fail('not asked for');
-  const other = actions.execute_js({ script: '1' }, { tab_id: 8, timeout_ms: 1_000, onStop });
+  const other = actions.execute_js({ script: '1' }, { tab_id: 8, timeout_ms: 1_000, begin, onStop });
   await assert.rejects(other, { code: 'debugger_unavailable', message: /busy/ });
 });

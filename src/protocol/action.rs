@@ -16,7 +16,7 @@ use super::{Analysis, CorrelationId, SessionName};
 pub enum Action {
     /// Runs JavaScript; gives its value.
     ExecuteJs {
-        /// An expression or statements; `return` and `await` work.
+        /// Expression or statements; return, await, tabwireSignal work.
         script: String,
     },
     /// Opens a URL and waits for it to load.
