@@ -15,7 +15,7 @@ use crate::support::{Daemon, McpClient, Pages, kill_worker, phases, soon};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 pub(crate) struct Stage {
-    daemon: Daemon,
+    pub(crate) daemon: Daemon,
     pub(crate) client: McpClient,
     pub(crate) pages: Pages,
     browser: Browser,
@@ -56,7 +56,7 @@ impl Stage {
         Self { daemon, client, pages, browser, _folder: folder }
     }
 
-    async fn interact(&self, mut arguments: Value) -> Value {
+    pub(crate) async fn interact(&self, mut arguments: Value) -> Value {
         arguments["wait_ms"] = 20_000.into();
         arguments["trace"] = true.into();
         self.client.call_raw("interact", arguments).await["structuredContent"].clone()
@@ -73,7 +73,7 @@ impl Stage {
         answer["result"]["value"].clone()
     }
 
-    async fn act(&self, action: &str) -> Value {
+    pub(crate) async fn act(&self, action: &str) -> Value {
         self.interact(json!({"action": action})).await
     }
 

@@ -25,7 +25,7 @@ const BOB: (&str, &str) = ("x-tabwire-client", "bob");
 const EARLY: (&str, &str) = ("x-tabwire-early", "1");
 
 /// Sends a call on a connection of its own, and does not wait for its answer.
-async fn ask(
+pub(crate) async fn ask(
     daemon: &Daemon,
     client: &McpClient,
     id: &Value,
@@ -52,7 +52,7 @@ async fn ask(
 }
 
 /// Says that a request is cancelled.
-async fn cancel(client: &McpClient, id: &Value, more: &[(&str, &str)]) {
+pub(crate) async fn cancel(client: &McpClient, id: &Value, more: &[(&str, &str)]) {
     let params = json!({"requestId": id, "reason": "enough"});
     let told = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
     let answer = client.post(more, told.to_string().into_bytes()).await;

@@ -8,6 +8,7 @@ mod analyze;
 mod annotations;
 mod bridge;
 mod browser;
+mod browser_cancel;
 mod browser_hand_over;
 mod browser_kills;
 mod browser_trouble;

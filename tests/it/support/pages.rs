@@ -129,7 +129,8 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         }
         "/half" => ("Half A Page", "<p>and no end", false),
         "/slow-at-first" if hit > 1 => ("Quick At Last", "", true),
-        "/silent" | "/slow-at-first" => return hold(stream).await,
+        "/slow-again" if hit == 1 => ("Quick At First", "", true),
+        "/silent" | "/slow-at-first" | "/slow-again" => return hold(stream).await,
         _ => ("Another Page", "", true),
     };
     let body = match path.as_str() {
