@@ -2,16 +2,21 @@
 //!
 //! `cargo bench --bench cancel` starts the release binary as a process of its own; this
 //! process plays the agent and the extension. Counted from the cancel's leaving the agent to the
-//! `cancel` frame at the extension.
+//! `cancel` frame at the extension; and, with a real Chromium and the real extension, to the end
+//! of what the page was at.
 //!
 //! After `--`: `--quick` for a fifth, `--check` to exit with 1 if the required bound is missed.
 
+#[path = "cancel/agent.rs"]
+mod agent;
 #[path = "push/figures.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]
 mod figures;
 #[path = "push/load.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]
 mod load;
+#[path = "cancel/page.rs"]
+mod page;
 #[path = "push/process.rs"]
 #[expect(dead_code, reason = "shared with the push benchmark")]
 mod process;
@@ -41,6 +46,9 @@ const SOON: f64 = 100.0;
 
 const ROUNDS: usize = 1_000;
 
+/// With a browser.
+const PAGE_ROUNDS: usize = 200;
+
 /// Measures how soon a cancel is at the extension.
 #[derive(Parser)]
 #[command(name = "cancel")]
@@ -68,7 +76,8 @@ fn main() -> ExitCode {
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
-    let rounds = if options.quick { ROUNDS / 5 } else { ROUNDS };
+    let part = if options.quick { 5 } else { 1 };
+    let rounds = ROUNDS / part;
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
     let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
@@ -79,8 +88,14 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
         by_id.add(stage.cancel_by_id().await?);
         by_request.add(stage.cancel_by_request().await?);
     }
+    drop(stage);
+    let at_the_extension = [
+        ("configure cancel".to_owned(), by_id),
+        ("notifications/cancelled".to_owned(), by_request),
+    ];
+    let in_the_page = page::measure(state.path(), PAGE_ROUNDS / part).await?;
     let mut missed = false;
-    for (way, took) in [("configure cancel", by_id), ("notifications/cancelled", by_request)] {
+    for (way, took) in at_the_extension.into_iter().chain(in_the_page) {
         let (p50, p99) = (took.p50() / 1_000.0, took.p99() / 1_000.0);
         let says = format!(
             "{way}: {p50:.2} ms at p50, {p99:.2} ms at p99 of {} ({SOON:.0} are allowed)",
