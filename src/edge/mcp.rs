@@ -161,7 +161,8 @@ fn mcp_headers(headers: &HeaderMap) -> Headers {
 /// 200 away, so there an error that has one is a 200.
 fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
     match (error.map(|error| error.fault), era) {
-        (None | Some(Fault::Params | Fault::Refused), _) | (Some(_), Era::Legacy) => StatusCode::OK,
+        (None | Some(Fault::Params | Fault::Refused | Fault::Internal), _)
+        | (Some(_), Era::Legacy) => StatusCode::OK,
         (Some(Fault::Method), Era::Modern) => StatusCode::NOT_FOUND,
         (
             Some(

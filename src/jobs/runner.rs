@@ -163,7 +163,7 @@ impl Jobs {
                 let message = "The job broke off; call it again. The daemon's log says more.";
                 let details = Some(broken.to_string());
                 Outcome::Error {
-                    error: error("internal_error", message.to_owned(), details).into(),
+                    error: error(ReportedError::BROKE_OFF, message.to_owned(), details).into(),
                 }
             }
         }

@@ -43,8 +43,7 @@ impl Answer {
     }
 
     pub(super) fn error(error: RpcError, id: &Id) -> Self {
-        let text = error.to_json(Some(id));
-        Done { text, error: Some(error), hands_over: None }.into()
+        Done::error(error, id).into()
     }
 }
 
@@ -60,6 +59,11 @@ impl Done {
     pub(super) fn of(result: ToolResult, id: &Id, era: Era) -> Self {
         let text = envelope(id, CallResult::of(&result, era));
         Self { text, error: None, hands_over: result.hands_over }
+    }
+
+    pub(super) fn error(error: RpcError, id: &Id) -> Self {
+        let text = error.to_json(Some(id));
+        Self { text, error: Some(error), hands_over: None }
     }
 
     /// A result of the modern era, of this type.

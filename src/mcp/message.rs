@@ -79,6 +79,8 @@ pub enum Fault {
     Capability,
     /// Not now: too much at once, or nothing can be recorded.
     Refused,
+    /// The server has broken off what the request began.
+    Internal,
 }
 
 impl Fault {
@@ -94,6 +96,7 @@ impl Fault {
             Self::Capability => -32_021,
             Self::Version => -32_022,
             Self::Refused => -32_000,
+            Self::Internal => -32_603,
         }
     }
 }
@@ -109,11 +112,16 @@ impl RpcError {
     /// be read.
     #[must_use]
     pub fn to_json(&self, id: Option<&Id>) -> String {
+        json!({"jsonrpc": "2.0", "id": id, "error": self.to_object()}).to_string()
+    }
+
+    /// What stands in the message under `error`.
+    pub(super) fn to_object(&self) -> Value {
         let mut error = json!({"code": self.fault.code(), "message": self.message});
         if let Some(data) = &self.data {
             error["data"] = (**data).clone();
         }
-        json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+        error
     }
 }
 

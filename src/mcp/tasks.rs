@@ -12,7 +12,7 @@ use super::era::{Era, META_CAPABILITIES};
 use super::message::{Fault, Id, Request, RpcError};
 use crate::hub::{Caller, Hub, Refused, Seen, Term};
 use crate::lifecycle::limits;
-use crate::protocol::{CommandReport, CorrelationId, Moment, Status};
+use crate::protocol::{CommandReport, CorrelationId, Moment, ReportedError, Status};
 use crate::tools::ToolResult;
 
 /// The extension's name.
@@ -49,15 +49,19 @@ pub(super) struct Task {
     /// What the call of the tool would have answered, if the task is completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RawValue>>,
+    /// What the call would have been answered instead, if the task failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
 }
 
-/// How a task stands. Never `input_required`, for none asks its client for anything, nor
-/// `failed`, which is for errors of JSON-RPC.
+/// How a task stands. Never `input_required`, for none asks its client for anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum TaskStatus {
     Working,
     Completed,
+    /// For errors of JSON-RPC: what a tool says of its failure is a result.
+    Failed,
     Cancelled,
 }
 
@@ -158,7 +162,12 @@ pub(super) async fn answer_call(
             let task = Task { status_message: message(&queued), ..Task::of(*report, term) };
             Done::modern(id, "task", &task)
         }
-        Ok(seen @ Seen::Command(_)) => Done::of(ToolResult::of_own_command(seen), id, Era::Modern),
+        Ok(Seen::Command(report)) => match broke_off(&report.status) {
+            Some(error) => {
+                Done { hands_over: Some(report.correlation_id), ..Done::error(error, id) }
+            }
+            None => Done::of(ToolResult::of_own_command(Seen::Command(report)), id, Era::Modern),
+        },
         Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => Done::of(queued, id, Era::Modern),
     }
 }
@@ -185,6 +194,7 @@ impl Task {
             poll_interval_ms: POLL_INTERVAL_MS,
             result: (status == TaskStatus::Completed).then(|| result(report)),
         }
+            error: broke_off(&report.status).map(|error| error.to_object()),
     }
 
     /// The task that a request is about.
@@ -220,6 +230,9 @@ fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
         }
         Status::Complete { completed_at: at, .. }
         | Status::Error { failed_at: at, .. }
+        Status::Error { error, failed_at, .. } if broke_off(status).is_some() => {
+            (TaskStatus::Failed, Some(error.to_string()), *failed_at)
+        }
         | Status::Timeout { failed_at: at, .. }
         | Status::Expired { expired_at: at, .. } => (TaskStatus::Completed, None, *at),
     }
@@ -227,6 +240,12 @@ fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
 
 /// What the call of the tool would have answered.
 fn result(report: CommandReport) -> Box<RawValue> {
+/// Why the daemon broke a command off, if it did: pages cannot say that of theirs.
+fn broke_off(status: &Status) -> Option<RpcError> {
+    let Status::Error { error, reason, untrusted: false, .. } = status else { return None };
+    (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(Fault::Internal, &**error))
+}
+
     let result = ToolResult::of_own_command(Seen::Command(report.into()));
     to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
 }

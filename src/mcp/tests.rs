@@ -7,9 +7,11 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hub::{Caller, Hub};
-use crate::protocol::garbled;
-use crate::tools::Tools;
+use crate::hub::{Caller, Hub, Undertaking};
+use crate::lifecycle::{Outcome as End, Work};
+use crate::mcp::era::META_CAPABILITIES;
+use crate::protocol::{Job, MonitorSync, ReportedError, garbled};
+use crate::tools::{Outcome, Tools};
 
 fn request(message: Value) -> Request {
     match Incoming::parse(message.to_string().as_bytes()) {
@@ -363,4 +365,38 @@ async fn whether_a_client_wants_to_be_told_of_its_jobs_is_what_its_last_initiali
     assert_eq!(hub.health().clients, 1, "who asks for nothing is not kept");
     initialize("a", json!({})).await;
     assert!(!hub.wants_jobs(&caller("a")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
+    for (code, expected) in [(ReportedError::BROKE_OFF, "failed"), ("not_found", "completed")] {
+        let hub = Hub::start(crate::lifecycle::Limits::default());
+        let tools = Tools::new(hub.clone(), std::time::Duration::ZERO);
+        let caller = Caller { owner: "user".into(), client: "a".into() };
+        let job = MonitorSync { path: "/".to_owned(), recursive: None, verify: None };
+        let undertaking = Undertaking {
+            work: Work::Job { job: Job::MonitorSync(job) },
+            deadline: std::time::Duration::from_secs(60),
+            estimate: std::time::Duration::ZERO,
+            idempotency_key: None,
+        };
+        let id = hub.undertake(&caller, undertaking).unwrap().accepted.id;
+        assert!(hub.begin_job(&id));
+        let error = ReportedError { code: code.to_owned(), message: "why".to_owned(), stack: None };
+        assert!(hub.finish(&id, End::Error { error: error.into() }));
+        let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        let meta = json!({META_VERSION: MODERN_VERSION, META_CAPABILITIES: capabilities});
+        let get = request(json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tasks/get",
+            "params": {"taskId": id, "_meta": meta},
+        }));
+        let answer = handle(&tools, &Calls::default(), &caller, get, Era::Modern, None).await;
+        let Outcome::Now(done) = answer.outcome else { panic!("not at once") };
+        let task = serde_json::from_str::<Value>(&done.text).unwrap()["result"].clone();
+        assert_eq!(task["status"], expected, "{task}");
+        assert_eq!(task.get("result").is_some(), expected == "completed", "{task}");
+        let error = json!({"code": -32_603, "message": "why"});
+        assert_eq!(task.get("error"), (expected == "failed").then_some(&error), "{task}");
+        assert_eq!(done.hands_over, Some(id), "it was read");
+    }
 }

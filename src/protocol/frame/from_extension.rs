@@ -196,6 +196,11 @@ pub struct ReportedError {
     pub stack: Option<String>,
 }
 
+impl ReportedError {
+    /// The code of a job that the daemon has broken off.
+    pub const BROKE_OFF: &'static str = "internal_error";
+}
+
 /// Why a text is no frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
