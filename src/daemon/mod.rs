@@ -20,6 +20,7 @@ use crate::jobs::Jobs;
 use crate::jobs::monitor::Monitor;
 use crate::journal::{self, History, Journal};
 use crate::lifecycle::Limits;
+use crate::mcp::Toolbox;
 use crate::protocol::SERVER_VERSION;
 use crate::tools::Tools;
 pub use log_file::LogFile;
@@ -142,6 +143,19 @@ impl Daemon {
     ///
     /// The system's.
     pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
+        self.serve(shutdown, |tools| Arc::new(tools)).await
+    }
+
+    /// The same for what `toolbox` makes of the tools.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub async fn serve(
+        self,
+        shutdown: CancellationToken,
+        toolbox: impl FnOnce(Tools) -> Arc<dyn Toolbox>,
+    ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &Reading::now());
         let jobs = Jobs::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
@@ -151,7 +165,7 @@ impl Daemon {
         let tools = tools.with_annotations(annotations);
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
-        let serving = edge::serve(listeners, home, tools, stop.clone());
+        let serving = edge::serve(listeners, home, tools.clone(), toolbox(tools), stop.clone());
         tokio::pin!(serving);
         let served = tokio::select! {
             served = &mut serving => served,

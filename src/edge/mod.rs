@@ -38,7 +38,7 @@ use tower::{Service as _, ServiceExt as _};
 use crate::home::Home;
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::limits;
-use crate::mcp::Calls;
+use crate::mcp::{Calls, Toolbox};
 use crate::protocol::{FRAMES_PATH, SERVER_VERSION, SESSION_PATH, WS_PATH};
 use crate::streams::LegacyStream;
 use crate::tools::Tools;
@@ -62,6 +62,8 @@ const FINISH: Duration = Duration::from_millis(1_500);
 struct Edge {
     guard: Guard,
     tools: Tools,
+    /// What MCP clients are served.
+    toolbox: Arc<dyn Toolbox>,
     /// The calls of MCP clients that are in progress.
     calls: Calls<Caller>,
     /// The links of extensions over HTTP.
@@ -81,16 +83,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// One that answers with `tools`. `port` is the one that `Host` has to name.
+    /// One that answers with `tools`, and MCP clients with `toolbox`. `port` is the one that
+    /// `Host` has to name.
     #[must_use]
-    pub fn new(port: u16, home: Home, tools: Tools) -> Self {
+    pub fn new(port: u16, home: Home, tools: Tools, toolbox: Arc<dyn Toolbox>) -> Self {
         let hub = tools.hub().clone();
         let tasks = TaskTracker::new();
         let guard = Guard::new(home, port, hub.clone());
         let calls = Calls::default();
         let sessions = Sessions::default();
         let streams = OpenStreams::default();
-        let edge = Edge { guard, tools, calls, sessions, streams, tasks: tasks.clone() };
+        let edge = Edge { guard, tools, toolbox, calls, sessions, streams, tasks: tasks.clone() };
         let router = router(Arc::new(edge));
         Self { hub, router, tasks, ending: CancellationToken::new() }
     }
@@ -131,13 +134,14 @@ pub async fn serve(
     listeners: Vec<TcpListener>,
     home: Home,
     tools: Tools,
+    toolbox: Arc<dyn Toolbox>,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
     let port = match listeners.first() {
         Some(listener) => listener.local_addr()?.port(),
         None => return Ok(()),
     };
-    let server = Server::new(port, home, tools);
+    let server = Server::new(port, home, tools, toolbox);
     for listener in listeners {
         server.tasks.spawn(accept(listener, server.clone()));
     }

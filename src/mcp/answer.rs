@@ -165,7 +165,9 @@ pub fn is_farewell(answer: &str) -> bool {
 /// A result as the whole message that goes out.
 pub(super) fn result(request: &Request, era: Era, mut body: Value) -> String {
     if let (Some(result_type), Some(meta)) = modern_parts(era) {
-        body["resultType"] = result_type.into();
+        if body.get("resultType").is_none() {
+            body["resultType"] = result_type.into();
+        }
         body["_meta"] = meta;
     }
     envelope(&request.id, body)

@@ -14,9 +14,10 @@ use super::notices::asks_for_jobs;
 use super::progress::{CallProgress, progress_token};
 use super::subscription::{self, LISTEN};
 use super::tasks;
+use super::toolbox::{Catalogue, ToolCall, Toolbox};
 use crate::hub::{Caller, Hub};
 use crate::protocol::{CorrelationId, SERVER_VERSION};
-use crate::tools::{self, Call, Manner, Outcome, ToolResult, Tools};
+use crate::tools::{Call, Manner, Outcome, ToolResult};
 
 /// How long clients may keep the list of tools, in ms: it changes with the version only.
 const LIST_TTL_MS: u64 = 300_000;
@@ -31,11 +32,16 @@ const INSTRUCTIONS: &str = "Tabwire acts in the user's own browser, in their log
 /// Answers a request that needs no daemon: `None` for any other.
 #[must_use]
 pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcError>> {
+    answer_from(Catalogue::own(), request, era)
+}
+
+/// Answers a request for which no more has to be known than what clients are shown.
+fn answer_from(shown: &Catalogue, request: &Request, era: Era) -> Option<Result<String, RpcError>> {
     let body = match (request.method.as_str(), era) {
-        ("initialize", Era::Legacy) => initialize(request),
+        ("initialize", Era::Legacy) => initialize(request, shown),
         ("ping", Era::Legacy) => json!({}),
-        ("server/discover", Era::Modern) => discover(),
-        ("tools/list", _) => match list_tools(&request.params, era) {
+        ("server/discover", Era::Modern) => discover(shown),
+        ("tools/list", _) => match list_tools(&request.params, era, shown) {
             Ok(list) => list,
             Err(error) => return Some(Err(error)),
         },
@@ -55,19 +61,22 @@ pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcErr
 /// what tells the call from another one under the same id; it stands in `calls` until it is
 /// answered.
 pub async fn handle(
-    tools: &Tools,
+    toolbox: &dyn Toolbox,
     calls: &Calls<Caller>,
     caller: &Caller,
     request: Request,
     era: Era,
     key: Option<Arc<str>>,
 ) -> Answer {
+    let hub = toolbox.hub();
     if let Some(program) = client_info::program(&request) {
-        tools.hub().note_program(caller, program);
+        hub.note_program(caller, program);
     }
-    if let Some(answer) = answer_alone(&request, era) {
+    let answered = toolbox.answer(&request, era);
+    let answered = answered.map(|body| body.map(|body| result(&request, era, body)));
+    if let Some(answer) = answered.or_else(|| answer_from(toolbox.catalogue(), &request, era)) {
         if request.method == "initialize" && era == Era::Legacy {
-            tools.hub().note_wants_jobs(caller, asks_for_jobs(&request));
+            hub.note_wants_jobs(caller, asks_for_jobs(&request));
         }
         return match answer {
             Ok(text) => Answer::text(text),
@@ -75,7 +84,7 @@ pub async fn handle(
         };
     }
     if tasks::is_method(&request.method) {
-        return tasks::handle(tools.hub(), caller, &request).await;
+        return tasks::handle(hub, caller, &request).await;
     }
     let as_task = era == Era::Modern && tasks::are_declared(&request);
     let Request { id, mut params, .. } = request;
@@ -96,19 +105,19 @@ pub async fn handle(
     };
     let in_progress = calls.begin(caller, &id, key.clone());
     let manner = if as_task { Manner::AsTask } else { Manner::Usual };
-    let Some(call) = tools.call(caller, &name, arguments, key, manner).await else {
-        let error = RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
-        return Answer::error(error, &id);
+    let call = ToolCall { name: &name, arguments, params: &params, key, manner };
+    let Call { submitted, waits_for, outcome } = match toolbox.call(caller, call).await {
+        Ok(call) => call,
+        Err(error) => return Answer::error(error, &id),
     };
-    let Call { submitted, waits_for, outcome } = call;
     let following = waits_for.and_then(|command| {
-        Some((progress_token(&params)?.clone(), tools.hub().follow(caller, &command)?))
+        Some((progress_token(&params)?.clone(), hub.follow(caller, &command)?))
     });
     let progress = following.map(|(token, following)| CallProgress::new(token, following));
     let taken = Taken {
         in_progress,
         submitted: submitted.clone(),
-        hub: tools.hub().clone(),
+        hub: hub.clone(),
         caller: caller.clone(),
     };
     let outcome = match outcome {
@@ -171,46 +180,37 @@ impl Taken {
     }
 }
 
-fn initialize(request: &Request) -> Value {
+fn initialize(request: &Request, shown: &Catalogue) -> Value {
     json!({
         "protocolVersion": negotiate(request),
-        "capabilities": capabilities(),
+        "capabilities": shown.capabilities,
         "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
 }
 
-fn discover() -> Value {
+fn discover(shown: &Catalogue) -> Value {
+    let mut capabilities = shown.capabilities.clone();
+    capabilities["extensions"] = json!({tasks::EXTENSION: {}});
     json!({
         "supportedVersions": [MODERN_VERSION],
-        "capabilities": modern_capabilities(),
+        "capabilities": capabilities,
         "instructions": INSTRUCTIONS,
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
     })
 }
 
-fn list_tools(params: &Map<String, Value>, era: Era) -> Result<Value, RpcError> {
+fn list_tools(params: &Map<String, Value>, era: Era, shown: &Catalogue) -> Result<Value, RpcError> {
+    let tools = &shown.tools;
     if params.contains_key("cursor") {
         let message = "Unknown cursor: the list has one page";
         return Err(RpcError::new(Fault::Params, message));
     }
     Ok(match era {
-        Era::Legacy => json!({"tools": tools::list()}),
-        Era::Modern => {
-            json!({"tools": tools::list(), "ttlMs": LIST_TTL_MS, "cacheScope": "private"})
-        }
+        Era::Legacy => json!({"tools": tools}),
+        Era::Modern => json!({"tools": tools, "ttlMs": LIST_TTL_MS, "cacheScope": "private"}),
     })
-}
-
-fn capabilities() -> Value {
-    json!({"tools": {"listChanged": false}})
-}
-
-fn modern_capabilities() -> Value {
-    let mut capabilities = capabilities();
-    capabilities["extensions"] = json!({tasks::EXTENSION: {}});
-    capabilities
 }
 
 /// Who answers.

@@ -15,6 +15,7 @@ mod subscription;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod toolbox;
 
 pub use answer::{Answer, Done, failure, is_farewell};
 pub use calls::{Calls, InProgress};
@@ -27,3 +28,5 @@ pub use methods::{answer_alone, handle};
 pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
 pub use progress::CallProgress;
 pub use subscription::{LISTEN, Subscription};
+pub use tasks::tasks_undeclared;
+pub use toolbox::{Catalogue, ToolCall, Toolbox};

@@ -60,9 +60,9 @@ pub(super) struct Task {
 enum TaskStatus {
     Working,
     Completed,
+    Cancelled,
     /// For errors of JSON-RPC: what a tool says of its failure is a result.
     Failed,
-    Cancelled,
 }
 
 /// Whether this is a method of the extension that is about one task.
@@ -83,12 +83,15 @@ pub(super) fn are_declared(request: &Request) -> bool {
 ///
 /// [`Fault::Capability`].
 pub(super) fn check_declared(request: &Request) -> Result<(), RpcError> {
-    if are_declared(request) {
-        return Ok(());
-    }
+    if are_declared(request) { Ok(()) } else { Err(tasks_undeclared()) }
+}
+
+/// The answer to a request that only a client can make that declares the extension.
+#[must_use]
+pub fn tasks_undeclared() -> RpcError {
     let message = format!("params._meta must declare the client capability {EXTENSION}");
     let data = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
-    Err(RpcError { fault: Fault::Capability, message, data: Some(data.into()) })
+    RpcError { fault: Fault::Capability, message, data: Some(data.into()) }
 }
 
 /// Checks what a request about a task says, without looking at the task.
@@ -192,9 +195,9 @@ impl Task {
             last_updated_at,
             ttl_ms: u64::try_from(length.as_millis()).unwrap_or(u64::MAX),
             poll_interval_ms: POLL_INTERVAL_MS,
+            error: broke_off(&report.status).map(|error| error.to_object()),
             result: (status == TaskStatus::Completed).then(|| result(report)),
         }
-            error: broke_off(&report.status).map(|error| error.to_object()),
     }
 
     /// The task that a request is about.
@@ -228,24 +231,24 @@ fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
             };
             (TaskStatus::Cancelled, Some(message.to_owned()), *cancelled_at)
         }
-        Status::Complete { completed_at: at, .. }
-        | Status::Error { failed_at: at, .. }
         Status::Error { error, failed_at, .. } if broke_off(status).is_some() => {
             (TaskStatus::Failed, Some(error.to_string()), *failed_at)
         }
+        Status::Complete { completed_at: at, .. }
+        | Status::Error { failed_at: at, .. }
         | Status::Timeout { failed_at: at, .. }
         | Status::Expired { expired_at: at, .. } => (TaskStatus::Completed, None, *at),
     }
 }
 
-/// What the call of the tool would have answered.
-fn result(report: CommandReport) -> Box<RawValue> {
 /// Why the daemon broke a command off, if it did: pages cannot say that of theirs.
 fn broke_off(status: &Status) -> Option<RpcError> {
     let Status::Error { error, reason, untrusted: false, .. } = status else { return None };
     (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(Fault::Internal, &**error))
 }
 
+/// What the call of the tool would have answered.
+fn result(report: CommandReport) -> Box<RawValue> {
     let result = ToolResult::of_own_command(Seen::Command(report.into()));
     to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
 }

@@ -162,7 +162,8 @@ impl ToolResult {
     }
 
     /// A call that was not taken.
-    pub(crate) fn refused(refused: &Refused) -> Self {
+    #[must_use]
+    pub fn refused(refused: &Refused) -> Self {
         Self::failed(&RefusedCall::of(refused))
     }
 
@@ -176,7 +177,8 @@ impl ToolResult {
 
     /// The answer to a call that submitted a command and waited for it: if the command
     /// failed, so did the call.
-    pub(crate) fn of_own_command(seen: Seen) -> Self {
+    #[must_use]
+    pub fn of_own_command(seen: Seen) -> Self {
         let failed = match &seen {
             Seen::Command(report) => match report.status {
                 Status::Error { .. } | Status::Timeout { .. } | Status::Expired { .. } => true,

@@ -2,6 +2,7 @@
 //! journal is written to the [disk](super::disk) outside of it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -57,7 +58,8 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     *world.life.borrow_mut() = Some(Life { hub: hub.clone(), door, stop: stop.clone() });
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
-    let server = Server::new(PORT, world.home(), Tools::new(hub, Duration::ZERO));
+    let tools = Tools::new(hub, Duration::ZERO);
+    let server = Server::new(PORT, world.home(), tools.clone(), Arc::new(tools));
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
     loop {
         tokio::select! {
