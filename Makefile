@@ -43,15 +43,18 @@ chaos: nextest
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
 		$(CARGO) nextest run --locked --filterset 'test(/^chaos/)'
 
-# The official MCP conformance suite on the program as it is released, and the tests of what
-# runs it.
+# The official MCP conformance suite on the program as it is released and on a build that has the
+# suite's fixtures beside the tools, and the tests of what runs it.
 CONFORMANCE = tests/conformance
 CONFORMANCE_NODE = $(CONFORMANCE)/node_modules/.bin/node
 
 conformance: $(CONFORMANCE)/node_modules/.package-lock.json
 	$(CARGO) build --release --locked
+	$(CARGO) build --locked --example conformance
 	$(CONFORMANCE_NODE) --test $(CONFORMANCE)/*.test.js
-	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" $(CONFORMANCE_NODE) $(CONFORMANCE)/run.js
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
+		TABWIRE_FIXTURES="$(CURDIR)/target/debug/examples/conformance" \
+		$(CONFORMANCE_NODE) $(CONFORMANCE)/run.js
 
 # The suite needs Node 22, which comes with it; npm itself is the system's.
 $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package-lock.json

@@ -280,6 +280,15 @@ fn clocks_are_read_in_one_place() {
     assert!(reads.iter().any(|read| !named_outside(&sources, read, |_| false).is_empty()));
 }
 
+#[test]
+fn what_ships_serves_its_own_tools_and_no_others() {
+    let toolboxes: Vec<_> = sources()
+        .iter()
+        .flat_map(|source| source.code.split("Toolbox for ").skip(1).filter_map(word))
+        .collect();
+    assert_eq!(toolboxes, ["Tools"]);
+}
+
 /// Adapters that name each other.
 fn adapters_naming_adapters(sources: &[Source]) -> Vec<String> {
     const SHARED: [&str; 5] =

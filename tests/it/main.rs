@@ -17,6 +17,7 @@ mod capture;
 mod capture_observed;
 mod chaos;
 mod cli;
+mod conformance;
 mod docs;
 mod doctor;
 mod draw;

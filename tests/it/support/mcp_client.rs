@@ -207,7 +207,8 @@ impl McpClient {
                 ("mcp-protocol-version", "2026-07-28".to_owned()),
                 ("mcp-method", method.to_owned()),
             ];
-            if let Some(name) = params["name"].as_str().or(params["taskId"].as_str()) {
+            let named_by = ["name", "taskId", "uri"];
+            if let Some(name) = named_by.iter().find_map(|field| params[field].as_str()) {
                 headers.push(("mcp-name", name.to_owned()));
             }
             let meta = if self.has_tasks { tasks_meta() } else { modern_meta() };

@@ -1,0 +1,42 @@
+//! The daemon with the fixtures of the official MCP conformance suite beside its own tools, on
+//! any free port, for the state directory that `TABWIRE_HOME` names. It ends with `SIGTERM`.
+
+mod fixtures;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::json;
+use tabwire::daemon::{Daemon, Settings};
+use tabwire::lifecycle::Limits;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// One whose parent was killed ends by itself.
+const IDLE_EXIT: Duration = Duration::from_secs(60);
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let home = std::env::var_os("TABWIRE_HOME").context("TABWIRE_HOME must name a directory")?;
+    let settings = Settings {
+        home: home.into(),
+        port: 0,
+        limits: Limits::default(),
+        default_wait: Duration::ZERO,
+        idle_exit: Some(IDLE_EXIT),
+        ephemeral: false,
+        monitor_roots: Vec::new(),
+    };
+    let mut terminate = signal(SignalKind::terminate())?;
+    let daemon = Daemon::start(settings).await?;
+    writeln!(std::io::stdout(), "{}", json!({"port": daemon.port()}))?;
+    let shutdown = CancellationToken::new();
+    let stop = shutdown.clone();
+    tokio::spawn(async move {
+        terminate.recv().await;
+        stop.cancel();
+    });
+    daemon.serve(shutdown, fixtures::beside).await?;
+    Ok(())
+}
