@@ -57,6 +57,18 @@ fn answer_from(shown: &Catalogue, request: &Request, era: Era) -> Option<Result<
     Some(Ok(result(request, era, body)))
 }
 
+/// Answers a request for which no command has to be looked at.
+fn answer_at_once(
+    toolbox: &dyn Toolbox,
+    request: &Request,
+    era: Era,
+) -> Option<Result<String, RpcError>> {
+    match toolbox.answer(request, era) {
+        Some(answered) => Some(answered.map(|body| result(request, era, body))),
+        None => answer_from(toolbox.catalogue(), request, era),
+    }
+}
+
 /// Answers a request that is no [`LISTEN`]. `key` is the idempotency key of a call whose arguments have none, and
 /// what tells the call from another one under the same id; it stands in `calls` until it is
 /// answered.
@@ -72,9 +84,7 @@ pub async fn handle(
     if let Some(program) = client_info::program(&request) {
         hub.note_program(caller, program);
     }
-    let answered = toolbox.answer(&request, era);
-    let answered = answered.map(|body| body.map(|body| result(&request, era, body)));
-    if let Some(answer) = answered.or_else(|| answer_from(toolbox.catalogue(), &request, era)) {
+    if let Some(answer) = answer_at_once(toolbox, &request, era) {
         if request.method == "initialize" && era == Era::Legacy {
             hub.note_wants_jobs(caller, asks_for_jobs(&request));
         }
