@@ -3,19 +3,19 @@
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
 #   make test    every check there is; what CI runs
 #
-# Both need Rust, and Node with npm for the tests. Chromium is installed if there is none.
+# Both need Rust, and Node with npm and Python for the tests. Chromium is installed if there is none.
 
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: controls chaos conformance demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: controls chaos clients conformance demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
 	target/release/tabwire demo
 
 # The order: what is quick and says most comes first.
-test: fmt clippy docs extension unit controls chaos conformance deny advisories
+test: fmt clippy docs extension unit controls chaos conformance clients deny advisories
 	@echo "all checks passed"
 
 fmt:
@@ -30,7 +30,7 @@ docs:
 # Unit and integration tests, among them the proofs, the layers and real Chromium, then the
 # doctests.
 unit: nextest browser
-	$(CARGO) nextest run --locked --filterset 'not test(/^chaos/)'
+	$(CARGO) nextest run --locked --filterset 'not test(/^(chaos|clients)/)'
 	$(CARGO) test --locked --doc
 
 # Whether the tests would notice: five bugs, each put in, each with the test that then fails.
@@ -59,6 +59,26 @@ conformance: $(CONFORMANCE)/node_modules/.package-lock.json
 # The suite needs Node 22, which comes with it; npm itself is the system's.
 $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package-lock.json
 	npm ci --prefix $(CONFORMANCE) --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Clients that others wrote, on the program as it is released: the Inspector, the TypeScript
+# client and the Python client. Node is the conformance suite's.
+CLIENTS = tests/clients
+CLIENTS_PYTHON = target/clients
+
+clients: nextest $(CONFORMANCE)/node_modules/.package-lock.json \
+		$(CLIENTS)/node_modules/.package-lock.json $(CLIENTS_PYTHON)/bin/mcp
+	$(CARGO) build --release --locked
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
+		$(CARGO) nextest run --locked --filterset 'test(/^clients/)'
+
+# Nothing has to be built, so no scripts are run.
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
+	npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(CLIENTS_PYTHON)/bin/mcp: $(CLIENTS)/requirements.txt
+	@sh scripts/need-python.sh $(CLIENTS_PYTHON) $(CLIENTS)/requirements.txt
 	@touch $@
 
 # The extension: types by tsc, logic by node --test. Nothing is built: what is loaded is

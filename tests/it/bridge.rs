@@ -109,17 +109,11 @@ async fn ten_bridges_at_once_leave_one_daemon() {
 
 /// The processes that run `tabwire serve` on this state directory.
 fn daemons_of(place: &Place) -> Vec<u32> {
-    let wanted = format!("TABWIRE_HOME={}", place.path().display());
-    let has = |path: String, wanted: &str| {
-        let bytes = fs::read(path).unwrap_or_default();
-        bytes.split(|byte| *byte == 0).any(|part| part == wanted.as_bytes())
+    let is_daemon = |pid: &u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.split(|byte| *byte == 0).any(|part| part == b"serve")
     };
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        has(format!("/proc/{pid}/environ"), &wanted) && has(format!("/proc/{pid}/cmdline"), "serve")
-    })
-    .collect()
+    place.processes().into_iter().filter(is_daemon).collect()
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ pub(crate) struct FakeExtension {
     /// What was read while the answer to a question was waited for.
     unread: VecDeque<Value>,
     barriers: u32,
+    answers_pings: bool,
 }
 
 /// A command as it was delivered.
@@ -164,7 +165,7 @@ impl Shim {
         stream.set_nodelay(true).unwrap();
         let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
         let (socket, _) = soon("the upgrade", upgrade).await.unwrap();
-        FakeExtension { shim: self.clone(), socket, unread: VecDeque::new(), barriers: 0 }
+        FakeExtension::new(self, socket)
     }
 
     /// Opens the socket; `None` if that fails, since the daemon may be killed at any moment.
@@ -174,7 +175,7 @@ impl Shim {
         stream.set_nodelay(true).ok()?;
         let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
         let (socket, _) = upgrade.await.ok()?;
-        Some(FakeExtension { shim: self.clone(), socket, unread: VecDeque::new(), barriers: 0 })
+        Some(FakeExtension::new(self, socket))
     }
 
     fn handshake(&self, address: &str) -> ClientRequestBuilder {
@@ -238,6 +239,17 @@ impl Shim {
 }
 
 impl FakeExtension {
+    fn new(shim: &Shim, socket: WebSocketStream<TcpStream>) -> Self {
+        let (shim, unread) = (shim.clone(), VecDeque::new());
+        Self { shim, socket, unread, barriers: 0, answers_pings: false }
+    }
+
+    /// Answers the heartbeat whenever it comes upon one, for tests that may take longer than
+    /// its interval.
+    pub(crate) fn with_heartbeat(self) -> Self {
+        Self { answers_pings: true, ..self }
+    }
+
     /// The `hello` that answers a challenge.
     pub(crate) fn hello_to(&self, challenge: &str) -> Value {
         self.shim.hello_to(challenge)
@@ -326,10 +338,33 @@ impl FakeExtension {
     }
 
     async fn read(&mut self) -> Value {
-        match self.next_message().await {
-            Some(Message::Text(text)) => serde_json::from_str(&text).unwrap(),
-            other => panic!("a frame was expected, not {other:?}"),
+        loop {
+            let frame = match self.next_message().await {
+                Some(Message::Text(text)) => serde_json::from_str(&text).unwrap(),
+                other => panic!("a frame was expected, not {other:?}"),
+            };
+            if !self.answered_as_ping(&frame).await {
+                return frame;
+            }
         }
+    }
+
+    /// Waits, for as long as it takes, until there is a next frame.
+    pub(crate) async fn until_next(&mut self) {
+        while self.unread.is_empty() {
+            let frame = self.try_next().await.expect("the daemon closed the socket");
+            if !self.answered_as_ping(&frame).await {
+                self.unread.push_back(frame);
+            }
+        }
+    }
+
+    async fn answered_as_ping(&mut self, frame: &Value) -> bool {
+        let is_ping = self.answers_pings && frame["type"] == "ping";
+        if is_ping {
+            self.send(&json!({"type": "pong", "t": frame["t"]})).await;
+        }
+        is_ping
     }
 
     async fn next_message(&mut self) -> Option<Message> {

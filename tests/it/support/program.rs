@@ -1,6 +1,7 @@
 //! The program itself, in a throw-away state directory.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -82,6 +83,18 @@ impl Place {
             }
         };
         soon("another daemon", next).await
+    }
+
+    /// The processes, of whatever program, that were started for this place.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let wanted = format!("TABWIRE_HOME={}", self.path().display());
+        let is_ours = |pid: &u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|part| part == wanted.as_bytes())
+        };
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(is_ours).collect()
     }
 
     /// The program with these arguments, not started.
