@@ -88,10 +88,9 @@ impl Stage {
     /// Submits a script that goes on as a task; the id of that.
     async fn task(&self, text: &str) -> String {
         let answer = self.client.call_tool_once(call("interact", script(text)));
-        match soon("an answer", answer).await.unwrap() {
-            CallToolResponse::Task(created) => created.task.task_id,
-            other => panic!("{other:?}"),
-        }
+        let answer = soon("an answer", answer).await.unwrap();
+        let CallToolResponse::Task(created) = answer else { panic!("{answer:?}") };
+        created.task.task_id
     }
 
     async fn task_now(&self, id: &str) -> TaskPayload {

@@ -29,6 +29,7 @@ pub(super) enum Transport {
 }
 
 /// What a client is to do.
+#[derive(Clone, Copy)]
 pub(super) struct Scenario<'a> {
     pub(super) transport: Transport,
     /// `legacy`, `modern`, or `auto` to find out.
