@@ -104,6 +104,7 @@ bench: browser
 	$(CARGO) bench --locked --bench cancel
 	$(CARGO) bench --locked --bench waits
 	$(CARGO) bench --locked --bench sync
+	$(CARGO) bench --locked --bench guard
 
 # What takes minutes: thousands of simulated runs, and whether an idle browser still answers
 # at once.

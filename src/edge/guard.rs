@@ -1,4 +1,5 @@
-//! Who may call what: one table, and one function through which every request goes.
+//! Whether a request may pass: one function through which every one goes, over the one
+//! table of routes.
 //!
 //! Denied unless declared. The order of the checks: size, `Host`,
 //! `Sec-Fetch-Site`, `Origin`, `Content-Type`, token, route. Headers keep web pages out;
@@ -11,14 +12,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
 use super::problem::Problem;
+use super::routes::{Rule, TABLE, Who};
 use crate::home::{Home, LegacyAnswer};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::Rate;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{
-    CLIENT_HEADER, ClientId, EXTENSION_ID, FRAMES_PATH, Owner, SESSION_PATH, WS_PATH,
-    is_extension_id,
-};
+use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, is_extension_id};
 
 /// The largest body that `/mcp` takes, in bytes.
 pub(super) const MCP_BODY: usize = 1024 * 1024;
@@ -39,87 +38,6 @@ const WRONG_TOKENS: usize = 20;
 /// The client of a caller that does not name one.
 const UNNAMED_CLIENT: &str = "http";
 
-/// Who may call a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
-    /// Any program of this computer, but no web page: a public constant.
-    Program,
-    /// An extension that was allowed. Its proof follows on the socket.
-    Extension,
-    /// An extension that polls, has no secret, and was let in by its id.
-    Poller,
-    /// An extension with a session, which its bearer token names. A browser sends no
-    /// `Origin` with a worker's GET.
-    Session,
-    /// The holder of a token.
-    Owner,
-}
-
-/// One route and who may call it.
-struct Rule {
-    method: Method,
-    /// As the router has it: a last part `{id}` stands for any one part.
-    path: &'static str,
-    who: Who,
-    /// The largest body, in bytes.
-    body: usize,
-}
-
-impl Rule {
-    fn is_for(&self, path: &str) -> bool {
-        match self.path.strip_suffix("{id}") {
-            Some(before) => {
-                path.strip_prefix(before).is_some_and(|id| !id.is_empty() && !id.contains('/'))
-            }
-            None => path == self.path,
-        }
-    }
-}
-
-/// Every route. What does not stand here does not exist for anybody.
-static TABLE: [Rule; 30] = [
-    Rule { method: Method::GET, path: "/health", who: Who::Program, body: 0 },
-    Rule { method: Method::GET, path: WS_PATH, who: Who::Extension, body: 0 },
-    Rule { method: Method::POST, path: SESSION_PATH, who: Who::Extension, body: SESSION_BODY },
-    Rule { method: Method::GET, path: FRAMES_PATH, who: Who::Session, body: 0 },
-    Rule { method: Method::POST, path: FRAMES_PATH, who: Who::Session, body: EXTENSION_BODY },
-    Rule { method: Method::POST, path: "/mcp", who: Who::Owner, body: MCP_BODY },
-    Rule { method: Method::GET, path: "/mcp", who: Who::Owner, body: 0 },
-    Rule { method: Method::GET, path: "/settings", who: Who::Program, body: 0 },
-    Rule { method: Method::GET, path: "/pending-queries", who: Who::Program, body: 0 },
-    polled("/settings"),
-    polled("/query-result"),
-    polled("/execute-result"),
-    polled("/dom-result"),
-    polled("/a11y-result"),
-    polled("/highlight-result"),
-    polled("/state-result"),
-    polled("/screenshots"),
-    polled("/logs"),
-    Rule { method: Method::DELETE, path: "/logs", who: Who::Poller, body: 0 },
-    polled("/extension-logs"),
-    polled("/network-waterfall"),
-    polled("/network-bodies"),
-    polled("/websocket-events"),
-    polled("/enhanced-actions"),
-    polled("/performance-snapshots"),
-    polled("/api/extension-status"),
-    Rule {
-        method: Method::POST,
-        path: "/draw-mode/complete",
-        who: Who::Poller,
-        body: DRAWING_BODY,
-    },
-    Rule { method: Method::GET, path: "/api/status", who: Who::Owner, body: 0 },
-    Rule { method: Method::GET, path: "/api/commands", who: Who::Owner, body: 0 },
-    Rule { method: Method::GET, path: "/api/commands/{id}", who: Who::Owner, body: 0 },
-];
-
-/// A route to which extensions post that poll.
-const fn polled(path: &'static str) -> Rule {
-    Rule { method: Method::POST, path, who: Who::Poller, body: EXTENSION_BODY }
-}
-
 /// Who was let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
@@ -138,6 +56,17 @@ pub(super) enum Admitted {
     },
     /// The holder of a token.
     Caller(Caller),
+}
+
+impl Admitted {
+    /// Whether this proves who calls, as far as the route asks for it. A session's token is
+    /// not looked up yet, and an extension's id is no proof.
+    pub(super) const fn is_proven(&self) -> bool {
+        match self {
+            Self::Caller(_) | Self::Poller(_) => true,
+            Self::Anyone | Self::Extension(_) | Self::Session { .. } => false,
+        }
+    }
 }
 
 /// What the guard knows.
@@ -393,15 +322,7 @@ mod tests {
     use proptest::{option, prop_assert_eq, proptest};
 
     use super::*;
-    use crate::protocol::garbled;
-
-    #[test]
-    fn every_route_is_documented() {
-        let page = include_str!("../../docs/protocol.md");
-        for Rule { method, path, .. } in &TABLE {
-            assert!(page.contains(&format!("| `{method} {path}")), "{method} {path}");
-        }
-    }
+    use crate::protocol::{WS_PATH, garbled};
 
     #[tokio::test]
     async fn a_route_that_nobody_has_declared_is_closed_even_to_the_holder_of_a_token() {
@@ -435,15 +356,6 @@ mod tests {
         for Rule { path, .. } in &TABLE {
             let methods = TABLE.iter().filter(|rule| rule.path == *path).count();
             assert!(methods <= 2, "{path} has more methods than an answer has room for");
-        }
-    }
-
-    #[test]
-    fn an_id_is_one_part_of_a_path() {
-        let rule = TABLE.iter().find(|rule| rule.path.ends_with("{id}")).unwrap();
-        assert!(rule.is_for("/api/commands/exec_1"));
-        for other in ["/api/commands", "/api/commands/", "/api/commands/a/b", "/api/command/a"] {
-            assert!(!rule.is_for(other), "{other}");
         }
     }
 

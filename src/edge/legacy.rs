@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::Edge;
 use super::body::read_body;
+use super::connections::Connection;
 use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::{Poll, Taken, Verdict};
@@ -63,7 +64,11 @@ pub(super) async fn settings(
 
 /// `GET /pending-queries`: with a session that an allowed extension has named, the next
 /// command; with any other, nothing; without one, a look from outside that takes nothing.
-pub(super) async fn pending_queries(State(edge): State<Arc<Edge>>, headers: HeaderMap) -> Response {
+pub(super) async fn pending_queries(
+    State(edge): State<Arc<Edge>>,
+    Extension(connection): Extension<Connection>,
+    headers: HeaderMap,
+) -> Response {
     let hub = edge.tools.hub();
     let text = |name| single(&headers, &name).ok().flatten();
     let Some(session) = text(SESSION) else {
@@ -79,6 +84,7 @@ pub(super) async fn pending_queries(State(edge): State<Arc<Edge>>, headers: Head
     // What the person has changed since the session was named counts.
     let extension_id = hub.extension_of(&poll.session);
     let query = if extension_id.is_some_and(|id| edge.guard.check_poller(&id).is_ok()) {
+        connection.prove();
         hub.poll(poll).await
     } else {
         None

@@ -27,6 +27,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Edge;
+use super::connections::Connection;
 use super::conversation::{self, Close, End, Greeted, HELLO, Heard, LARGEST_FRAME, Lost, listen};
 use super::guard::Admitted;
 use super::problem::Problem;
@@ -48,6 +49,7 @@ type Socket = WebSocketStream<TokioIo<Upgraded>>;
 pub(super) async fn upgrade(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    Extension(connection): Extension<Connection>,
     mut request: Request<Body>,
 ) -> Response {
     // The table lets only extensions in here.
@@ -60,7 +62,7 @@ pub(super) async fn upgrade(
     let tasks = edge.tasks.clone();
     tasks.spawn(async move {
         match upgrading.await {
-            Ok(upgraded) => serve(edge, id, upgraded).await,
+            Ok(upgraded) => serve(edge, id, connection, upgraded).await,
             Err(error) => tracing::debug!(%error, "the connection was lost in the handshake"),
         }
     });
@@ -95,7 +97,7 @@ fn switching_protocols(accept: &str) -> Response {
     response
 }
 
-async fn serve(edge: Arc<Edge>, extension_id: String, upgraded: Upgraded) {
+async fn serve(edge: Arc<Edge>, extension_id: String, connection: Connection, upgraded: Upgraded) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LARGEST_FRAME))
         .max_frame_size(Some(LARGEST_FRAME))
@@ -105,7 +107,7 @@ async fn serve(edge: Arc<Edge>, extension_id: String, upgraded: Upgraded) {
     let socket =
         WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
     let (mut sink, mut stream) = socket.split();
-    let Err(end) = converse(&edge, &extension_id, &mut sink, &mut stream).await;
+    let Err(end) = converse(&edge, &extension_id, &connection, &mut sink, &mut stream).await;
     if let Ok(Close { code, reason }) = end {
         tracing::info!(extension = extension_id, code, reason, "closing the extension's socket");
         say_goodbye(code, reason, &mut sink, &mut stream).await;
@@ -116,6 +118,7 @@ async fn serve(edge: Arc<Edge>, extension_id: String, upgraded: Upgraded) {
 async fn converse(
     edge: &Edge,
     extension_id: &str,
+    connection: &Connection,
     sink: &mut SplitSink<Socket, Message>,
     stream: &mut SplitStream<Socket>,
 ) -> Result<std::convert::Infallible, End> {
@@ -125,9 +128,11 @@ async fn converse(
     let hello = tokio::select! {
         hello = said.next() => hello.unwrap_or(Err(Err(Lost)))?,
         () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
+        () = connection.closing() => return Err(Err(Lost)),
     };
     let greeted = conversation::greet(edge, Carrier::WebSocket, extension_id, &challenge, hello)
         .map_err(Ok)?;
+    connection.prove();
     let Greeted { link, mut outbox, welcome } = greeted;
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Daemon, Frozen, McpClient, RawAnswer, RawConnection, Shim, Stopwatch, raw};
+use crate::support::{Daemon, Frozen, McpClient, RawAnswer, RawConnection, Shim, raw};
 
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -395,21 +395,6 @@ async fn a_head_that_does_not_come_is_waited_for_five_seconds() {
     slow.assert_closed_in_silence().await;
     good.send(&request).await;
     assert_eq!(good.answer().await.unwrap().status, 200, "a good one stays");
-}
-
-#[tokio::test]
-async fn half_open_connections_hold_nobody_up() {
-    let daemon = Daemon::start().await;
-    let mut half_open = Vec::new();
-    for _ in 0..100 {
-        let mut connection = RawConnection::open(&daemon).await;
-        connection.send("GET /hea").await;
-        half_open.push(connection);
-    }
-    let client = McpClient::modern(&daemon);
-    let watch = Stopwatch::start();
-    client.call("configure", json!({"action": "health"})).await;
-    watch.assert_under(100, "a good client's call");
 }
 
 #[tokio::test]

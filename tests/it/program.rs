@@ -246,3 +246,23 @@ async fn a_daemon_without_work_ends_by_itself_if_it_was_told_to() {
     assert_eq!(daemon.end().await.code(), Some(0));
     assert_eq!(place.daemon(), None);
 }
+
+#[tokio::test]
+async fn a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that() {
+    let place = Place::new();
+    for flag in ["--listen", "--host", "--bind", "--allow-remote"] {
+        let ran = place.run(&["serve", flag, "0.0.0.0"]).await;
+        assert_eq!(ran.code, Some(2), "{flag}: {ran:?}");
+    }
+    let daemon = place.serve(&[]).await;
+    let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/net/{table}")));
+    let port = format!(":{:04X}", daemon.port);
+    let mut own: Vec<_> = tables
+        .iter()
+        .flat_map(|table| table.as_deref().unwrap_or_default().lines())
+        .filter_map(|line| line.split_whitespace().nth(1)?.strip_suffix(&port))
+        .collect();
+    own.dedup();
+    let loopback = ["0100007F", "00000000000000000000000001000000"];
+    assert!(own.iter().all(|address| loopback.contains(address)), "{own:?}");
+}

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 
 use super::Edge;
 use super::body::read_body;
+use super::connections::Connection;
 use super::conversation::{self, Close};
 use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
 use super::problem::{Problem, json_response};
@@ -63,6 +64,7 @@ struct Posted<'a> {
 pub(super) async fn begin(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    Extension(connection): Extension<Connection>,
     body: Body,
 ) -> Response {
     // The table lets only extensions in here.
@@ -82,7 +84,13 @@ pub(super) async fn begin(
     if !edge.sessions.has_room() {
         return Problem::TooManySessions.into_response();
     }
-    open(&edge, &id, &opening.challenge, text).unwrap_or_else(|close| over(&close))
+    match open(&edge, &id, &opening.challenge, text) {
+        Ok(response) => {
+            connection.prove();
+            response
+        }
+        Err(close) => over(&close),
+    }
 }
 
 /// Takes a `hello`.
@@ -106,6 +114,7 @@ fn open(edge: &Arc<Edge>, id: &str, challenge: &str, hello: &str) -> Result<Resp
 pub(super) async fn exchange(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
     // The table lets only these in here.
@@ -116,6 +125,7 @@ pub(super) async fn exchange(
     let Some(session) = edge.sessions.find(&token).filter(|session| is_its(session)) else {
         return Problem::NoSession.into_response();
     };
+    connection.prove();
     let answered = if request.method() == Method::POST {
         post(&session, request.into_body()).await
     } else {

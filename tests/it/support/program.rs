@@ -1,6 +1,6 @@
 //! The program itself, in a throw-away state directory.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -99,7 +99,12 @@ impl Place {
 
     /// The program with these arguments, not started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        self.command_of(program(), arguments)
+    }
+
+    /// Another program with these arguments, which may run ours.
+    pub(crate) fn command_of(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .env("TABWIRE_HOME", self.path())
@@ -120,7 +125,12 @@ impl Place {
     /// Starts `tabwire serve` and waits until it listens.
     pub(crate) async fn serve(&self, arguments: &[&str]) -> Served {
         let arguments: Vec<_> = ["serve", "--json"].iter().chain(arguments).copied().collect();
-        let mut child = self.command(&arguments).spawn().unwrap();
+        self.serve_by(self.command(&arguments)).await
+    }
+
+    /// Starts the daemon by this command, and waits until it listens.
+    pub(crate) async fn serve_by(&self, mut command: Command) -> Served {
+        let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = soon("the daemon's start", said.next_line()).await.unwrap();
         let Some(line) = line else {
@@ -161,6 +171,14 @@ pub(crate) async fn finish(mut command: Command) -> Ran {
 impl Served {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap()
+    }
+
+    /// Asks it to end, and waits until it has: how it ended, and what it said to standard
+    /// error, which must be less than a pipe holds.
+    pub(crate) async fn stop(self) -> (ExitStatus, String) {
+        signal(self.pid(), Signal::TERM);
+        let output = soon("the daemon's end", self.child.wait_with_output()).await.unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
     }
 
     /// Waits for its end.

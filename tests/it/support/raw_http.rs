@@ -33,7 +33,12 @@ impl RawAnswer {
 
 impl RawConnection {
     pub(crate) async fn open(daemon: &Daemon) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", daemon.port())).await.unwrap();
+        Self::to(daemon.port()).await
+    }
+
+    /// One to whatever listens on this port.
+    pub(crate) async fn to(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         Self { stream, buffer: Vec::new() }
     }
 
@@ -74,6 +79,13 @@ impl RawConnection {
         }
         answer.body = String::from_utf8(self.buffer.drain(..length).collect()).unwrap();
         Some(answer)
+    }
+
+    /// Reads until this has been said.
+    pub(crate) async fn read_until(&mut self, words: &str) {
+        while !String::from_utf8_lossy(&self.buffer).contains(words) {
+            assert!(self.read_more().await, "closed before it said {words}");
+        }
     }
 
     /// Waits until the other side closes the connection, and sees to it that it says

@@ -93,6 +93,11 @@ impl Stopwatch {
         Self(std::time::Instant::now())
     }
 
+    /// Whether less than this has passed.
+    pub(crate) fn is_under(&self, millis: u64) -> bool {
+        self.0.elapsed() < Duration::from_millis(millis)
+    }
+
     /// Panics unless less than this has passed.
     pub(crate) fn assert_under(&self, millis: u64, what: &str) {
         let took = self.0.elapsed();

@@ -1,0 +1,236 @@
+//! One connection, from its first byte to its last: HTTP/1.1, and what it is upgraded to.
+//!
+//! Time limits are for what a client has to do: send a head that it has begun, and send
+//! another request or go. Nothing is limited here while a request is being answered, so
+//! that polls, streams and sockets last as long as they like; bodies have their own limit.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::connections::{Connection, Seat};
+use super::routes::Routes;
+
+/// How long a head may take, from its first byte on; the first one of a connection from the
+/// connection's beginning on.
+const HEAD: Duration = Duration::from_secs(5);
+
+/// How long a connection may be idle between requests.
+const IDLE: Duration = Duration::from_secs(120);
+
+/// Serves until either side ends it, or `shutdown` does.
+pub(super) async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    seat: Seat,
+    routes: Routes,
+    shutdown: CancellationToken,
+) {
+    let turn = Turn::default();
+    let connection = seat.connection().clone();
+    let service = {
+        let (turn, connection) = (turn.clone(), connection.clone());
+        tower::service_fn(move |request| {
+            answer(request, connection.clone(), routes.clone(), turn.clone())
+        })
+    };
+    let stream = TokioIo::new(Watched { stream, turn: turn.clone(), _seat: seat });
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    let serving = http.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
+    tokio::pin!(serving);
+    let mut is_ending = false;
+    let late = turn.late_head();
+    tokio::pin!(late);
+    loop {
+        tokio::select! {
+            // Reading first: what it leads to decides whether a head is late.
+            biased;
+            served = &mut serving => {
+                if let Err(error) = served {
+                    tracing::debug!(%error, "connection ended");
+                }
+                return;
+            }
+            () = &mut late => {
+                tracing::debug!("connection closed: a request's head took over 5 s");
+                return;
+            }
+            () = connection.closing() => {
+                tracing::debug!("connection closed: too many that have proved nothing");
+                return;
+            }
+            () = shutdown.cancelled(), if !is_ending => {
+                is_ending = true;
+                serving.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// Answers one request; handlers find the connection that it came on among its extensions.
+async fn answer(
+    mut request: Request<Incoming>,
+    connection: Connection,
+    routes: Routes,
+    turn: Turn,
+) -> Result<Response<Answer>, std::convert::Infallible> {
+    let answering = turn.answering();
+    request.extensions_mut().insert(connection);
+    let response = routes.answer(request).await;
+    Ok(response.map(|body| Answer { body, _answering: answering }))
+}
+
+/// Whose turn it is, counted on: the client's to send a head (0, 3, …), ours to answer
+/// (1, 4, …), or nobody's (2, 5, …).
+#[derive(Clone, Debug, Default)]
+struct Turn(Arc<AtomicU64>);
+
+/// While it lives, a request is being answered.
+struct Answering(Turn);
+
+impl Turn {
+    const HEAD: u64 = 0;
+    const ANSWER: u64 = 1;
+    const IDLE: u64 = 2;
+    const PHASES: u64 = 3;
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Bytes have come. They are a head's, unless a request is being answered.
+    fn heard(&self) {
+        let turn = self.get();
+        if turn % Self::PHASES == Self::IDLE {
+            self.0.store(turn + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// A head is there. It may have come along with the one before.
+    fn answering(&self) -> Answering {
+        let turn = self.get();
+        let steps = if turn % Self::PHASES == Self::IDLE { 2 } else { 1 };
+        self.0.store(turn + steps, Ordering::Relaxed);
+        Answering(self.clone())
+    }
+
+    /// Returns when a head takes too long. To be polled after whatever reads, in the same
+    /// task: nothing else tells that a head has begun.
+    fn late_head(&self) -> impl Future<Output = ()> + use<> {
+        let turn = self.clone();
+        let mut timer: Option<(u64, Pin<Box<Sleep>>)> = None;
+        poll_fn(move |context| {
+            let now = turn.get();
+            if now % Self::PHASES != Self::HEAD {
+                timer = None;
+                return Poll::Pending;
+            }
+            let (_, sleep) = match timer.take().filter(|(of, _)| *of == now) {
+                Some(running) => timer.insert(running),
+                None => timer.insert((now, Box::pin(tokio::time::sleep(HEAD)))),
+            };
+            sleep.as_mut().poll(context)
+        })
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        debug_assert_eq!(self.0.get() % Turn::PHASES, Turn::ANSWER);
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A response's body: until it is dropped, the request is being answered.
+struct Answer {
+    body: Body,
+    _answering: Answering,
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A connection's stream, also after an upgrade: it notes when bytes come, and keeps the
+/// connection's place for as long as it is open.
+struct Watched<S> {
+    stream: S,
+    turn: Turn,
+    _seat: Seat,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if buffer.filled().len() > before {
+            self.turn.heard();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,216 @@
+//! Every route: who may call it, how large its body may be, and what answers it.
+//!
+//! One table. The router is made of it and of nothing else, so there is no route that does
+//! not say who may call it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, MethodRouter, any, on};
+use hyper::body::Incoming;
+use tower::Service as _;
+
+use super::connections::Connection;
+use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, SESSION_BODY};
+use super::problem::Problem;
+use super::{Edge, admin, body, frames, health, legacy, mcp, ws};
+use crate::protocol::{FRAMES_PATH, SESSION_PATH, WS_PATH};
+use crate::streams::LegacyStream;
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    /// Any program of this computer, but no web page: a public constant.
+    Program,
+    /// An extension that was allowed. Its proof follows on the socket.
+    Extension,
+    /// An extension that polls, has no secret, and was let in by its id.
+    Poller,
+    /// An extension with a session, which its bearer token names. A browser sends no
+    /// `Origin` with a worker's GET.
+    Session,
+    /// The holder of a token.
+    Owner,
+}
+
+/// What answers a route's requests with this method.
+type Handler = fn(MethodFilter) -> MethodRouter<Arc<Edge>>;
+
+/// One route, who may call it, and what answers.
+pub(super) struct Rule {
+    pub(super) method: Method,
+    /// As the router has it: a last part `{id}` stands for any one part.
+    pub(super) path: &'static str,
+    pub(super) who: Who,
+    /// The largest body, in bytes.
+    pub(super) body: usize,
+    handler: Handler,
+}
+
+impl Rule {
+    pub(super) fn is_for(&self, path: &str) -> bool {
+        match self.path.strip_suffix("{id}") {
+            Some(before) => {
+                path.strip_prefix(before).is_some_and(|id| !id.is_empty() && !id.contains('/'))
+            }
+            None => path == self.path,
+        }
+    }
+}
+
+/// Every route. What does not stand here does not exist for anybody.
+pub(super) static TABLE: [Rule; 30] = [
+    read("/health", Who::Program, |method| on(method, health)),
+    read(WS_PATH, Who::Extension, |method| on(method, ws::upgrade)),
+    post(SESSION_PATH, Who::Extension, SESSION_BODY, |method| on(method, frames::begin)),
+    read(FRAMES_PATH, Who::Session, |method| on(method, frames::exchange)),
+    post(FRAMES_PATH, Who::Session, EXTENSION_BODY, |method| on(method, frames::exchange)),
+    post("/mcp", Who::Owner, MCP_BODY, |method| on(method, mcp::serve)),
+    read("/mcp", Who::Owner, |method| on(method, mcp::serve)),
+    read("/settings", Who::Program, |method| on(method, legacy::settings)),
+    read("/pending-queries", Who::Program, |method| on(method, legacy::pending_queries)),
+    polled("/settings", |method| on(method, legacy::settings)),
+    polled("/query-result", |method| on(method, legacy::result)),
+    polled("/execute-result", |method| on(method, legacy::result)),
+    polled("/dom-result", |method| on(method, legacy::result)),
+    polled("/a11y-result", |method| on(method, legacy::result)),
+    polled("/highlight-result", |method| on(method, legacy::result)),
+    polled("/state-result", |method| on(method, legacy::result)),
+    polled("/screenshots", |method| on(method, legacy::noted)),
+    polled("/logs", |method| on(method, legacy::logs)),
+    Rule {
+        method: Method::DELETE,
+        path: "/logs",
+        who: Who::Poller,
+        body: 0,
+        handler: |method| on(method, legacy::logs),
+    },
+    polled("/extension-logs", |method| ingest(method, LegacyStream::ExtensionLogs)),
+    polled("/network-waterfall", |method| ingest(method, LegacyStream::NetworkWaterfall)),
+    polled("/network-bodies", |method| ingest(method, LegacyStream::NetworkBodies)),
+    polled("/websocket-events", |method| ingest(method, LegacyStream::WebsocketEvents)),
+    polled("/enhanced-actions", |method| ingest(method, LegacyStream::EnhancedActions)),
+    polled("/performance-snapshots", |method| ingest(method, LegacyStream::PerformanceSnapshots)),
+    polled("/api/extension-status", |method| on(method, legacy::noted)),
+    post("/draw-mode/complete", Who::Poller, DRAWING_BODY, |method| on(method, legacy::drawing)),
+    read("/api/status", Who::Owner, |method| on(method, admin::status)),
+    read("/api/commands", Who::Owner, |method| on(method, admin::commands)),
+    read("/api/commands/{id}", Who::Owner, |method| on(method, admin::command)),
+];
+
+/// A route that is read: it takes no body.
+const fn read(path: &'static str, who: Who, handler: Handler) -> Rule {
+    Rule { method: Method::GET, path, who, body: 0, handler }
+}
+
+/// A route that takes a body of at most so many bytes.
+const fn post(path: &'static str, who: Who, body: usize, handler: Handler) -> Rule {
+    Rule { method: Method::POST, path, who, body, handler }
+}
+
+/// A route to which extensions post that poll.
+const fn polled(path: &'static str, handler: Handler) -> Rule {
+    post(path, Who::Poller, EXTENSION_BODY, handler)
+}
+
+/// A route on which extensions that poll post what a page did.
+fn ingest(method: MethodFilter, kind: LegacyStream) -> MethodRouter<Arc<Edge>> {
+    on(method, move |state: State<Arc<Edge>>, admitted: Extension<Admitted>, body: Body| {
+        legacy::ingest(kind, state, admitted, body)
+    })
+}
+
+/// The table's routes behind the guard. There is no way to add one.
+#[derive(Clone, Debug)]
+pub(super) struct Routes(Router);
+
+impl Routes {
+    /// The routes of this edge.
+    pub(super) fn of(edge: Arc<Edge>) -> Self {
+        let mut router = Router::new();
+        for (number, Rule { path, .. }) in TABLE.iter().enumerate() {
+            let is_new = TABLE.iter().take(number).all(|before| before.path != *path);
+            if is_new {
+                router = router.route(path, answers(path));
+            }
+        }
+        let guard = middleware::from_fn_with_state(edge.clone(), admit);
+        Self(router.fallback(|| async { Problem::NoRoute }).layer(guard).with_state(edge))
+    }
+
+    /// Answers one request, if the guard lets it pass.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response {
+        // A router is always ready.
+        let Ok(response) = self.0.clone().call(request).await;
+        response
+    }
+}
+
+/// What answers on this path, with each of its methods.
+fn answers(path: &str) -> MethodRouter<Arc<Edge>> {
+    // A router that only knew methods would tell those who may not know which there are.
+    let nobody = any(|| async { Problem::Undeclared });
+    TABLE.iter().filter(|rule| rule.path == path).fold(nobody, |known, rule| {
+        match MethodFilter::try_from(rule.method.clone()) {
+            Ok(method) => known.merge((rule.handler)(method)),
+            Err(_unknown) => known,
+        }
+    })
+}
+
+/// Every request passes here first; handlers find out by the extension who was let in.
+async fn admit(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let routed = parts.extensions.get::<MatchedPath>().is_some();
+    match edge.guard.check(&parts, routed) {
+        Ok(admitted) => {
+            if admitted.is_proven()
+                && let Some(connection) = parts.extensions.get::<Connection>()
+            {
+                connection.prove();
+            }
+            parts.extensions.insert(admitted);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(problem @ Problem::TooLarge { .. }) => {
+            body::drain(body).await;
+            problem.into_response()
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_is_documented() {
+        let page = include_str!("../../docs/protocol.md");
+        for Rule { method, path, .. } in &TABLE {
+            assert!(page.contains(&format!("| `{method} {path}")), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_one_part_of_a_path() {
+        let rule = TABLE.iter().find(|rule| rule.path.ends_with("{id}")).unwrap();
+        assert!(rule.is_for("/api/commands/exec_1"));
+        for other in ["/api/commands", "/api/commands/", "/api/commands/a/b", "/api/command/a"] {
+            assert!(!rule.is_for(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_public_is_no_more_than_it_was() {
+        let public: Vec<_> = TABLE.iter().filter(|rule| rule.who == Who::Program).collect();
+        assert!(public.iter().all(|rule| rule.method == Method::GET && rule.body == 0));
+        let paths: Vec<_> = public.iter().map(|rule| rule.path).collect();
+        assert_eq!(paths, ["/health", "/settings", "/pending-queries"]);
+    }
+}
