@@ -210,6 +210,7 @@ async fn a_daemon_that_can_open_no_more_files_goes_on() {
 }
 
 /// A request of another user's program; `None` where there can be none.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is to know what was not tried")]
 async fn as_another_user(port: u16) -> Option<String> {
     if !rustix::process::geteuid().is_root() || !cfg!(target_os = "linux") {
         eprintln!("skipped: only root on Linux can start another user's program");
