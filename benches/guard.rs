@@ -18,6 +18,7 @@ mod run;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -105,7 +106,8 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
         "GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\nAuthorization: Bearer {token}\r\n\
          Accept: application/json\r\nUser-Agent: bench\r\n\r\n"
     );
-    let server = Server::new(PORT, Home::open(home)?, tools());
+    let tools = tools();
+    let server = Server::new(PORT, Home::open(home)?, tools.clone(), Arc::new(tools));
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     server.attend(guarded_end, SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let (mut to_bare, bare_end) = tokio::io::duplex(16 * 1024);
@@ -163,7 +165,8 @@ async fn reconnects(home: &std::path::Path) -> anyhow::Result<(Series, Series)> 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let stop = CancellationToken::new();
-    let serving = edge::serve(vec![listener], Home::open(home)?, tools(), stop.clone());
+    let (home, tools) = (Home::open(home)?, tools());
+    let serving = edge::serve(vec![listener], home, tools.clone(), Arc::new(tools), stop.clone());
     let serving = tokio::spawn(serving);
     let (mut proving, mut whole) = (Series::default(), Series::default());
     for _ in 0..RECONNECTS {
