@@ -23,6 +23,10 @@ pub mod journal;
 /// The browser extension that this build carries.
 pub mod extension;
 
+/// What Tabwire puts on a computer beside its state: host manifests for browsers, and itself in
+/// the settings of MCP clients.
+pub mod install;
+
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
 

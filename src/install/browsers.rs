@@ -1,0 +1,167 @@
+//! Browsers of the Chromium family: where each looks for native messaging hosts.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::machine::{Machine, System};
+use crate::protocol::EXTENSION_ID;
+
+/// What the extension calls the native messaging host by.
+pub const HOST_NAME: &str = "dev.tabwire.host";
+
+/// A browser of the Chromium family.
+#[derive(Debug)]
+pub struct Browser {
+    /// As a person calls it.
+    pub name: &'static str,
+    /// Its folder of profiles below `~/.config`; `None`: there is no such browser on Linux.
+    linux: Option<&'static str>,
+    /// The same below `~/Library/Application Support`.
+    mac_os: &'static str,
+    /// Its key below `HKEY_CURRENT_USER\Software`. Brave and Vivaldi read Chrome's, and so
+    /// does Arc.
+    windows: &'static str,
+}
+
+/// All browsers that are known.
+pub static BROWSERS: [Browser; 6] = [
+    Browser {
+        name: "Chrome",
+        linux: Some("google-chrome"),
+        mac_os: "Google/Chrome",
+        windows: r"Google\Chrome",
+    },
+    Browser {
+        name: "Chromium",
+        linux: Some("chromium"),
+        mac_os: "Chromium",
+        windows: "Chromium",
+    },
+    Browser {
+        name: "Edge",
+        linux: Some("microsoft-edge"),
+        mac_os: "Microsoft Edge",
+        windows: r"Microsoft\Edge",
+    },
+    Browser {
+        name: "Brave",
+        linux: Some("BraveSoftware/Brave-Browser"),
+        mac_os: "BraveSoftware/Brave-Browser",
+        windows: r"Google\Chrome",
+    },
+    Browser {
+        name: "Vivaldi",
+        linux: Some("vivaldi"),
+        mac_os: "Vivaldi",
+        windows: r"Google\Chrome",
+    },
+    Browser { name: "Arc", linux: None, mac_os: "Arc/User Data", windows: r"Google\Chrome" },
+];
+
+impl Browser {
+    /// The folder that it makes when it first runs; `None` where the registry is asked.
+    #[must_use]
+    pub fn folder(&self, machine: &Machine) -> Option<PathBuf> {
+        match machine.system {
+            System::Linux => self.linux.map(|folder| machine.settings.join(folder)),
+            System::MacOs => Some(machine.settings.join(self.mac_os)),
+            System::Windows => None,
+        }
+    }
+
+    /// The file in which it looks for our host; `None` where the registry is asked.
+    #[must_use]
+    pub fn manifest(&self, machine: &Machine) -> Option<PathBuf> {
+        self.folder(machine).map(|folder| manifest_below(&folder))
+    }
+
+    /// The registry key whose value is the manifest's path (Windows).
+    #[must_use]
+    pub fn registry_key(&self) -> String {
+        format!(r"HKCU\Software\{}\NativeMessagingHosts\{HOST_NAME}", self.windows)
+    }
+}
+
+/// Where a browser with this folder of profiles looks for the manifest.
+#[must_use]
+pub fn manifest_below(folder: &Path) -> PathBuf {
+    folder.join("NativeMessagingHosts").join(format!("{HOST_NAME}.json"))
+}
+
+/// The host manifest: it lets our extension start `wrapper`, and no other. A manifest carries no
+/// arguments, hence the wrapper.
+#[must_use]
+pub(super) fn manifest(wrapper: &Path) -> String {
+    let manifest = json!({
+        "name": HOST_NAME,
+        "description": "Gives the Tabwire extension the key to the daemon on this computer",
+        "path": wrapper,
+        "type": "stdio",
+        "allowed_origins": [origin()],
+    });
+    format!("{manifest:#}\n")
+}
+
+/// What a browser calls our extension by when it starts the host.
+#[must_use]
+pub(super) fn origin() -> String {
+    format!("chrome-extension://{EXTENSION_ID}/")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn of(name: &str) -> &'static Browser {
+        BROWSERS.iter().find(|browser| browser.name == name).unwrap()
+    }
+
+    #[test]
+    fn each_browser_has_its_place_on_each_system() {
+        let machine = |system| Machine::in_home(system, Path::new("/h"));
+        let (linux, mac) = (machine(System::Linux), machine(System::MacOs));
+        let tail = "NativeMessagingHosts/dev.tabwire.host.json";
+        let at = |name: &str, machine: &Machine| of(name).manifest(machine);
+        for (name, folder) in [
+            ("Chrome", "google-chrome"),
+            ("Chromium", "chromium"),
+            ("Edge", "microsoft-edge"),
+            ("Brave", "BraveSoftware/Brave-Browser"),
+            ("Vivaldi", "vivaldi"),
+        ] {
+            assert_eq!(at(name, &linux), Some(format!("/h/.config/{folder}/{tail}").into()));
+        }
+        assert_eq!(at("Arc", &linux), None);
+        for (name, folder) in [
+            ("Chrome", "Google/Chrome"),
+            ("Chromium", "Chromium"),
+            ("Edge", "Microsoft Edge"),
+            ("Brave", "BraveSoftware/Brave-Browser"),
+            ("Vivaldi", "Vivaldi"),
+            ("Arc", "Arc/User Data"),
+        ] {
+            let path = format!("/h/Library/Application Support/{folder}/{tail}");
+            assert_eq!(at(name, &mac), Some(path.into()));
+        }
+        for (name, key) in [("Chrome", r"Google\Chrome"), ("Edge", r"Microsoft\Edge")] {
+            let key = format!(r"HKCU\Software\{key}\NativeMessagingHosts\dev.tabwire.host");
+            assert_eq!(of(name).registry_key(), key);
+            assert_eq!(at(name, &machine(System::Windows)), None);
+        }
+    }
+
+    #[test]
+    fn a_manifest_lets_in_our_extension_only() {
+        let manifest: Value = serde_json::from_str(&manifest(Path::new("/s/native-host"))).unwrap();
+        assert_eq!(manifest["name"], HOST_NAME);
+        assert_eq!(manifest["path"], "/s/native-host");
+        assert_eq!(manifest["type"], "stdio");
+        let origins = json!([format!("chrome-extension://{EXTENSION_ID}/")]);
+        assert_eq!(manifest["allowed_origins"], origins);
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == '_';
+        assert!(HOST_NAME.chars().all(fits), "as browsers demand");
+    }
+}

@@ -1,0 +1,124 @@
+//! Where other programs keep their settings, by system. Data, so that each system's can be
+//! tested on every other one.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// An operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Linux, and what keeps its settings as Linux does.
+    Linux,
+    /// macOS.
+    MacOs,
+    /// Windows.
+    Windows,
+}
+
+impl System {
+    /// The one that this program was built for.
+    #[must_use]
+    pub const fn current() -> Self {
+        if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else if cfg!(windows) {
+            Self::Windows
+        } else {
+            Self::Linux
+        }
+    }
+}
+
+/// One user's computer, as far as it matters where files go.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its system.
+    pub system: System,
+    /// The user's home directory.
+    pub home: PathBuf,
+    /// Where programs keep their settings.
+    pub settings: PathBuf,
+    /// Where Claude Code keeps `.claude.json`.
+    pub claude_code: PathBuf,
+    /// Where Codex CLI keeps `config.toml`.
+    pub codex: PathBuf,
+}
+
+impl Machine {
+    /// One on which nothing was set to be elsewhere.
+    #[must_use]
+    pub fn in_home(system: System, home: &Path) -> Self {
+        let settings = home.join(match system {
+            System::Linux => ".config",
+            System::MacOs => "Library/Application Support",
+            System::Windows => r"AppData\Roaming",
+        });
+        let codex = home.join(".codex");
+        Self { system, home: home.to_owned(), settings, claude_code: home.to_owned(), codex }
+    }
+
+    /// This one: what the environment says counts, as it does for those programs.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory.
+    pub fn current() -> Result<Self, etcetera::HomeDirError> {
+        let mut machine = Self::in_home(System::current(), &etcetera::home_dir()?);
+        let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let settings = match machine.system {
+            System::Linux => set("XDG_CONFIG_HOME"),
+            System::MacOs => None,
+            System::Windows => set("APPDATA"),
+        };
+        let take = |place: &mut PathBuf, set: Option<PathBuf>| {
+            if let Some(set) = set {
+                *place = set;
+            }
+        };
+        take(&mut machine.settings, settings);
+        take(&mut machine.claude_code, set("CLAUDE_CONFIG_DIR"));
+        take(&mut machine.codex, set("CODEX_HOME"));
+        Ok(machine)
+    }
+}
+
+/// Where `program` is to be found also after it was updated: under the name that `path` (as in
+/// `PATH`) leads to it by, if it does. Package managers put a new version into another folder,
+/// and a link of the same name before it.
+#[must_use]
+pub fn lasting_name(program: &Path, path: Option<&std::ffi::OsStr>) -> PathBuf {
+    let (Some(name), Ok(real)) = (program.file_name(), program.canonicalize()) else {
+        return program.to_owned();
+    };
+    env::split_paths(path.unwrap_or_default())
+        .map(|folder| folder.join(name))
+        .filter(|named| named.is_absolute())
+        .find(|named| named.canonicalize().is_ok_and(|to| to == real))
+        .unwrap_or_else(|| program.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_by_the_link_that_outlives_its_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for folder in ["cellar/1.0", "bin", "other"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(at("cellar/1.0/tabwire"), "1").unwrap();
+        fs::write(at("other/tabwire"), "another program of that name").unwrap();
+        symlink(at("cellar/1.0/tabwire"), at("bin/tabwire")).unwrap();
+        let program = at("cellar/1.0/tabwire");
+        let path = env::join_paths([at("other"), at("none"), at("bin")]).unwrap();
+        assert_eq!(lasting_name(&program, Some(&path)), at("bin/tabwire"));
+        assert_eq!(lasting_name(&program, Some(OsStr::new("."))), program);
+        assert_eq!(lasting_name(&program, None), program);
+    }
+}

@@ -1,0 +1,301 @@
+//! What Tabwire puts on a computer beside its state: the extension in a lasting place, host
+//! manifests by which browsers start `tabwire native-host`, and itself in the settings of MCP
+//! clients.
+//!
+//! What is to be changed is found out first, as a [`Plan`], and then shown or done. If the state
+//! directory was named by hand, nothing outside of it is part of any plan.
+
+mod browsers;
+mod clients;
+mod machine;
+pub mod native_host;
+mod plan;
+mod record;
+mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use browsers::{BROWSERS, Browser, HOST_NAME, manifest_below};
+pub use clients::Client;
+pub use machine::{Machine, System, lasting_name};
+pub use plan::{ApplyError, Change, FileChange, Plan};
+use record::{Edit, Record};
+pub use settings::{Format, Server, SettingsError};
+
+/// What is installed, and where.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    /// The state directory, as an absolute path.
+    pub state: PathBuf,
+    /// The computer around it; `None`: nothing is changed outside the state directory.
+    pub machine: Option<Machine>,
+    /// The program, as an absolute path.
+    pub program: PathBuf,
+    /// The port on which the daemon is started.
+    pub port: u16,
+}
+
+/// Why there is no plan. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A client's settings are not what they should be.
+    #[error("{path} is left alone: {source}. Nothing was changed; correct that file, or leave {} out", .client.name())]
+    Settings {
+        /// Whose they are.
+        client: Client,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with them.
+        source: SettingsError,
+    },
+    /// The record of what was installed cannot be read.
+    #[error("{path} is damaged: {source}. Move it away and try again")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+impl Installation {
+    /// Where the extension goes.
+    #[must_use]
+    pub fn extension(&self) -> PathBuf {
+        self.state.join("extension")
+    }
+
+    /// The clients that have run on this computer.
+    #[must_use]
+    pub fn clients(&self) -> Vec<Client> {
+        let is_here =
+            |client: &Client| self.machine.as_ref().is_some_and(|machine| client.is_here(machine));
+        Client::ALL.into_iter().filter(is_here).collect()
+    }
+
+    /// The browsers that have run on this computer, and are told of the host by a file.
+    #[must_use]
+    pub fn browsers(&self) -> Vec<&'static Browser> {
+        let is_here = |browser: &&Browser| {
+            self.machine
+                .as_ref()
+                .and_then(|machine| browser.folder(machine))
+                .is_some_and(|folder| folder.is_dir())
+        };
+        BROWSERS.iter().filter(is_here).collect()
+    }
+
+    /// What makes `clients` start `server`, and browsers find the host.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`]: a file cannot be read, or would not survive.
+    pub fn install(&self, clients: &[Client], server: &Server) -> Result<Plan, PlanError> {
+        let mut record = Record::read(&self.state)?;
+        let mut changes = vec![Change::Unpack { dir: self.extension(), port: self.port }];
+        for (path, text, mode) in self.own_files() {
+            changes.extend(FileChange::put(&path, text, mode)?.map(Change::File));
+        }
+        changes.extend(self.registry_keys().map(|key| Change::Register {
+            key,
+            manifest: manifest_below(&self.state),
+        }));
+        let mut edits = Vec::new();
+        for (client, path) in self.files_of(clients) {
+            edits.extend(edit(client, &path, server, &mut record)?);
+        }
+        // Noted before it is done: what was not done then is no harm.
+        if !edits.is_empty() {
+            changes.extend(self.record_change(&record)?);
+        }
+        changes.extend(edits);
+        Ok(Plan { changes })
+    }
+
+    /// What takes all of it away again. Settings that nobody has touched since are again as
+    /// they were, byte for byte.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`].
+    pub fn uninstall(&self) -> Result<Plan, PlanError> {
+        let mut record = Record::read(&self.state)?;
+        let mut changes = Vec::new();
+        for (client, path) in self.files_of(&Client::ALL) {
+            changes.extend(undo_edit(client, &path, &mut record)?);
+        }
+        changes.extend(self.registry_keys().map(|key| Change::Unregister { key }));
+        for (path, ..) in self.own_files_anywhere() {
+            changes.extend(FileChange::remove(&path)?.map(Change::File));
+        }
+        if self.extension().is_dir() {
+            changes.push(Change::RemoveExtension { dir: self.extension() });
+        }
+        changes.extend(self.record_change(&record)?);
+        Ok(Plan { changes })
+    }
+
+    fn system(&self) -> System {
+        self.machine.as_ref().map_or(System::current(), |machine| machine.system)
+    }
+
+    /// The wrapper, and the manifests of the browsers that are here: path, text, permissions.
+    fn own_files(&self) -> Vec<(PathBuf, String, u32)> {
+        let is_found = |path: &Path| {
+            let folder = path.parent().and_then(Path::parent);
+            path.starts_with(&self.state) || folder.is_some_and(Path::is_dir)
+        };
+        self.own_files_anywhere().into_iter().filter(|(path, ..)| is_found(path)).collect()
+    }
+
+    /// The same, whether their browsers are here or not.
+    fn own_files_anywhere(&self) -> Vec<(PathBuf, String, u32)> {
+        let wrapper = self.state.join(native_host::wrapper_name(self.system()));
+        let text = native_host::wrapper(self.system(), &self.program, &self.state, self.port);
+        let manifest = browsers::manifest(&wrapper);
+        let manifests: Vec<_> = match &self.machine {
+            Some(machine) if machine.system != System::Windows => {
+                BROWSERS.iter().filter_map(|browser| browser.manifest(machine)).collect()
+            }
+            // For the registry to name, or a browser with a profile of its own.
+            Some(_) | None => vec![manifest_below(&self.state)],
+        };
+        let manifests = manifests.into_iter().map(|path| (path, manifest.clone(), 0o644));
+        std::iter::once((wrapper, text, 0o700)).chain(manifests).collect()
+    }
+
+    /// The registry keys that lead browsers to the manifest, each once (Windows).
+    fn registry_keys(&self) -> impl Iterator<Item = String> + use<> {
+        let is_asked =
+            self.machine.as_ref().is_some_and(|machine| machine.system == System::Windows);
+        let mut keys: Vec<_> = BROWSERS.iter().map(Browser::registry_key).collect();
+        keys.sort();
+        keys.dedup();
+        keys.into_iter().filter(move |_| is_asked)
+    }
+
+    fn files_of(&self, clients: &[Client]) -> Vec<(Client, PathBuf)> {
+        let file = |machine: &Machine| {
+            clients.iter().map(|client| (*client, client.file(machine))).collect()
+        };
+        self.machine.as_ref().map(file).unwrap_or_default()
+    }
+
+    fn record_change(&self, record: &Record) -> Result<Option<Change>, PlanError> {
+        let path = Record::path(&self.state);
+        let change = match record.text() {
+            Some(text) => FileChange::put(&path, text, 0o600)?,
+            None => FileChange::remove(&path)?,
+        };
+        Ok(change.map(Change::File))
+    }
+}
+
+/// What puts our server into a client's settings; `None` if it is there already.
+fn edit(
+    client: Client,
+    path: &Path,
+    server: &Server,
+    record: &mut Record,
+) -> Result<Option<Change>, PlanError> {
+    let (path, before) = read_linked(path)?;
+    let wrong = |source| PlanError::Settings { client, path: path.clone(), source };
+    let text = text_of(before.as_deref()).map_err(wrong)?;
+    let after = settings::with_server(text, client.format(), server).map_err(wrong)?;
+    if before.as_deref() == Some(after.as_bytes()) {
+        return Ok(None);
+    }
+    let known = record.of(&path).filter(|edit| edit.is_after(before.as_deref()));
+    let (backup, keep) = match known {
+        // Nobody has touched it since: what was there at first is kept already.
+        Some(edit) => (edit.backup.clone(), None),
+        None => {
+            let backup = before.is_some().then(|| backup_of(&path));
+            (backup.clone(), backup)
+        }
+    };
+    record.note(Edit::new(&path, backup, after.as_bytes()));
+    let adds = settings::with_server("", client.format(), server).map_err(wrong)?;
+    let change = FileChange {
+        before,
+        after: Some(after.into_bytes()),
+        mode: 0o600,
+        keep,
+        drop: None,
+        shown: adds,
+        path,
+    };
+    Ok(Some(Change::Edit(client, change)))
+}
+
+/// What takes our server out of a client's settings; `None` if we have put none in.
+fn undo_edit(
+    client: Client,
+    path: &Path,
+    record: &mut Record,
+) -> Result<Option<Change>, PlanError> {
+    let (path, before) = read_linked(path)?;
+    let Some(noted) = record.take(&path) else { return Ok(None) };
+    let drop = noted.backup.clone().filter(|backup| backup.exists());
+    let after = match (&noted.backup, &drop) {
+        _ if before.is_none() => None,
+        (None, _) if noted.is_after(before.as_deref()) => None,
+        (_, Some(kept)) if noted.is_after(before.as_deref()) => Some(read(kept)?),
+        // Somebody has changed it since: only what is ours goes.
+        _ => {
+            let wrong = |source| PlanError::Settings { client, path: path.clone(), source };
+            let text = text_of(before.as_deref()).map_err(wrong)?;
+            let text = settings::without_server(text, client.format()).map_err(wrong)?;
+            Some(text.into_bytes())
+        }
+    };
+    if before == after && drop.is_none() {
+        return Ok(None);
+    }
+    let shown = String::new();
+    let change = FileChange { path, before, after, mode: 0o600, keep: None, drop, shown };
+    Ok(Some(Change::Edit(client, change)))
+}
+
+/// Where what was in a file is kept.
+fn backup_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tabwire-backup");
+    name.into()
+}
+
+fn text_of(bytes: Option<&[u8]>) -> Result<&str, SettingsError> {
+    let text = std::str::from_utf8(bytes.unwrap_or_default());
+    text.map_err(|error| SettingsError::Unparsable(error.to_string()))
+}
+
+/// The file that a path leads to, and what is in it. A link is followed, so that it stays one.
+fn read_linked(path: &Path) -> Result<(PathBuf, Option<Vec<u8>>), PlanError> {
+    if fs::symlink_metadata(path).is_err_and(|error| is_missing(&error)) {
+        return Ok((path.to_owned(), None));
+    }
+    let io = |source| PlanError::Io { path: path.to_owned(), source };
+    let path = fs::canonicalize(path).map_err(io)?;
+    let bytes = read(&path)?;
+    Ok((path, Some(bytes)))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, PlanError> {
+    fs::read(path).map_err(|source| PlanError::Io { path: path.to_owned(), source })
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! What is to be changed, one thing after the other, and doing it.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{Client, PlanError, is_missing};
+use crate::extension::{self, UnpackError};
+use crate::home::{Home, HomeError, write_private};
+use crate::proof;
+use crate::protocol::EXTENSION_ID;
+
+/// What is to be changed.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// In this order.
+    pub changes: Vec<Change>,
+}
+
+/// One thing that is to be changed.
+#[derive(Debug)]
+pub enum Change {
+    /// The extension is written, with its key.
+    Unpack {
+        /// Where to.
+        dir: PathBuf,
+        /// The daemon's port.
+        port: u16,
+    },
+    /// The extension is removed.
+    RemoveExtension {
+        /// Where it is.
+        dir: PathBuf,
+    },
+    /// A file of ours is written or removed.
+    File(FileChange),
+    /// A client's settings are edited.
+    Edit(Client, FileChange),
+    /// A registry key is set (Windows).
+    Register {
+        /// Which one.
+        key: String,
+        /// The manifest that it names.
+        manifest: PathBuf,
+    },
+    /// A registry key is removed (Windows).
+    Unregister {
+        /// Which one.
+        key: String,
+    },
+}
+
+/// How one file is to change.
+#[derive(Debug)]
+pub struct FileChange {
+    /// The file; no link.
+    pub path: PathBuf,
+    /// What is in it; `None`: it is not there.
+    pub before: Option<Vec<u8>>,
+    /// What is to be in it; `None`: it goes.
+    pub after: Option<Vec<u8>>,
+    /// The permissions of a new file. One that is there keeps its own.
+    pub mode: u32,
+    /// Where what is in it is kept.
+    pub keep: Option<PathBuf>,
+    /// What was kept and is needed no more.
+    pub drop: Option<PathBuf>,
+    /// What a person is shown of it: what it gets, and nothing else that is in it.
+    pub shown: String,
+}
+
+/// Why something could not be done. What stands before it in the plan is done.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// A file cannot be written.
+    #[error("cannot change {path}: {source}")]
+    Io {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody else has just changed a file.
+    #[error("{0} was changed by another program just now and is left alone. Try again")]
+    Changed(PathBuf),
+    /// The extension cannot be written.
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+}
+
+impl Plan {
+    /// Does it. Each file is changed whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`ApplyError`], at the first thing that cannot be done.
+    pub fn apply(&self, home: &Home) -> Result<(), ApplyError> {
+        self.changes.iter().try_for_each(|change| change.apply(home))
+    }
+}
+
+impl Change {
+    fn apply(&self, home: &Home) -> Result<(), ApplyError> {
+        match self {
+            Self::Unpack { dir, port } => {
+                extension::unpack(dir, *port, &home.auth().extension_key(EXTENSION_ID))?;
+                home.note_unpacked(dir)?;
+                Ok(())
+            }
+            Self::RemoveExtension { dir } => remove_extension(dir),
+            Self::File(change) | Self::Edit(_, change) => change.apply(),
+            Self::Register { key, .. } | Self::Unregister { key } => {
+                self.registry().map_or(Ok(()), |mut command| run(&mut command, Path::new(key)))
+            }
+        }
+    }
+
+    /// What sets or removes the registry key.
+    fn registry(&self) -> Option<Command> {
+        let mut command = Command::new("reg.exe");
+        match self {
+            Self::Register { key, manifest } => {
+                command.args(["add", key, "/ve", "/t", "REG_SZ", "/d"]).arg(manifest).arg("/f");
+            }
+            Self::Unregister { key } => {
+                command.args(["delete", key, "/f"]);
+            }
+            Self::Unpack { .. } | Self::RemoveExtension { .. } | Self::File(_) | Self::Edit(..) => {
+                return None;
+            }
+        }
+        Some(command)
+    }
+
+    /// The same for a program.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Unpack { dir, port } => json!({"action": "unpack", "path": dir, "port": port}),
+            Self::RemoveExtension { dir } => json!({"action": "remove", "path": dir}),
+            Self::File(change) => change.to_json(None),
+            Self::Edit(client, change) => change.to_json(Some(*client)),
+            Self::Register { key, manifest } => {
+                json!({"action": "register", "key": key, "manifest": manifest})
+            }
+            Self::Unregister { key } => json!({"action": "unregister", "key": key}),
+        }
+    }
+
+    /// What a person is told of it: a line, and lines of what a file gets.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Unpack { dir, port } => {
+                vec![format!("write the extension (for port {port}) to {}", dir.display())]
+            }
+            Self::RemoveExtension { dir } => vec![format!("remove {}", dir.display())],
+            Self::File(change) => change.lines("write"),
+            Self::Edit(client, change) => {
+                let mut lines = change.lines("edit");
+                lines[0] = format!("{} ({})", lines[0], client.name());
+                lines
+            }
+            Self::Register { key, manifest } => {
+                vec![format!("set {key} to {}", manifest.display())]
+            }
+            Self::Unregister { key } => vec![format!("remove {key}")],
+        }
+    }
+}
+
+impl FileChange {
+    /// One that leaves this text in a file of ours; `None` if it is there.
+    pub(super) fn put(path: &Path, text: String, mode: u32) -> Result<Option<Self>, PlanError> {
+        let before = found(path)?;
+        let is_there = before.as_deref() == Some(text.as_bytes());
+        Ok((!is_there).then(|| Self {
+            path: path.to_owned(),
+            before,
+            after: Some(text.clone().into_bytes()),
+            mode,
+            keep: None,
+            drop: None,
+            shown: text,
+        }))
+    }
+
+    /// One that removes a file of ours; `None` if there is none.
+    pub(super) fn remove(path: &Path) -> Result<Option<Self>, PlanError> {
+        let before = found(path)?;
+        Ok(before.is_some().then(|| Self {
+            path: path.to_owned(),
+            before,
+            after: None,
+            mode: 0o600,
+            keep: None,
+            drop: None,
+            shown: String::new(),
+        }))
+    }
+
+    fn apply(&self) -> Result<(), ApplyError> {
+        let changed = |_| ApplyError::Changed(self.path.clone());
+        if found(&self.path).map_err(changed)? != self.before {
+            return Err(ApplyError::Changed(self.path.clone()));
+        }
+        let mode = fs::metadata(&self.path).map_or(self.mode, |found| found.permissions().mode());
+        if let (Some(keep), Some(before)) = (&self.keep, &self.before) {
+            put(keep, before, mode)?;
+        }
+        match &self.after {
+            Some(after) if self.before.as_ref() != Some(after) => put(&self.path, after, mode)?,
+            None if self.before.is_some() => remove(&self.path)?,
+            Some(_) | None => {}
+        }
+        self.drop.as_deref().map_or(Ok(()), remove)
+    }
+
+    fn to_json(&self, client: Option<Client>) -> Value {
+        let action = match (&self.after, client) {
+            (None, _) => "remove",
+            (Some(_), Some(_)) => "edit",
+            (Some(_), None) => "write",
+        };
+        json!({
+            "action": action, "path": self.path, "client": client.map(Client::id),
+            "backup": self.keep, "adds": (!self.shown.is_empty()).then_some(&self.shown),
+        })
+    }
+
+    fn lines(&self, doing: &str) -> Vec<String> {
+        let doing = if self.after.is_none() { "remove" } else { doing };
+        let kept = self.keep.as_ref().map_or_else(String::new, |backup| {
+            format!(", and keep what is in it as {}", backup.display())
+        });
+        let head = format!("{doing} {}{kept}", self.path.display());
+        let shown = self.shown.lines().filter(|line| !line.is_empty());
+        std::iter::once(head).chain(shown.map(|line| format!("    {line}"))).collect()
+    }
+}
+
+fn found(path: &Path) -> Result<Option<Vec<u8>>, PlanError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(source) => Err(PlanError::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Writes a file whole, or leaves what is there.
+fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ApplyError> {
+    let io = |source| ApplyError::Io { path: path.to_owned(), source };
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).map_err(io)?;
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", proof::random_hex::<8>()));
+    let aside = PathBuf::from(aside);
+    let written = write_private(&aside, bytes)
+        .and_then(|()| File::open(&aside)?.sync_all())
+        .and_then(|()| fs::set_permissions(&aside, Permissions::from_mode(mode & 0o777)))
+        .and_then(|()| fs::rename(&aside, path));
+    written.map_err(|error| {
+        // It is not there if it could not be written.
+        let _ = fs::remove_file(&aside);
+        io(error)
+    })
+}
+
+/// Removes a file, and the folder for manifests if it was the last one there.
+fn remove(path: &Path) -> Result<(), ApplyError> {
+    fs::remove_file(path).map_err(|source| ApplyError::Io { path: path.to_owned(), source })?;
+    if let Some(folder) = path.parent().filter(|folder| folder.ends_with("NativeMessagingHosts")) {
+        // It stays if there is something in it.
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
+/// Removes the extension, unless somebody has put something else there.
+fn remove_extension(dir: &Path) -> Result<(), ApplyError> {
+    if extension::find(dir).is_none() {
+        return Err(UnpackError::Occupied(dir.to_owned()).into());
+    }
+    fs::remove_dir_all(dir).map_err(|source| ApplyError::Io { path: dir.to_owned(), source })
+}
+
+fn run(command: &mut Command, what: &Path) -> Result<(), ApplyError> {
+    let io = |source| ApplyError::Io { path: what.to_owned(), source };
+    let status = command.status().map_err(io)?;
+    if status.success() { Ok(()) } else { Err(io(io::Error::other(status.to_string()))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_registry_is_changed_by_the_tool_that_comes_with_windows() {
+        let words = |change: Change| {
+            let command = change.registry().unwrap();
+            command.get_args().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let key = || r"HKCU\Software\X".to_owned();
+        let manifest = PathBuf::from(r"C:\a b\x.json");
+        assert_eq!(
+            words(Change::Register { key: key(), manifest }),
+            ["add", r"HKCU\Software\X", "/ve", "/t", "REG_SZ", "/d", r"C:\a b\x.json", "/f"]
+        );
+        assert_eq!(words(Change::Unregister { key: key() }), ["delete", r"HKCU\Software\X", "/f"]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Which files of other programs were edited, and how they were before: what can be taken back.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{PlanError, is_missing};
+
+/// One file of another program that has our server in it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Edit {
+    /// The file.
+    path: PathBuf,
+    /// Where what was in it at first is kept; `None`: there was no such file.
+    pub(super) backup: Option<PathBuf>,
+    /// BLAKE3 of what we left in it, in hexadecimal.
+    after: String,
+}
+
+impl Edit {
+    pub(super) fn new(path: &Path, backup: Option<PathBuf>, after: &[u8]) -> Self {
+        Self { path: path.to_owned(), backup, after: digest(after) }
+    }
+
+    /// Whether the file is still as we left it.
+    pub(super) fn is_after(&self, bytes: Option<&[u8]>) -> bool {
+        bytes.is_some_and(|bytes| digest(bytes) == self.after)
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// All edits, as they stand in the state directory.
+#[derive(Debug, Default)]
+pub(super) struct Record(Vec<Edit>);
+
+impl Record {
+    pub(super) fn path(state: &Path) -> PathBuf {
+        state.join("installed.json")
+    }
+
+    pub(super) fn read(state: &Path) -> Result<Self, PlanError> {
+        let path = Self::path(state);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if is_missing(&error) => return Ok(Self::default()),
+            Err(source) => return Err(PlanError::Io { path, source }),
+        };
+        let edits = serde_json::from_str(&text);
+        edits.map(Self).map_err(|source| PlanError::Record { path, source })
+    }
+
+    /// What the file has to say; `None`: there is nothing to remember.
+    pub(super) fn text(&self) -> Option<String> {
+        // A name that JSON cannot hold is not remembered.
+        let can_be_told = |edit: &&Edit| {
+            edit.path.to_str().is_some()
+                && edit.backup.as_ref().is_none_or(|backup| backup.to_str().is_some())
+        };
+        let edits: Vec<_> = self.0.iter().filter(can_be_told).collect();
+        let text = serde_json::to_string_pretty(&edits).ok()?;
+        (!edits.is_empty()).then(|| format!("{text}\n"))
+    }
+
+    pub(super) fn of(&self, path: &Path) -> Option<&Edit> {
+        self.0.iter().find(|edit| edit.path == path)
+    }
+
+    pub(super) fn note(&mut self, edit: Edit) {
+        self.0.retain(|known| known.path != edit.path);
+        self.0.push(edit);
+    }
+
+    pub(super) fn take(&mut self, path: &Path) -> Option<Edit> {
+        let at = self.0.iter().position(|edit| edit.path == path)?;
+        Some(self.0.remove(at))
+    }
+}

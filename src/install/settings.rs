@@ -1,0 +1,240 @@
+//! Other programs' settings, as text: our MCP server is put in and taken out, and every other
+//! byte, comments among them, stays. Pure.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::{Value, json};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+/// The name that our server has in every client.
+const NAME: &str = "tabwire";
+
+/// Begins some files that were edited on Windows, and is no part of JSON or TOML.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// How a client writes down its MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON, with comments and trailing commas where there are any.
+    Json {
+        /// The object that has the servers by name.
+        section: &'static str,
+        /// Whether a server says that it speaks over standard input and output.
+        with_type: bool,
+    },
+    /// TOML.
+    Toml {
+        /// The table that has the servers by name.
+        section: &'static str,
+    },
+}
+
+/// What a client is to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// Why a file's settings are left alone.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// It is not in its format.
+    #[error("it cannot be parsed: {0}")]
+    Unparsable(String),
+    /// A place where the servers should be holds something else.
+    #[error("`{0}` in it is not what MCP clients expect there")]
+    Misshapen(String),
+}
+
+/// The text with our server in it. Settings of that server beyond what to start stay, too; a
+/// text that has it already comes back as it is.
+///
+/// # Errors
+///
+/// [`SettingsError`].
+pub(super) fn with_server(text: &str, format: Format, server: &Server) -> Result<String, SettingsError> {
+    edit(text, |text| match format {
+        Format::Json { section, with_type } => with_json(text, section, with_type, server),
+        Format::Toml { section } => with_toml(text, section, server),
+    })
+}
+
+/// The text without our server; one that has none comes back as it is.
+///
+/// # Errors
+///
+/// [`SettingsError::Unparsable`].
+pub(super) fn without_server(text: &str, format: Format) -> Result<String, SettingsError> {
+    edit(text, |text| match format {
+        Format::Json { section, .. } => without_json(text, section),
+        Format::Toml { section } => without_toml(text, section),
+    })
+}
+
+/// Edits what follows a byte order mark, if there is one.
+fn edit(
+    text: &str,
+    edit: impl FnOnce(&str) -> Result<String, SettingsError>,
+) -> Result<String, SettingsError> {
+    match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => Ok(format!("{BYTE_ORDER_MARK}{}", edit(rest)?)),
+        None => edit(text),
+    }
+}
+
+fn parse_json(text: &str) -> Result<CstRootNode, SettingsError> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    CstRootNode::parse(text, &options)
+        .map_err(|error| SettingsError::Unparsable(error.to_string()))
+}
+
+fn with_json(
+    text: &str,
+    section: &str,
+    with_type: bool,
+    server: &Server,
+) -> Result<String, SettingsError> {
+    let misshapen = |what: &str| SettingsError::Misshapen(what.to_owned());
+    let root = parse_json(text)?;
+    let had_value = root.value().is_some();
+    let all = root.object_value_or_create().ok_or_else(|| misshapen("the outermost value"))?;
+    let servers = all.object_value_or_create(section).ok_or_else(|| misshapen(section))?;
+    let ours = servers.object_value_or_create(NAME).ok_or_else(|| misshapen(NAME))?;
+    if with_type {
+        set(&ours, "type", &json!("stdio"));
+    }
+    set(&ours, "command", &json!(server.command));
+    set(&ours, "args", &json!(server.args));
+    let text = root.to_string();
+    Ok(if had_value { text } else { format!("{}\n", text.trim_end()) })
+}
+
+/// Sets a property, unless it is so already: then it stays as it was written.
+fn set(object: &CstObject, name: &str, value: &Value) {
+    match object.get(name) {
+        Some(property) if property.to_serde_value().as_ref() == Some(value) => {}
+        Some(property) => property.set_value(input(value)),
+        None => {
+            object.append(name, input(value));
+        }
+    }
+}
+
+/// Strings and lists of them, which is all that a server has.
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+            CstInputValue::String(other.to_string())
+        }
+    }
+}
+
+fn without_json(text: &str, section: &str) -> Result<String, SettingsError> {
+    let root = parse_json(text)?;
+    let servers = root.object_value().and_then(|all| all.object_value(section));
+    let Some(ours) = servers.and_then(|servers| servers.get(NAME)) else {
+        return Ok(text.to_owned());
+    };
+    ours.remove();
+    Ok(root.to_string())
+}
+
+fn parse_toml(text: &str) -> Result<DocumentMut, SettingsError> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        SettingsError::Unparsable(error.to_string().trim_end().to_owned())
+    })
+}
+
+fn with_toml(text: &str, section: &str, server: &Server) -> Result<String, SettingsError> {
+    let misshapen = |what: &str| SettingsError::Misshapen(what.to_owned());
+    let mut document = parse_toml(text)?;
+    if !document.contains_key(section) {
+        let mut servers = Table::new();
+        servers.set_implicit(true);
+        document.insert(section, Item::Table(servers));
+    }
+    let is_inline = document[section].is_inline_table();
+    let is_new = document[section].get(NAME).is_none();
+    // A comment that ends the file belongs to what stands before it.
+    let before = (is_new && !is_inline).then(|| take_trailing(&mut document)).flatten();
+    let servers = document[section].as_table_like_mut().ok_or_else(|| misshapen(section))?;
+    if is_new {
+        let ours = if is_inline { Item::Value(inline()) } else { Item::Table(last(before)) };
+        servers.insert(NAME, ours);
+    }
+    let ours = servers.get_mut(NAME).and_then(Item::as_table_like_mut);
+    let ours = ours.ok_or_else(|| misshapen(NAME))?;
+    set_toml(ours, "command", toml_edit::Value::from(&server.command));
+    set_toml(ours, "args", toml_edit::Value::from_iter(&server.args));
+    Ok(document.to_string())
+}
+
+fn inline() -> toml_edit::Value {
+    toml_edit::Value::InlineTable(toml_edit::InlineTable::new())
+}
+
+/// A table at the end of the file, after `before` and an empty line.
+fn last(before: Option<String>) -> Table {
+    let mut table = Table::new();
+    table.set_position(Some(isize::MAX));
+    table.decor_mut().set_prefix(format!("{}\n", before.unwrap_or_default()));
+    table
+}
+
+/// What stands after the last table, taken from there.
+fn take_trailing(document: &mut DocumentMut) -> Option<String> {
+    let trailing = document.trailing().as_str().map(str::to_owned);
+    document.set_trailing("");
+    trailing
+}
+
+fn set_toml(table: &mut dyn TableLike, name: &str, value: toml_edit::Value) {
+    let plain = |value: &toml_edit::Value| -> Option<Vec<String>> {
+        match value.as_array() {
+            Some(items) => {
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            None => value.as_str().map(|text| vec![text.to_owned()]),
+        }
+    };
+    let is_set = table.get(name).and_then(Item::as_value).is_some_and(|set| {
+        set.is_array() == value.is_array() && plain(set) == plain(&value)
+    });
+    if !is_set {
+        table.insert(name, Item::Value(value));
+    }
+}
+
+fn without_toml(text: &str, section: &str) -> Result<String, SettingsError> {
+    let mut document = parse_toml(text)?;
+    let servers = document.get_mut(section).and_then(Item::as_table_like_mut);
+    let Some(ours) = servers.and_then(|servers| servers.remove(NAME)) else {
+        return Ok(text.to_owned());
+    };
+    let before = ours.as_table().and_then(|table| table.decor().prefix()?.as_str());
+    let comments = before.unwrap_or_default().trim_end().to_owned();
+    if !comments.is_empty() {
+        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing(format!("{comments}\n{trailing}"));
+    }
+    Ok(document.to_string())
+}
+
+#[cfg(test)]
+mod tests;

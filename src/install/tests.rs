@@ -1,0 +1,322 @@
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::Value;
+
+use super::*;
+use crate::home::Home;
+use crate::protocol::EXTENSION_ID;
+
+/// A home directory of nobody, with a state directory in it.
+struct World {
+    dir: tempfile::TempDir,
+    installation: Installation,
+}
+
+impl World {
+    fn new(system: System) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        // Temporary folders may be behind a link.
+        let home = dir.path().canonicalize().unwrap();
+        let installation = Installation {
+            state: home.join("state"),
+            machine: Some(Machine::in_home(system, &home)),
+            program: "/opt/bin/tabwire".into(),
+            port: 7890,
+        };
+        Self { dir, installation }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn file(&self, client: Client) -> PathBuf {
+        client.file(self.installation.machine.as_ref().unwrap())
+    }
+
+    /// Makes the client's settings say this.
+    fn settings(&self, client: Client, text: &str) -> PathBuf {
+        let path = self.file(client);
+        self.write(path.strip_prefix(self.at("")).unwrap().to_str().unwrap(), text)
+    }
+
+    fn plan(&self, clients: &[Client]) -> Result<Plan, PlanError> {
+        self.installation.install(clients, &server())
+    }
+
+    fn install(&self, clients: &[Client]) {
+        let home = Home::open(&self.installation.state).unwrap();
+        self.plan(clients).unwrap().apply(&home).unwrap();
+    }
+
+    fn uninstall(&self) {
+        let home = Home::open(&self.installation.state).unwrap();
+        self.installation.uninstall().unwrap().apply(&home).unwrap();
+    }
+
+    /// Every file and its content and permissions, but for the extension's own.
+    fn files(&self) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.at("")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.starts_with(self.installation.extension()) {
+                    let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+                    files.insert(path.clone(), (fs::read(&path).unwrap(), mode));
+                }
+            }
+        }
+        files
+    }
+
+    /// The same outside the state directory.
+    fn files_of_others(&self) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
+        let mut files = self.files();
+        files.retain(|path, _| !path.starts_with(&self.installation.state));
+        files
+    }
+}
+
+fn server() -> Server {
+    Server { command: "/opt/bin/tabwire".to_owned(), args: vec!["mcp".to_owned()] }
+}
+
+/// Settings that each client might have, odd but valid.
+fn some_settings(client: Client) -> &'static str {
+    match client.format() {
+        Format::Toml { .. } => "# mine\nmodel = 'x' # best\n\n[mcp_servers.a]\ncommand = \"a\"\n",
+        Format::Json { section: "servers", .. } => {
+            "{\n  // mine\n  \"servers\": {\"a\": {\"command\": \"a\"},},\n}\n"
+        }
+        Format::Json { .. } => "{\"z\":1,\n   \"mcpServers\": { \"a\" : {} }, \"b\": [ ]}",
+    }
+}
+
+#[test]
+fn every_client_gets_the_server_and_is_as_it_was_afterwards() {
+    for client in Client::ALL {
+        for before in [None, Some(some_settings(client))] {
+            let world = World::new(System::Linux);
+            if let Some(text) = before {
+                let path = world.settings(client, text);
+                fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+            }
+            let others = world.files_of_others();
+            world.install(&[client]);
+            let text = fs::read_to_string(world.file(client)).unwrap();
+            assert!(text.contains("/opt/bin/tabwire"), "{}: {text}", client.name());
+            if let Some(before) = before {
+                let backup = backup_of(&world.file(client));
+                assert_eq!(fs::read_to_string(&backup).unwrap(), before);
+                for path in [&backup, &world.file(client)] {
+                    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
+                }
+            }
+            world.uninstall();
+            assert_eq!(world.files_of_others(), others, "{}", client.name());
+        }
+    }
+}
+
+#[test]
+fn twice_is_the_same_as_once() {
+    let world = World::new(System::Linux);
+    for client in Client::ALL {
+        world.settings(client, some_settings(client));
+    }
+    fs::create_dir_all(world.at(".config/chromium")).unwrap();
+    world.install(&Client::ALL);
+    let once = world.files();
+    let again = world.plan(&Client::ALL).unwrap();
+    let is_unpack = |change: &Change| matches!(change, Change::Unpack { .. });
+    assert!(again.changes.iter().all(is_unpack), "{again:?}");
+    world.install(&Client::ALL);
+    assert_eq!(world.files(), once);
+    world.uninstall();
+    let gone = world.files();
+    world.uninstall();
+    assert_eq!(world.files(), gone);
+}
+
+#[test]
+fn what_others_have_changed_since_stays_when_it_goes() {
+    let world = World::new(System::Linux);
+    let path = world.settings(Client::Cursor, "{\n  \"mcpServers\": {}\n}\n");
+    world.install(&[Client::Cursor]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("{\n", "{\n  \"new\": true, // since\n", 1)).unwrap();
+    world.uninstall();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"new\": true, // since") && !text.contains("tabwire"), "{text}");
+    assert!(!backup_of(&path).exists());
+}
+
+#[test]
+fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() {
+    let world = World::new(System::Linux);
+    let before = some_settings(Client::Windsurf);
+    let path = world.settings(Client::Windsurf, before);
+    world.install(&[Client::Windsurf]);
+    let home = Home::open(&world.installation.state).unwrap();
+    let moved = Server { command: "/new/tabwire".to_owned(), args: Vec::new() };
+    let plan = world.installation.install(&[Client::Windsurf], &moved).unwrap();
+    plan.apply(&home).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().contains("/new/tabwire"));
+    world.uninstall();
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn settings_that_cannot_be_parsed_stop_everything_before_it_begins() {
+    for client in Client::ALL {
+        let world = World::new(System::Linux);
+        let path = world.settings(client, "{ = not settings");
+        let before = world.files();
+        let error = world.plan(&Client::ALL).unwrap_err().to_string();
+        assert!(error.contains(&path.display().to_string()), "{error}");
+        assert!(error.contains(client.name()) && error.contains("Nothing was changed"), "{error}");
+        assert_eq!(world.files(), before);
+    }
+    let world = World::new(System::Linux);
+    let path = world.settings(Client::Cursor, "");
+    fs::write(&path, b"{\"a\": \"\xff\"}").unwrap();
+    assert!(matches!(world.plan(&[Client::Cursor]), Err(PlanError::Settings { .. })));
+}
+
+#[test]
+fn a_link_stays_one_and_a_link_to_nothing_is_refused() {
+    let world = World::new(System::Linux);
+    let real = world.write("dotfiles/mcp.json", "{}");
+    let link = world.file(Client::Cursor);
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    symlink(&real, &link).unwrap();
+    world.install(&[Client::Cursor]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("tabwire"));
+    world.uninstall();
+    assert_eq!(fs::read_to_string(&link).unwrap(), "{}");
+    fs::remove_file(&real).unwrap();
+    assert!(matches!(world.plan(&[Client::Cursor]), Err(PlanError::Io { .. })));
+    assert!(!real.exists());
+}
+
+#[test]
+fn a_file_that_another_program_writes_meanwhile_is_left_alone() {
+    let world = World::new(System::Linux);
+    let path = world.settings(Client::ClaudeCode, "{}");
+    let plan = world.plan(&[Client::ClaudeCode]).unwrap();
+    fs::write(&path, "{\"sessions\": 4}").unwrap();
+    let home = Home::open(&world.installation.state).unwrap();
+    let error = plan.apply(&home).unwrap_err();
+    assert!(matches!(error, ApplyError::Changed(_)), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"sessions\": 4}");
+    world.uninstall();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"sessions\": 4}");
+}
+
+#[test]
+fn a_plan_changes_nothing() {
+    let world = World::new(System::Linux);
+    world.settings(Client::Cursor, "{}");
+    let before = world.files();
+    let plan = world.plan(&Client::ALL).unwrap();
+    assert!(plan.changes.len() > Client::ALL.len());
+    world.installation.uninstall().unwrap();
+    assert_eq!(world.files(), before);
+    assert!(!world.installation.state.exists());
+}
+
+#[test]
+fn what_is_shown_of_settings_is_what_they_get_and_nothing_that_is_in_them() {
+    let world = World::new(System::Linux);
+    world.settings(Client::ClaudeCode, "{\"oauth\": \"s3cret\"}");
+    let plan = world.plan(&[Client::ClaudeCode]).unwrap();
+    let shown: Vec<_> = plan.changes.iter().flat_map(Change::lines).collect();
+    let told: Vec<_> = plan.changes.iter().map(Change::to_json).collect();
+    let all = format!("{shown:?} {told:?}");
+    assert!(all.contains("mcpServers") && all.contains("tabwire-backup"), "{all}");
+    assert!(!all.contains("s3cret"), "{all}");
+}
+
+#[test]
+fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
+    for system in [System::Linux, System::MacOs] {
+        let world = World::new(system);
+        let machine = world.installation.machine.clone().unwrap();
+        let (here, absent) = (&BROWSERS[1], &BROWSERS[0]);
+        fs::create_dir_all(here.folder(&machine).unwrap()).unwrap();
+        world.install(&[]);
+        let text = fs::read_to_string(here.manifest(&machine).unwrap()).unwrap();
+        let manifest: Value = serde_json::from_str(&text).unwrap();
+        let origin = format!("chrome-extension://{EXTENSION_ID}/");
+        assert_eq!(manifest["allowed_origins"], serde_json::json!([origin]));
+        let wrapper = PathBuf::from(manifest["path"].as_str().unwrap());
+        assert_eq!(fs::metadata(&wrapper).unwrap().permissions().mode() & 0o777, 0o700);
+        let text = fs::read_to_string(&wrapper).unwrap();
+        assert!(text.contains("'/opt/bin/tabwire' native-host") && text.contains("/state'"));
+        assert!(!absent.folder(&machine).unwrap().exists());
+        world.uninstall();
+        let folder = here.folder(&machine).unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "the folder we made is gone too");
+        assert!(!wrapper.exists() && !world.installation.extension().exists());
+    }
+}
+
+#[test]
+fn on_windows_the_registry_names_the_manifest() {
+    let world = World::new(System::Windows);
+    let plan = world.plan(&[]).unwrap();
+    let manifest = manifest_below(&world.installation.state);
+    let keys = plan.changes.iter().filter_map(|change| match change {
+        Change::Register { key, manifest: named } if *named == manifest => Some(key.clone()),
+        _ => None,
+    });
+    let keys: Vec<_> = keys.collect();
+    assert_eq!(keys.len(), 3, "Chrome's, Chromium's, Edge's: {keys:?}");
+    let is_manifest = |change: &Change| matches!(change, Change::File(f) if f.path == manifest);
+    assert!(plan.changes.iter().any(is_manifest));
+    let wrapper = world.installation.state.join("native-host.bat");
+    let is_wrapper = |change: &Change| matches!(change, Change::File(f) if f.path == wrapper);
+    assert!(plan.changes.iter().any(is_wrapper));
+}
+
+#[test]
+fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
+    let mut world = World::new(System::Linux);
+    for client in Client::ALL {
+        world.settings(client, some_settings(client));
+    }
+    fs::create_dir_all(world.at(".config/google-chrome")).unwrap();
+    world.installation.machine = None;
+    let before = world.files_of_others();
+    assert!(world.installation.clients().is_empty() && world.installation.browsers().is_empty());
+    world.install(&Client::ALL);
+    assert_eq!(world.files_of_others(), before);
+    assert!(manifest_below(&world.installation.state).is_file());
+    world.uninstall();
+    assert_eq!(world.files_of_others(), before);
+    let left: Vec<_> = world.files().into_keys().filter(|path| !before.contains_key(path)).collect();
+    let names = ["auth.key", "unpacked.json"].map(|name| world.installation.state.join(name));
+    assert_eq!(left, names);
+}
+
+#[test]
+fn a_folder_that_somebody_else_uses_is_not_removed() {
+    let world = World::new(System::Linux);
+    let thesis = world.write("state/extension/thesis.txt", "years of work");
+    fs::set_permissions(&world.installation.state, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let home = Home::open(&world.installation.state).unwrap();
+    assert!(world.installation.uninstall().unwrap().apply(&home).is_err());
+    assert!(thesis.exists());
+}
