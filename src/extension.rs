@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use include_dir::{Dir, DirEntry, include_dir};
 use serde_json::{Value, json};
 
@@ -62,6 +64,19 @@ pub fn find(dir: &Path) -> Option<Unpacked> {
     Some(Unpacked { version, port, key: config["ext_key"].as_str().map(str::to_owned) })
 }
 
+/// What an extension has to know of its daemon, as its `config.json` and the native messaging
+/// host say it.
+#[must_use]
+pub fn pairing(port: u16, key: &ExtensionKey) -> Value {
+    json!({"port": port, "ext_key": key.encoded()})
+}
+
+/// The same as one line, for a person to paste into the extension.
+#[must_use]
+pub fn pairing_line(port: u16, key: &ExtensionKey) -> String {
+    format!("tabwire-pair:{}", URL_SAFE_NO_PAD.encode(pairing(port, key).to_string()))
+}
+
 /// Why the extension cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
@@ -92,7 +107,7 @@ pub fn unpack(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackErr
     make_room(dir)?;
     write_all(&FILES, dir)?;
     let config = dir.join(CONFIG);
-    let text = json!({"port": port, "ext_key": key.encoded()}).to_string();
+    let text = pairing(port, key).to_string();
     write_private(&config, text.as_bytes()).map_err(io(&config))
 }
 
@@ -161,7 +176,6 @@ mod tests {
 
     #[test]
     fn the_extension_has_this_builds_version_and_the_id_that_the_daemon_expects() {
-        use base64::Engine as _;
         use sha2::Digest as _;
 
         assert_eq!(manifest()["version"], SERVER_VERSION);
@@ -171,6 +185,16 @@ mod tests {
         let digits = digest.iter().take(16).flat_map(|byte| [byte >> 4, byte & 15]);
         let id: String = digits.map(|digit| char::from(b'a' + digit)).collect();
         assert_eq!(id, EXTENSION_ID);
+    }
+
+    #[test]
+    fn the_line_to_paste_is_one_word_that_says_port_and_key() {
+        let key = key();
+        let line = pairing_line(7891, &key);
+        assert!(!line.contains(char::is_whitespace));
+        let said = URL_SAFE_NO_PAD.decode(line.strip_prefix("tabwire-pair:").unwrap()).unwrap();
+        let said: Value = serde_json::from_slice(&said).unwrap();
+        assert_eq!(said, json!({"port": 7891, "ext_key": key.encoded()}));
     }
 
     #[test]

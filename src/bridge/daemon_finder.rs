@@ -96,10 +96,12 @@ impl DaemonFinder {
             self.has_ended(gone, DEATH).await;
         }
         let home = Home::open(&self.target.home)?;
-        let record = match running(&home)? {
+        let record = match home.running_daemon()? {
             Some(record) => record,
             None => self.start(&home, self.target.port).await?,
         };
+        // The secret may have been replaced while another daemon ended.
+        let home = Home::open(&self.target.home)?;
         let mut found = Found::at(record, &home, &self.target.client);
         if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
@@ -121,7 +123,7 @@ impl DaemonFinder {
         // One that is just being started is waited for.
         let _known = self.known.lock().await;
         let home = Home::find(&self.target.home).ok()??;
-        let record = running(&home).ok()??;
+        let record = home.running_daemon().ok()??;
         Some(Found::at(record, &home, &self.target.client))
     }
 
@@ -134,7 +136,7 @@ impl DaemonFinder {
     pub(super) async fn has_ended(&self, daemon: &DaemonRecord, within: Duration) -> bool {
         let Ok(home) = Home::open(&self.target.home) else { return false };
         let ended = async {
-            while !running(&home).is_ok_and(|runs| runs.as_ref() != Some(daemon)) {
+            while !home.running_daemon().is_ok_and(|runs| runs.as_ref() != Some(daemon)) {
                 tokio::time::sleep(RECORD_LOOK).await;
             }
         };
@@ -185,7 +187,7 @@ impl DaemonFinder {
             .map_err(|error| no_daemon(error.to_string()))?;
         // A daemon that has the lock but does not listen yet says where in a moment.
         for _ in 0..RECORD_LOOKS {
-            if let Some(record) = running(home)? {
+            if let Some(record) = home.running_daemon()? {
                 return Ok(record);
             }
             if !home.has_daemon()? {
@@ -229,12 +231,6 @@ impl From<HomeError> for Unanswered {
     fn from(error: HomeError) -> Self {
         Self::NoDaemon(error.to_string())
     }
-}
-
-/// The daemon that runs on this state directory. Its lock shows that the record is its
-/// own: nobody else gets to see the token.
-fn running(home: &Home) -> Result<Option<DaemonRecord>, HomeError> {
-    if home.has_daemon()? { home.daemon_record() } else { Ok(None) }
 }
 
 /// Whether version `a` is newer than `b`, both like `1.2.3`.

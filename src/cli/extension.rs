@@ -51,8 +51,8 @@ pub(super) fn run(place: &Place, command: Command) -> anyhow::Result<ExitCode> {
 }
 
 /// The running daemon's port, else the one that it will be started on.
-fn port_for_extension(place: &Place, home: &Home) -> anyhow::Result<u16> {
-    let running = if home.has_daemon()? { home.daemon_record()? } else { None };
+pub(super) fn port_for_extension(place: &Place, home: Option<&Home>) -> anyhow::Result<u16> {
+    let running = home.map(Home::running_daemon).transpose()?.flatten();
     match running.map_or(place.port, |record| record.port) {
         0 => bail!(
             "the extension has to know the port: start the daemon first, or name a port with --port"
@@ -68,7 +68,7 @@ pub(super) fn default_folder(home: &Home) -> PathBuf {
 
 fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let home = Home::open(&place.home()?)?;
-    let port = port_for_extension(place, &home)?;
+    let port = port_for_extension(place, Some(&home))?;
     let dir = std::path::absolute(dir.unwrap_or_else(|| default_folder(&home)))?;
     let replaced = extension::find(&dir).map(|before| before.version);
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
@@ -86,14 +86,16 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()>
             "It replaces version {before} with {SERVER_VERSION}: reload it in the browser."
         ))?;
     }
-    say(
+    say(HOW_TO_LOAD)?;
+    Ok(())
+}
+
+/// What is left for a person to do once the extension is in its folder.
+pub(super) const HOW_TO_LOAD: &str =
         "\nTo load it:\n  1. Open chrome://extensions in the browser.\n  2. Switch on \"Developer \
          mode\", at the top right.\n  3. Choose \"Load unpacked\" and take that folder. If it was \
          loaded before, press its reload arrow.\n\nThe folder holds a key to your browser: keep it \
-         to yourself.",
-    )?;
-    Ok(())
-}
+         to yourself.";
 
 fn allow(place: &Place, id: &str, json: bool) -> anyhow::Result<()> {
     if !is_extension_id(id) {
@@ -104,7 +106,7 @@ fn allow(place: &Place, id: &str, json: bool) -> anyhow::Result<()> {
     let home = Home::open(&place.home()?)?;
     let is_new = home.allow_extension(id)?;
     let key = home.auth().extension_key(id);
-    let config = json!({"port": port_for_extension(place, &home)?, "ext_key": key.encoded()});
+    let config = extension::pairing(port_for_extension(place, Some(&home))?, &key);
     if json {
         say(json!({"id": id, "new": is_new, "config": config}))?;
         return Ok(());

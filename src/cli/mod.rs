@@ -5,8 +5,10 @@ mod commands;
 mod doctor;
 mod drawings;
 mod extension;
+mod install;
 mod legacy;
 mod logs;
+mod pair;
 mod serve;
 mod status;
 mod trace;
@@ -23,6 +25,7 @@ use crate::bridge;
 use crate::config::{Place, Serving};
 use crate::demo;
 use crate::home::Home;
+use crate::install::Server;
 use crate::proof::{self, DEFAULT_OWNER, valid_owner};
 use crate::terminal::{Unheard, say};
 
@@ -46,6 +49,7 @@ Environment:
   NO_COLOR                    no colours on a terminal
 
 Examples:
+  tabwire install                       set up the extension, browsers and MCP clients
   tabwire extension unpack ~/tabwire    write the extension, then load that folder in the browser
   tabwire mcp                           what an MCP client runs
   tabwire doctor                        find out what is wrong
@@ -64,6 +68,40 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Set up the extension, what browsers need for it, and MCP clients
+    #[command(
+        after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n\nTo do it twice does no harm. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
+    )]
+    Install(install::Install),
+    /// Take away what `install` has set up
+    #[command(
+        after_help = "Examples:\n  tabwire uninstall\n  tabwire uninstall --state    the keys, the journal and what people drew, too"
+    )]
+    Uninstall(install::Uninstall),
+    /// Print the line that pairs an extension, to paste into its popup
+    #[command(
+        after_help = "Not needed where the extension was unpacked by `tabwire`, or after `tabwire install`.\nThe line holds the key to your browser: keep it to yourself."
+    )]
+    Pair {
+        /// Say port, key and line as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Replace the secret: every key and token that was given out is dead
+    #[command(
+        after_help = "A daemon that runs is ended; the next call starts one with the new secret. An extension\nthat browsers find by `tabwire install` pairs itself again, others are paired with\n`tabwire pair`."
+    )]
+    Unpair {
+        /// Say what was done as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What browsers start to tell the extension its key; not for people
+    NativeHost {
+        /// Who asks, as the browser says it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        caller: Vec<String>,
+    },
     /// Run the daemon in this terminal
     #[command(
         after_help = "Examples:\n  tabwire serve\n  tabwire serve --port 7891\n  tabwire serve --limit queued=10 --limit calls_per_minute=0"
@@ -258,6 +296,11 @@ impl Cli {
     async fn run(self) -> anyhow::Result<ExitCode> {
         let Self { place, command } = self;
         match command {
+            Command::Install(how) => install::install(&place, &how).await,
+            Command::Uninstall(how) => install::uninstall(&place, &how).await,
+            Command::Pair { json } => pair::pair(&place, json),
+            Command::Unpair { json } => pair::unpair(&place, json).await,
+            Command::NativeHost { caller } => pair::native_host(&place, &caller),
             Command::Serve { serving, json } => serve::serve(&place, &serving, json).await,
             Command::Mcp { client, job_notifications } => {
                 mcp(&place, client, job_notifications).await
@@ -269,7 +312,7 @@ impl Cli {
             Command::Commands { follow: true, json } => commands::follow(&place, json).await,
             Command::Trace { id, json } => trace::trace(&place, &id, json).await,
             Command::Token { owner, json } => token(&place, &owner, json),
-            Command::McpConfig => mcp_config(),
+            Command::McpConfig => mcp_config(&place),
             Command::Extension(command) => extension::run(&place, command),
             Command::Legacy { mode, json } => legacy::run(&place, mode, json),
             Command::Drawings { command, owner, json } => {
@@ -309,9 +352,9 @@ fn token(place: &Place, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn mcp_config() -> anyhow::Result<ExitCode> {
-    let program = std::env::current_exe().context("cannot tell where this program is")?;
-    let config = json!({"mcpServers": {"tabwire": {"command": program, "args": ["mcp"]}}});
+fn mcp_config(place: &Place) -> anyhow::Result<ExitCode> {
+    let Server { command, args } = install::server(place)?;
+    let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
     say(serde_json::to_string_pretty(&config)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{UNAVAILABLE, complain, logs};
 use crate::config::{Place, Serving};
 use crate::daemon::{Daemon, StartError};
-use crate::home::Home;
+use crate::home::{DaemonRecord, Home};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{Progress, say};
 
@@ -81,33 +81,33 @@ fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<tokio::task::Jo
 
 pub(super) async fn stop(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
     let home = Home::find(&place.home()?)?;
-    let running = match &home {
-        Some(home) if home.has_daemon()? => Some(home),
-        Some(_) | None => None,
+    let ended = match &home {
+        Some(home) => end_daemon(home).await?,
+        None => None,
     };
-    let Some(home) = running else {
-        if json {
-            say(json!({"stopped": false}))?;
-        } else {
-            say("no daemon runs")?;
-        }
-        return Ok(ExitCode::SUCCESS);
-    };
+    match ended {
+        Some(record) if json => say(json!({"stopped": true, "pid": record.pid}))?,
+        Some(record) => say(format!("daemon ended (process {})", record.pid))?,
+        None if json => say(json!({"stopped": false}))?,
+        None => say("no daemon runs")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends the daemon of this state directory, and returns once it has ended; `None`: none runs.
+pub(super) async fn end_daemon(home: &Home) -> anyhow::Result<Option<DaemonRecord>> {
+    if !home.has_daemon()? {
+        return Ok(None);
+    }
     let record = home.daemon_record()?.context("a daemon is just starting; try again")?;
     // The lock is held, so the record is of the process that holds it.
     let pid = i32::try_from(record.pid).ok().and_then(Pid::from_raw).context("no such process")?;
     kill_process(pid, Signal::TERM).context("cannot end the daemon")?;
-    let progress = Progress::start("ending the daemon");
+    let _progress = Progress::start("ending the daemon");
     for _ in 0..STOP_LOOKS {
         tokio::time::sleep(STOP_LOOK).await;
         if !home.has_daemon()? {
-            drop(progress);
-            if json {
-                say(json!({"stopped": true, "pid": record.pid}))?;
-            } else {
-                say(format!("daemon ended (process {})", record.pid))?;
-            }
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Some(record));
         }
     }
     bail!("the daemon (process {}) has not ended within 5 s", record.pid)

@@ -21,7 +21,7 @@ const TURNS: u32 = 3;
 
 /// Accepts until the server ends.
 pub(super) async fn accept(listener: TcpListener, server: Server) {
-    let mut complaints = Rate::new(COMPLAINTS, server.hub.now());
+    let mut complaints = Rate::new(COMPLAINTS, server.edge.tools.hub().now());
     loop {
         let accepted = tokio::select! {
             biased;
@@ -34,7 +34,7 @@ pub(super) async fn accept(listener: TcpListener, server: Server) {
                 give_way(&server).await;
             }
             Err(error) => {
-                if complaints.take(server.hub.now()).is_ok() {
+                if complaints.take(server.edge.tools.hub().now()).is_ok() {
                     tracing::warn!(%error, "connections cannot be accepted");
                 }
                 // Out of file descriptors, as a rule.

@@ -139,6 +139,7 @@ pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, Close
 pub(super) fn close_of(farewell: Farewell) -> Close {
     match farewell {
         Farewell::Shutdown => Close::new(1001, "the daemon is shutting down"),
+        Farewell::Unpaired => Close::new(4401, "the key was replaced: pair this extension again"),
         Farewell::Replaced => Close::new(4001, "replaced by a new connection of this browser"),
         Farewell::Overflow => Close::new(4429, "too many frames waited to be read"),
     }

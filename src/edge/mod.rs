@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::home::Home;
-use crate::hub::{Caller, Hub};
+use crate::hub::{Caller, Farewell};
 use crate::lifecycle::limits;
 use crate::mcp::{Calls, Toolbox};
 use crate::protocol::SERVER_VERSION;
@@ -66,7 +66,7 @@ struct Edge {
 /// Answers connections, wherever they come from: a listener hands over what it accepts.
 #[derive(Clone, Debug)]
 pub struct Server {
-    hub: Hub,
+    edge: Arc<Edge>,
     routes: Routes,
     connections: Connections,
     tasks: TaskTracker,
@@ -78,16 +78,16 @@ impl Server {
     /// `Host` has to name.
     #[must_use]
     pub fn new(port: u16, home: Home, tools: Tools, toolbox: Arc<dyn Toolbox>) -> Self {
-        let hub = tools.hub().clone();
         let tasks = TaskTracker::new();
-        let guard = Guard::new(home, port, hub.clone());
+        let guard = Guard::new(home, port, tools.hub().clone());
         let calls = Calls::default();
         let sessions = Sessions::default();
         let streams = OpenStreams::default();
         let edge = Edge { guard, tools, toolbox, calls, sessions, streams, tasks: tasks.clone() };
-        let routes = Routes::of(Arc::new(edge));
+        let edge = Arc::new(edge);
+        let routes = Routes::of(edge.clone());
         let connections = Connections::default();
-        Self { hub, routes, connections, tasks, ending: CancellationToken::new() }
+        Self { edge, routes, connections, tasks, ending: CancellationToken::new() }
     }
 
     /// Serves a connection in a task of its own, until either side ends it; one too many is
@@ -107,16 +107,21 @@ impl Server {
     }
 
     /// Lets running commands finish, for [`limits::DRAIN`] at most, and ends all connections:
-    /// sockets are closed with 1001, requests get their answer, all in under 2 s more.
+    /// sockets are closed with 1001, or with 4401 if the secret was replaced, requests get their
+    /// answer, all in under 2 s more.
     pub async fn end(self) {
-        self.hub.drain(limits::DRAIN).await;
+        let hub = self.edge.tools.hub();
+        hub.drain(limits::DRAIN).await;
         self.ending.cancel();
-        self.hub.shut_down().await;
+        if self.edge.guard.home().is_key_replaced() {
+            hub.end_links(Farewell::Unpaired);
+        }
+        hub.shut_down().await;
         self.tasks.close();
         if tokio::time::timeout(FINISH, self.tasks.wait()).await.is_err() {
             tracing::warn!(connections = self.tasks.len(), "connections dropped unfinished");
         }
-        self.hub.close_journal().await;
+        hub.close_journal().await;
     }
 }
 

@@ -75,6 +75,16 @@ impl Home {
         }
     }
 
+    /// The daemon that runs on this directory, and has said where. Its lock shows that the
+    /// record is its own: nobody else gets to see a token.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn running_daemon(&self) -> Result<Option<DaemonRecord>, HomeError> {
+        if self.has_daemon()? { self.daemon_record() } else { Ok(None) }
+    }
+
     /// Waits for the right to start a daemon: of several that want to, one does.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod drawings;
 mod files;
 mod legacy;
 mod lock;
+mod removal;
 mod store;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -162,6 +163,29 @@ impl Home {
         &self.auth
     }
 
+    /// Replaces the secret: from here on no key and no token that was derived from it before is
+    /// worth anything to whoever opens the directory anew. A daemon that runs still has the old
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`].
+    pub fn replace_key(&self) -> Result<Self, HomeError> {
+        let path = self.dir.join(AUTH_KEY);
+        let aside = aside(&path);
+        write_private(&aside, AuthKey::generate().as_bytes())
+            .and_then(|()| File::open(&aside)?.sync_all())
+            .and_then(|()| fs::rename(&aside, &path))
+            .map_err(|source| HomeError::Io { path, source })?;
+        Ok(Self { dir: self.dir.clone(), auth: read_key(&self.dir)? })
+    }
+
+    /// Whether the secret was replaced since this was opened.
+    #[must_use]
+    pub fn is_key_replaced(&self) -> bool {
+        read_key(&self.dir).is_ok_and(|key| key.as_bytes() != self.auth.as_bytes())
+    }
+
     /// Where the running daemon is to be found; `None` if none has said so.
     ///
     /// # Errors
@@ -241,7 +265,7 @@ fn read_or_make_key(dir: &Path) -> Result<AuthKey, HomeError> {
     if !path.exists() {
         // Written aside and linked into place, so that of two that start together
         // both end up with the same whole key.
-        let aside = dir.join(format!("{AUTH_KEY}.{}", proof::random_hex::<8>()));
+        let aside = aside(&path);
         write_private(&aside, AuthKey::generate().as_bytes()).map_err(io)?;
         let linked = fs::hard_link(&aside, &path);
         fs::remove_file(&aside).map_err(io)?;
@@ -251,6 +275,13 @@ fn read_or_make_key(dir: &Path) -> Result<AuthKey, HomeError> {
         }
     }
     read_key(dir)
+}
+
+/// Where a file is written before it gets its name.
+fn aside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", proof::random_hex::<8>()));
+    name.into()
 }
 
 fn read_key(dir: &Path) -> Result<AuthKey, HomeError> {
@@ -318,7 +349,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, H
 
 /// Writes a file whole or not at all.
 fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), HomeError> {
-    let aside = path.with_extension(format!("json.{}", proof::random_hex::<8>()));
+    let aside = aside(path);
     let text = serde_json::to_vec_pretty(value).unwrap_or_default();
     write_private(&aside, &text)
         .and_then(|()| fs::rename(&aside, path))
@@ -382,6 +413,18 @@ mod tests {
         let error = Home::open(dir.path()).unwrap_err();
         assert!(matches!(error, HomeError::DamagedKey { length: 5, .. }), "{error}");
         assert_eq!(fs::read(dir.path().join(AUTH_KEY)).unwrap(), b"short");
+    }
+
+    #[test]
+    fn a_replaced_secret_is_another_one_and_as_private() {
+        let dir = temporary();
+        let old = Home::open(dir.path()).unwrap();
+        assert!(!old.is_key_replaced());
+        let new = old.replace_key().unwrap();
+        assert_ne!(new.auth().as_bytes(), old.auth().as_bytes());
+        assert!(old.is_key_replaced() && !new.is_key_replaced());
+        assert_eq!(Home::open(dir.path()).unwrap().auth().as_bytes(), new.auth().as_bytes());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left aside");
     }
 
     #[test]

@@ -256,14 +256,19 @@ impl Hub {
         self.0.journal.everything_recorded().await;
     }
 
+    /// Ends all links.
+    pub fn end_links(&self, why: Farewell) {
+        self.with_desk(|desk| {
+            for id in desk.browsers.keys().cloned().collect::<Vec<_>>() {
+                desk.end_link(&id, why);
+            }
+        });
+    }
+
     /// Ends all links and every wait, and stops the reaper.
     pub async fn shut_down(&self) {
         self.0.closed.cancel();
-        self.with_desk(|desk| {
-            for id in desk.browsers.keys().cloned().collect::<Vec<_>>() {
-                desk.end_link(&id, Farewell::Shutdown);
-            }
-        });
+        self.end_links(Farewell::Shutdown);
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }

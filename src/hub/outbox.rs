@@ -20,6 +20,8 @@ pub enum Farewell {
     Overflow,
     /// The daemon ends.
     Shutdown,
+    /// The daemon ends, and its keys are worth nothing any more.
+    Unpaired,
 }
 
 /// A frame on its way to an outbox.

@@ -96,20 +96,21 @@ pub enum ApplyError {
 }
 
 impl Plan {
-    /// Does it. Each file is changed whole or not at all.
+    /// Does it, for the state directory `state`. Each file is changed whole or not at all.
     ///
     /// # Errors
     ///
     /// [`ApplyError`], at the first thing that cannot be done.
-    pub fn apply(&self, home: &Home) -> Result<(), ApplyError> {
-        self.changes.iter().try_for_each(|change| change.apply(home))
+    pub fn apply(&self, state: &Path) -> Result<(), ApplyError> {
+        self.changes.iter().try_for_each(|change| change.apply(state))
     }
 }
 
 impl Change {
-    fn apply(&self, home: &Home) -> Result<(), ApplyError> {
+    fn apply(&self, state: &Path) -> Result<(), ApplyError> {
         match self {
             Self::Unpack { dir, port } => {
+                let home = Home::open(state)?;
                 extension::unpack(dir, *port, &home.auth().extension_key(EXTENSION_ID))?;
                 home.note_unpacked(dir)?;
                 Ok(())

@@ -4,7 +4,6 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::Value;
 
 use super::*;
-use crate::home::Home;
 use crate::protocol::EXTENSION_ID;
 
 /// A home directory of nobody, with a state directory in it.
@@ -53,13 +52,11 @@ impl World {
     }
 
     fn install(&self, clients: &[Client]) {
-        let home = Home::open(&self.installation.state).unwrap();
-        self.plan(clients).unwrap().apply(&home).unwrap();
+        self.plan(clients).unwrap().apply(&self.installation.state).unwrap();
     }
 
     fn uninstall(&self) {
-        let home = Home::open(&self.installation.state).unwrap();
-        self.installation.uninstall().unwrap().apply(&home).unwrap();
+        self.installation.uninstall().unwrap().apply(&self.installation.state).unwrap();
     }
 
     /// Every file and its content and permissions, but for the extension's own.
@@ -168,10 +165,9 @@ fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() 
     let before = some_settings(Client::Windsurf);
     let path = world.settings(Client::Windsurf, before);
     world.install(&[Client::Windsurf]);
-    let home = Home::open(&world.installation.state).unwrap();
     let moved = Server { command: "/new/tabwire".to_owned(), args: Vec::new() };
     let plan = world.installation.install(&[Client::Windsurf], &moved).unwrap();
-    plan.apply(&home).unwrap();
+    plan.apply(&world.installation.state).unwrap();
     assert!(fs::read_to_string(&path).unwrap().contains("/new/tabwire"));
     world.uninstall();
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
@@ -217,8 +213,7 @@ fn a_file_that_another_program_writes_meanwhile_is_left_alone() {
     let path = world.settings(Client::ClaudeCode, "{}");
     let plan = world.plan(&[Client::ClaudeCode]).unwrap();
     fs::write(&path, "{\"sessions\": 4}").unwrap();
-    let home = Home::open(&world.installation.state).unwrap();
-    let error = plan.apply(&home).unwrap_err();
+    let error = plan.apply(&world.installation.state).unwrap_err();
     assert!(matches!(error, ApplyError::Changed(_)), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"sessions\": 4}");
     world.uninstall();
@@ -316,7 +311,6 @@ fn a_folder_that_somebody_else_uses_is_not_removed() {
     let world = World::new(System::Linux);
     let thesis = world.write("state/extension/thesis.txt", "years of work");
     fs::set_permissions(&world.installation.state, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let home = Home::open(&world.installation.state).unwrap();
-    assert!(world.installation.uninstall().unwrap().apply(&home).is_err());
+    assert!(world.installation.uninstall().unwrap().apply(&world.installation.state).is_err());
     assert!(thesis.exists());
 }

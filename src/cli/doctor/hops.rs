@@ -37,7 +37,7 @@ const RESTART: &str = "run `tabwire stop`; the next call of a client starts the 
 pub(super) async fn walk(place: &Place) -> Findings {
     let mut findings = Findings::default();
     let home = state_directory(&mut findings, place);
-    let record = home.as_ref().and_then(running);
+    let record = home.as_ref().and_then(|home| home.running_daemon().ok().flatten());
     let is_reachable = port(&mut findings, place, record.as_ref()).await;
     let daemon = daemon(&mut findings, home.as_ref());
     version(&mut findings, daemon.as_ref());
@@ -119,11 +119,6 @@ fn remedy(error: &HomeError) -> String {
         ),
         HomeError::Damaged { path, .. } => format!("move {} away", path.display()),
     }
-}
-
-/// The record of the daemon that holds the lock.
-fn running(home: &Home) -> Option<DaemonRecord> {
-    home.has_daemon().ok()?.then(|| home.daemon_record().ok().flatten()).flatten()
 }
 
 /// Whose port it is. Whether it is the daemon's.

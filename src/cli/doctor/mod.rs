@@ -6,7 +6,7 @@ mod hops;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::Place;
 use crate::terminal::{Progress, Style, clean, say};
@@ -35,7 +35,7 @@ struct Finding {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-struct Findings(Vec<Finding>);
+pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
     fn fine(&mut self, hop: &'static str, says: impl Into<String>) {
@@ -51,47 +51,55 @@ impl Findings {
         self.0.push(Finding { hop, state: State::Unknown, says: says.into(), remedy: None });
     }
 
+    pub(super) fn to_json(&self) -> Value {
+        let broken = self.first_broken();
+        json!({
+            "ok": broken.is_none(),
+            "first_broken": broken.map(|finding| finding.hop),
+            "do": broken.and_then(|finding| finding.remedy.as_ref()),
+            "hops": self.0,
+        })
+    }
+
+    pub(super) fn show(&self) -> anyhow::Result<()> {
+        let widest = self.0.iter().map(|finding| finding.hop.len()).max().unwrap_or(0);
+        for Finding { hop, state, says, .. } in &self.0 {
+            let sign = match state {
+                State::Fine => Style::Good.paint("✓"),
+                State::Broken => Style::Bad.paint("✗"),
+                State::Unknown => Style::Dim.paint("–"),
+            };
+            say(format!("{sign} {hop:widest$}  {}", clean(says)))?;
+        }
+        match self.first_broken() {
+            None => say("\nAll is well.")?,
+            Some(Finding { hop, remedy, .. }) => {
+                let broken = format!("Broken: {hop}.");
+                let remedy = remedy.as_deref().unwrap_or_default();
+                say(format!("\n{} What to do: {}", Style::Bold.paint(&broken), clean(remedy)))?;
+            }
+        }
+        Ok(())
+    }
+
     fn first_broken(&self) -> Option<&Finding> {
         self.0.iter().find(|finding| finding.state == State::Broken)
     }
 }
 
 pub(super) async fn doctor(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let progress = Progress::start("looking at every hop");
-    let findings = hops::walk(place).await;
-    drop(progress);
-    let broken = findings.first_broken();
+    let findings = look(place).await;
     if json {
-        let body = json!({
-            "ok": broken.is_none(),
-            "first_broken": broken.map(|finding| finding.hop),
-            "do": broken.and_then(|finding| finding.remedy.as_ref()),
-            "hops": findings.0,
-        });
-        say(serde_json::to_string_pretty(&body)?)?;
+        say(serde_json::to_string_pretty(&findings.to_json())?)?;
     } else {
-        show(&findings)?;
+        findings.show()?;
     }
-    Ok(if broken.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_well = findings.first_broken().is_none();
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn show(findings: &Findings) -> anyhow::Result<()> {
-    let widest = findings.0.iter().map(|finding| finding.hop.len()).max().unwrap_or(0);
-    for Finding { hop, state, says, .. } in &findings.0 {
-        let sign = match state {
-            State::Fine => Style::Good.paint("✓"),
-            State::Broken => Style::Bad.paint("✗"),
-            State::Unknown => Style::Dim.paint("–"),
-        };
-        say(format!("{sign} {hop:widest$}  {}", clean(says)))?;
-    }
-    match findings.first_broken() {
-        None => say("\nAll is well.")?,
-        Some(Finding { hop, remedy, .. }) => {
-            let broken = format!("Broken: {hop}.");
-            let remedy = remedy.as_deref().unwrap_or_default();
-            say(format!("\n{} What to do: {}", Style::Bold.paint(&broken), clean(remedy)))?;
-        }
-    }
-    Ok(())
+/// Looks at every hop, which takes a moment.
+pub(super) async fn look(place: &Place) -> Findings {
+    let _progress = Progress::start("looking at every hop");
+    hops::walk(place).await
 }

@@ -1,0 +1,77 @@
+//! `tabwire pair`, `tabwire unpair` and `tabwire native-host`.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::extension::port_for_extension;
+use super::serve::end_daemon;
+use crate::config::Place;
+use crate::extension::{pairing, pairing_line};
+use crate::home::Home;
+use crate::install::native_host::{self, Refusal};
+use crate::protocol::EXTENSION_ID;
+use crate::terminal::{is_terminal, say};
+
+pub(super) fn pair(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let home = Home::open(&place.home()?)?;
+    let port = port_for_extension(place, Some(&home))?;
+    let key = home.auth().extension_key(EXTENSION_ID);
+    let line = pairing_line(port, &key);
+    if json {
+        let mut told = pairing(port, &key);
+        told["line"] = line.into();
+        say(told)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    say(line)?;
+    if is_terminal() {
+        say("\nPaste this line into the popup on the extension's icon. It holds the key to your \
+             browser: keep it to yourself.")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn unpair(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+    let home = Home::open(&place.home()?)?;
+    // No bridge may start a daemon with the old secret meanwhile.
+    let _nobody_starts_one = home.lock_start()?;
+    home.replace_key()?;
+    let ended = end_daemon(&home).await.context(
+        "the secret is replaced, but a daemon may still run with the old one: `tabwire stop` ends it",
+    )?;
+    if json {
+        say(json!({"unpaired": true, "daemon_ended": ended.map(|record| record.pid)}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    say("Every key and every token that was given out is dead.")?;
+    if let Some(record) = ended {
+        say(format!(
+            "The daemon (process {}) was ended; the next call of an MCP client, or `tabwire serve`, \
+             starts one.",
+            record.pid
+        ))?;
+    }
+    say("An extension that was set up by `tabwire install` pairs itself again. For any other: \
+         `tabwire pair`, or `tabwire extension unpack` and reload it. Tokens: `tabwire token`.")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers a browser over standard input and output.
+pub(super) fn native_host(place: &Place, caller: &[String]) -> anyhow::Result<ExitCode> {
+    // The first argument is who asks; on Windows the number of a window follows.
+    let caller = caller.first().map(String::as_str);
+    native_host::serve(caller, io::stdin().lock(), io::stdout().lock(), || told(place))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What our extension is told. Looked up anew for each message, so that it is never old.
+fn told(place: &Place) -> Result<Value, Refusal> {
+    let refused = |code| move |error: anyhow::Error| Refusal { code, message: format!("{error:#}") };
+    let home = || -> anyhow::Result<Home> { Ok(Home::open(&place.home()?)?) };
+    let home = home().map_err(refused("state_directory"))?;
+    let port = port_for_extension(place, Some(&home)).map_err(refused("no_port"))?;
+    Ok(pairing(port, &home.auth().extension_key(EXTENSION_ID)))
+}
