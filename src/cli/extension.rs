@@ -91,8 +91,7 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()>
 }
 
 /// What is left for a person to do once the extension is in its folder.
-pub(super) const HOW_TO_LOAD: &str =
-        "\nTo load it:\n  1. Open chrome://extensions in the browser.\n  2. Switch on \"Developer \
+pub(super) const HOW_TO_LOAD: &str = "\nTo load it:\n  1. Open chrome://extensions in the browser.\n  2. Switch on \"Developer \
          mode\", at the top right.\n  3. Choose \"Load unpacked\" and take that folder. If it was \
          loaded before, press its reload arrow.\n\nThe folder holds a key to your browser: keep it \
          to yourself.";

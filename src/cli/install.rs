@@ -67,6 +67,9 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
     let plan = installation.install(&clients, &server(place)?)?;
     if how.print {
         show(&plan, how.json)?;
+        if !how.json {
+            say_which_are_left(&installation, &clients)?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&installation.state)?;
@@ -161,9 +164,7 @@ pub(super) fn server(place: &Place) -> anyhow::Result<Server> {
 /// The clients that were named, or that a person picks. Without one to ask, none.
 fn chosen(installation: &Installation, how: &Install) -> anyhow::Result<Vec<Client>> {
     if !how.clients.is_empty() {
-        let mut clients = how.clients.clone();
-        clients.dedup();
-        return Ok(clients);
+        return Ok(how.clients.clone());
     }
     let here = installation.clients();
     if how.all {
@@ -240,22 +241,30 @@ fn say_what_is_left(installation: &Installation, clients: &[Client]) -> anyhow::
         return Ok(());
     }
     if installation.browsers().is_empty() {
-        say("\nNo browser was found. Once one has run, `tabwire install` again tells it where the \
-             key is; or paste the line of `tabwire pair`.")?;
+        say(
+            "\nNo browser was found. Once one has run, `tabwire install` again tells it where the \
+             key is; or paste the line of `tabwire pair`.",
+        )?;
     }
+    say_which_are_left(installation, clients)?;
+    if !clients.is_empty() {
+        say("\nRestart the MCP clients that Tabwire was added to.")?;
+    }
+    Ok(())
+}
+
+/// Which clients are here and were not picked, and how to pick them.
+fn say_which_are_left(installation: &Installation, clients: &[Client]) -> anyhow::Result<()> {
     let here = installation.clients();
     let left: Vec<_> = here.iter().filter(|client| !clients.contains(client)).collect();
     if !left.is_empty() {
-        say("\nThese MCP clients were left as they are:")?;
+        say("\nThese MCP clients are left as they are:")?;
         for client in left {
             let (name, id) = (client.name(), client.id());
             say(format!("  {name}: `tabwire install --client {id}` adds Tabwire to it"))?;
         }
     } else if here.is_empty() && clients.is_empty() {
         say("\nNo MCP client was found; `tabwire mcp-config` prints what most of them take.")?;
-    }
-    if !clients.is_empty() {
-        say("\nRestart the MCP clients that Tabwire was added to.")?;
     }
     Ok(())
 }

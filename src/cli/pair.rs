@@ -69,7 +69,8 @@ pub(super) fn native_host(place: &Place, caller: &[String]) -> anyhow::Result<Ex
 
 /// What our extension is told. Looked up anew for each message, so that it is never old.
 fn told(place: &Place) -> Result<Value, Refusal> {
-    let refused = |code| move |error: anyhow::Error| Refusal { code, message: format!("{error:#}") };
+    let refused =
+        |code| move |error: anyhow::Error| Refusal { code, message: format!("{error:#}") };
     let home = || -> anyhow::Result<Home> { Ok(Home::open(&place.home()?)?) };
     let home = home().map_err(refused("state_directory"))?;
     let port = port_for_extension(place, Some(&home)).map_err(refused("no_port"))?;

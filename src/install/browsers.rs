@@ -32,12 +32,7 @@ pub static BROWSERS: [Browser; 6] = [
         mac_os: "Google/Chrome",
         windows: r"Google\Chrome",
     },
-    Browser {
-        name: "Chromium",
-        linux: Some("chromium"),
-        mac_os: "Chromium",
-        windows: "Chromium",
-    },
+    Browser { name: "Chromium", linux: Some("chromium"), mac_os: "Chromium", windows: "Chromium" },
     Browser {
         name: "Edge",
         linux: Some("microsoft-edge"),

@@ -105,10 +105,10 @@ impl Installation {
         for (path, text, mode) in self.own_files() {
             changes.extend(FileChange::put(&path, text, mode)?.map(Change::File));
         }
-        changes.extend(self.registry_keys().map(|key| Change::Register {
-            key,
-            manifest: manifest_below(&self.state),
-        }));
+        changes.extend(
+            self.registry_keys()
+                .map(|key| Change::Register { key, manifest: manifest_below(&self.state) }),
+        );
         let mut edits = Vec::new();
         for (client, path) in self.files_of(clients) {
             edits.extend(edit(client, &path, server, &mut record)?);
@@ -130,8 +130,11 @@ impl Installation {
     pub fn uninstall(&self) -> Result<Plan, PlanError> {
         let mut record = Record::read(&self.state)?;
         let mut changes = Vec::new();
-        for (client, path) in self.files_of(&Client::ALL) {
-            changes.extend(undo_edit(client, &path, &mut record)?);
+        if self.machine.is_some() {
+            // By the record: a file stays where it was, whatever the environment says today.
+            for edit in record.take_all() {
+                changes.extend(undo_edit(&edit)?);
+            }
         }
         changes.extend(self.registry_keys().map(|key| Change::Unregister { key }));
         for (path, ..) in self.own_files_anywhere() {
@@ -183,11 +186,17 @@ impl Installation {
         keys.into_iter().filter(move |_| is_asked)
     }
 
+    /// The settings of these clients, each file once.
     fn files_of(&self, clients: &[Client]) -> Vec<(Client, PathBuf)> {
-        let file = |machine: &Machine| {
-            clients.iter().map(|client| (*client, client.file(machine))).collect()
-        };
-        self.machine.as_ref().map(file).unwrap_or_default()
+        let Some(machine) = &self.machine else { return Vec::new() };
+        let mut files: Vec<(Client, PathBuf)> = Vec::new();
+        for client in clients {
+            let file = client.file(machine);
+            if files.iter().all(|(_, known)| *known != file) {
+                files.push((*client, file));
+            }
+        }
+        files
     }
 
     fn record_change(&self, record: &Record) -> Result<Option<Change>, PlanError> {
@@ -223,7 +232,7 @@ fn edit(
             (backup.clone(), backup)
         }
     };
-    record.note(Edit::new(&path, backup, after.as_bytes()));
+    record.note(Edit::new(client, &path, backup, after.as_bytes()));
     let adds = settings::with_server("", client.format(), server).map_err(wrong)?;
     let change = FileChange {
         before,
@@ -237,14 +246,10 @@ fn edit(
     Ok(Some(Change::Edit(client, change)))
 }
 
-/// What takes our server out of a client's settings; `None` if we have put none in.
-fn undo_edit(
-    client: Client,
-    path: &Path,
-    record: &mut Record,
-) -> Result<Option<Change>, PlanError> {
-    let (path, before) = read_linked(path)?;
-    let Some(noted) = record.take(&path) else { return Ok(None) };
+/// What takes our server out of a client's settings; `None` if it is not there any more.
+fn undo_edit(noted: &Edit) -> Result<Option<Change>, PlanError> {
+    let Some(client) = noted.client() else { return Ok(None) };
+    let (path, before) = read_linked(&noted.path)?;
     let drop = noted.backup.clone().filter(|backup| backup.exists());
     let after = match (&noted.backup, &drop) {
         _ if before.is_none() => None,

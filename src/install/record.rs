@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PlanError, is_missing};
+use super::{Client, PlanError, is_missing};
 
 /// One file of another program that has our server in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Edit {
-    /// The file.
-    path: PathBuf,
+    /// Whose settings they are, as the command line calls it.
+    client: String,
+    /// The file; no link.
+    pub(super) path: PathBuf,
     /// Where what was in it at first is kept; `None`: there was no such file.
     pub(super) backup: Option<PathBuf>,
     /// BLAKE3 of what we left in it, in hexadecimal.
@@ -18,8 +20,14 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    pub(super) fn new(path: &Path, backup: Option<PathBuf>, after: &[u8]) -> Self {
-        Self { path: path.to_owned(), backup, after: digest(after) }
+    pub(super) fn new(client: Client, path: &Path, backup: Option<PathBuf>, after: &[u8]) -> Self {
+        let (client, path) = (client.id().to_owned(), path.to_owned());
+        Self { client, path, backup, after: digest(after) }
+    }
+
+    /// Whose settings they are, if this version knows it.
+    pub(super) fn client(&self) -> Option<Client> {
+        Client::ALL.into_iter().find(|client| client.id() == self.client)
     }
 
     /// Whether the file is still as we left it.
@@ -73,8 +81,11 @@ impl Record {
         self.0.push(edit);
     }
 
-    pub(super) fn take(&mut self, path: &Path) -> Option<Edit> {
-        let at = self.0.iter().position(|edit| edit.path == path)?;
-        Some(self.0.remove(at))
+    /// All that this version can undo. What a newer one has edited stays noted.
+    pub(super) fn take_all(&mut self) -> Vec<Edit> {
+        let (known, unknown) =
+            std::mem::take(&mut self.0).into_iter().partition(|edit| edit.client().is_some());
+        self.0 = unknown;
+        known
     }
 }

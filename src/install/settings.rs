@@ -55,7 +55,11 @@ pub enum SettingsError {
 /// # Errors
 ///
 /// [`SettingsError`].
-pub(super) fn with_server(text: &str, format: Format, server: &Server) -> Result<String, SettingsError> {
+pub(super) fn with_server(
+    text: &str,
+    format: Format,
+    server: &Server,
+) -> Result<String, SettingsError> {
     edit(text, |text| match format {
         Format::Json { section, with_type } => with_json(text, section, with_type, server),
         Format::Toml { section } => with_toml(text, section, server),
@@ -98,8 +102,7 @@ fn parse_json(text: &str) -> Result<CstRootNode, SettingsError> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    CstRootNode::parse(text, &options)
-        .map_err(|error| SettingsError::Unparsable(error.to_string()))
+    CstRootNode::parse(text, &options).map_err(|error| SettingsError::Unparsable(error.to_string()))
 }
 
 fn with_json(
@@ -207,15 +210,14 @@ fn take_trailing(document: &mut DocumentMut) -> Option<String> {
 fn set_toml(table: &mut dyn TableLike, name: &str, value: toml_edit::Value) {
     let plain = |value: &toml_edit::Value| -> Option<Vec<String>> {
         match value.as_array() {
-            Some(items) => {
-                items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-            }
+            Some(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
             None => value.as_str().map(|text| vec![text.to_owned()]),
         }
     };
-    let is_set = table.get(name).and_then(Item::as_value).is_some_and(|set| {
-        set.is_array() == value.is_array() && plain(set) == plain(&value)
-    });
+    let is_set = table
+        .get(name)
+        .and_then(Item::as_value)
+        .is_some_and(|set| set.is_array() == value.is_array() && plain(set) == plain(&value));
     if !is_set {
         table.insert(name, Item::Value(value));
     }

@@ -174,6 +174,18 @@ fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() 
 }
 
 #[test]
+fn what_was_edited_is_found_again_wherever_programs_keep_their_settings_by_then() {
+    let mut world = World::new(System::Linux);
+    let path = world.settings(Client::VsCode, some_settings(Client::VsCode));
+    world.install(&[Client::VsCode, Client::VsCode]);
+    assert!(fs::read_to_string(&path).unwrap().contains("tabwire"));
+    let elsewhere = world.at("elsewhere");
+    world.installation.machine.as_mut().unwrap().settings = elsewhere;
+    world.uninstall();
+    assert_eq!(fs::read_to_string(&path).unwrap(), some_settings(Client::VsCode));
+}
+
+#[test]
 fn settings_that_cannot_be_parsed_stop_everything_before_it_begins() {
     for client in Client::ALL {
         let world = World::new(System::Linux);
@@ -275,7 +287,12 @@ fn on_windows_the_registry_names_the_manifest() {
     let manifest = manifest_below(&world.installation.state);
     let keys = plan.changes.iter().filter_map(|change| match change {
         Change::Register { key, manifest: named } if *named == manifest => Some(key.clone()),
-        _ => None,
+        Change::Register { .. }
+        | Change::Unregister { .. }
+        | Change::Unpack { .. }
+        | Change::RemoveExtension { .. }
+        | Change::File(_)
+        | Change::Edit(..) => None,
     });
     let keys: Vec<_> = keys.collect();
     assert_eq!(keys.len(), 3, "Chrome's, Chromium's, Edge's: {keys:?}");
@@ -301,7 +318,8 @@ fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
     assert!(manifest_below(&world.installation.state).is_file());
     world.uninstall();
     assert_eq!(world.files_of_others(), before);
-    let left: Vec<_> = world.files().into_keys().filter(|path| !before.contains_key(path)).collect();
+    let left: Vec<_> =
+        world.files().into_keys().filter(|path| !before.contains_key(path)).collect();
     let names = ["auth.key", "unpacked.json"].map(|name| world.installation.state.join(name));
     assert_eq!(left, names);
 }

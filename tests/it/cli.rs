@@ -14,7 +14,11 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 17] = [
+const SUBCOMMANDS: [&[&str]; 21] = [
+    &["install"],
+    &["uninstall"],
+    &["pair"],
+    &["unpair"],
     &["serve"],
     &["mcp"],
     &["stop"],
@@ -200,6 +204,10 @@ async fn a_reader_that_has_had_enough_is_no_error() {
         &["token"][..],
         &["token", "--json"],
         &["mcp-config"],
+        &["pair"],
+        &["install"],
+        &["install", "--print"],
+        &["uninstall"],
         &["extension", "id"],
         &["extension", "unpack"],
         &["status"],
@@ -232,6 +240,8 @@ async fn a_state_directory_that_cannot_be_made_ends_each_command_with_the_next_s
         (&["serve"][..], 1),
         (&["token"], 1),
         (&["extension", "unpack"], 1),
+        (&["pair"], 1),
+        (&["unpair"], 1),
         (&["extension", "allow", "abcdefghijklmnopabcdefghijklmnop"], 1),
         (&["doctor"], 1),
         (&["status"], 3),

@@ -29,6 +29,7 @@ mod guard;
 mod hand_over;
 mod handshakes;
 mod hostile;
+mod install;
 mod jobs;
 mod layers;
 mod legacy;

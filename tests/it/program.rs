@@ -231,10 +231,11 @@ async fn help_comes_with_examples_and_wrong_usage_ends_with_2() {
 
 #[tokio::test]
 async fn the_configuration_for_mcp_clients_starts_this_program() {
-    let ran = Place::new().run(&["mcp-config"]).await;
+    let place = Place::with_port(47_891);
+    let ran = place.run(&["mcp-config"]).await;
     let config: Value = serde_json::from_str(&ran.stdout).unwrap();
     let server = &config["mcpServers"]["tabwire"];
-    assert_eq!(server["args"], json!(["mcp"]));
+    assert_eq!(server["args"], json!(["mcp", "--home", place.path(), "--port", "47891"]));
     let program = fs::canonicalize(server["command"].as_str().unwrap()).unwrap();
     assert_eq!(program, fs::canonicalize(env!("CARGO_BIN_EXE_tabwire")).unwrap());
 }

@@ -86,10 +86,7 @@ fn a_file_that_does_not_parse_or_has_another_shape_is_refused() {
         assert_eq!(without_server(other, PLAIN).map(|text| text.len() <= other.len()), Ok(true));
     }
     for broken in ["a = ", "[mcp_servers", "a = 1\na = 2\n"] {
-        assert!(matches!(
-            with_server(broken, TOML, &server()),
-            Err(SettingsError::Unparsable(_))
-        ));
+        assert!(matches!(with_server(broken, TOML, &server()), Err(SettingsError::Unparsable(_))));
     }
     let error = with_server("mcp_servers = 3\n", TOML, &server()).unwrap_err();
     assert!(matches!(error, SettingsError::Misshapen(_)), "{error}");

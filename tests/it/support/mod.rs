@@ -25,7 +25,7 @@ pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use hand::Hand;
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases, tasks_meta};
 pub(crate) use pages::{LATE, Pages};
-pub(crate) use program::{Place, Served, StdioClient, finish, signal};
+pub(crate) use program::{Place, Ran, Served, StdioClient, finish, signal};
 pub(crate) use published::check_answer;
 pub(crate) use raw_http::{RawAnswer, RawConnection, raw};
 pub(crate) use relay::Relay;

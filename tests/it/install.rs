@@ -1,0 +1,373 @@
+//! `tabwire install` and what it sets up, in a home directory of nobody; and how keys get to
+//! an extension and end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tabwire::demo::{Browser, find_browser};
+use tabwire::install::manifest_below;
+use tabwire::protocol::EXTENSION_ID;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+use crate::support::{Pages, Place, Ran, Shim, StdioClient, finish, signal, soon};
+
+/// A port for what is written down; nobody listens there.
+const PORT: u16 = 47_890;
+
+/// A person's home directory, and no state directory of its own.
+struct Person {
+    home: tempfile::TempDir,
+    place: Place,
+}
+
+impl Person {
+    fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap(), place: Place::with_port(PORT) }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.home.path().canonicalize().unwrap().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.place.command(arguments);
+        command.env("HOME", self.at("")).env_remove("TABWIRE_HOME");
+        for elsewhere in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+            command.env_remove(elsewhere);
+        }
+        command
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Ran {
+        finish(self.command(arguments)).await
+    }
+
+    /// Every file below the home directory.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.at("")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.insert(path.clone(), fs::read(path).unwrap());
+                }
+            }
+        }
+        files
+    }
+}
+
+fn json_of(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+#[tokio::test]
+async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() {
+    let person = Person::new();
+    let cursor = person.write(".cursor/mcp.json", "{\n  // mine\n  \"mcpServers\": {}\n}\n");
+    person.write(".codex/config.toml", "model = 'x'\n");
+    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    let before = person.files();
+
+    let told = json_of(&person.run(&["install", "--client", "cursor", "--json"]).await);
+    assert_eq!(told["clients"], json!({"found": ["cursor", "codex-cli"], "added": ["cursor"]}));
+    assert_eq!(told["browsers"], json!(["Chromium"]));
+    let hops = told["doctor"]["hops"].as_array().unwrap();
+    let folder = hops.iter().find(|hop| hop["hop"] == "extension folder").unwrap();
+    assert_eq!(folder["state"], "fine", "{folder}");
+    let settings = fs::read_to_string(&cursor).unwrap();
+    assert!(settings.contains("// mine") && settings.contains("\"tabwire\""), "{settings}");
+    assert!(settings.contains(&format!("\"{PORT}\"")), "the port that was set: {settings}");
+    let manifest = manifest_below(&person.at(".config/chromium"));
+    assert!(manifest.is_file());
+    let config = person.at(".local/state/tabwire/extension/config.json");
+    assert!(fs::read_to_string(config).unwrap().contains(&PORT.to_string()));
+
+    let once = person.files();
+    let again = person.run(&["install", "--client", "cursor"]).await;
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.stdout.contains("tabwire install --client codex-cli"), "{again:?}");
+    assert!(again.stdout.contains("tabwire doctor"), "it ends with doctor: {again:?}");
+    assert_eq!(person.files(), once);
+
+    let gone = person.run(&["uninstall", "--state"]).await;
+    assert_eq!(gone.code, Some(0), "{gone:?}");
+    assert_eq!(person.files(), before);
+    assert!(!person.at(".local/state/tabwire").exists());
+}
+
+#[tokio::test]
+async fn print_shows_what_would_be_written_and_writes_nothing() {
+    let person = Person::new();
+    person.write(".claude.json", "{\"oauth\": \"s3cret\"}");
+    let before = person.files();
+    let shown = person.run(&["install", "--all", "--print"]).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stdout.contains("\"mcpServers\"") && shown.stdout.contains(".claude.json"));
+    assert!(!shown.stdout.contains("s3cret"), "{shown:?}");
+    let told = json_of(&person.run(&["install", "--all", "--print", "--json"]).await);
+    let edits = told["would"].as_array().unwrap().iter().filter(|c| c["action"] == "edit");
+    assert_eq!(edits.count(), 1, "{told}");
+    assert_eq!(person.run(&["uninstall", "--print"]).await.code, Some(0));
+    assert_eq!(person.files(), before);
+    assert!(!person.at(".local").exists());
+}
+
+#[tokio::test]
+async fn nobody_to_ask_means_no_client_is_touched() {
+    let person = Person::new();
+    let settings = person.write(".gemini/settings.json", "{}");
+    let ran = person.run(&["install"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("tabwire install --client gemini-cli"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{}");
+    assert_eq!(person.run(&["install", "--client", "emacs"]).await.code, Some(2));
+}
+
+#[tokio::test]
+async fn settings_that_do_not_parse_are_named_and_nothing_is_installed() {
+    let person = Person::new();
+    let broken = person.write(".cursor/mcp.json", "{ \"mcpServers\": ");
+    let before = person.files();
+    let ran = person.run(&["install", "--all"]).await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains(&broken.display().to_string()), "{ran:?}");
+    assert_eq!(person.files(), before);
+}
+
+#[tokio::test]
+async fn with_a_state_directory_of_its_own_the_home_directory_is_not_touched() {
+    let person = Person::new();
+    person.write(".cursor/mcp.json", "{}");
+    fs::create_dir_all(person.at(".config/google-chrome")).unwrap();
+    let before = person.files();
+    let with_home = |arguments: &[&str]| {
+        let mut command = person.command(arguments);
+        command.env("TABWIRE_HOME", person.place.path());
+        finish(command)
+    };
+    assert_eq!(with_home(&["install"]).await.code, Some(0));
+    for asks in [&["install", "--all"][..], &["install", "--client", "cursor"]] {
+        let refused = with_home(asks).await;
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains("tabwire mcp-config"), "{refused:?}");
+    }
+    assert_eq!(person.files(), before);
+    assert!(manifest_below(person.place.path()).is_file());
+    assert_eq!(with_home(&["uninstall"]).await.code, Some(0));
+    assert!(!manifest_below(person.place.path()).exists());
+    assert_eq!(person.files(), before);
+}
+
+/// Installs in a place; the wrapper that the host manifest names.
+async fn wrapper(place: &Place) -> PathBuf {
+    let ran = place.run(&["install"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let manifest = fs::read_to_string(manifest_below(place.path())).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let path = PathBuf::from(manifest["path"].as_str().unwrap());
+    assert!(path.is_absolute());
+    path
+}
+
+fn framed(message: &str) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap().to_ne_bytes();
+    [&length, message.as_bytes()].concat()
+}
+
+/// Starts the host as a browser does: through the wrapper, with nothing in the environment.
+fn host(wrapper: &Path, origin: &str) -> Command {
+    let mut command = Command::new(wrapper);
+    command.arg(origin).env_clear().current_dir("/");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// What the host answers to these bytes, and the code that it ends with.
+async fn answered(wrapper: &Path, origin: &str, bytes: &[u8]) -> (Vec<u8>, Option<i32>) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(bytes).unwrap();
+    drop(writer);
+    let mut command = host(wrapper, origin);
+    command.stdin(reader);
+    let output = soon("the host's end", command.output()).await.unwrap();
+    (output.stdout, output.status.code())
+}
+
+fn own_origin() -> String {
+    format!("chrome-extension://{EXTENSION_ID}/")
+}
+
+#[tokio::test]
+async fn a_browser_is_told_the_key_through_the_wrapper_as_often_as_it_asks() {
+    let place = Place::with_port(PORT);
+    let mut child = host(&wrapper(&place).await, &own_origin()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
+    for _ in 0..2 {
+        soon("asking", input.write_all(&framed(r#"{"type":"pair"}"#))).await.unwrap();
+        let mut length = [0; 4];
+        soon("the length", output.read_exact(&mut length)).await.unwrap();
+        let mut answer = vec![0; u32::from_ne_bytes(length).try_into().unwrap()];
+        soon("the answer", output.read_exact(&mut answer)).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer, json!({"port": PORT, "ext_key": key}));
+    }
+    drop(input);
+    assert_eq!(soon("its end", child.wait()).await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn the_host_tells_others_nothing_and_ends_when_it_hears_nonsense() {
+    let place = Place::with_port(PORT);
+    let wrapper = wrapper(&place).await;
+    let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
+    let asks = framed(r#"{"type":"pair"}"#);
+    let says = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    for origin in ["chrome-extension://aaaabbbbccccddddaaaabbbbccccdddd/", "", "--help-me"] {
+        let (answer, _) = answered(&wrapper, origin, &asks).await;
+        assert!(says(&answer).contains("foreign_origin"), "{origin}: {}", says(&answer));
+        assert!(!says(&answer).contains(&key));
+    }
+    let (answer, code) = answered(&wrapper, &own_origin(), b"").await;
+    assert_eq!((answer.as_slice(), code), (&b""[..], Some(0)), "the end is the end");
+    let too_long = (1024 * 1024 + 1_u32).to_ne_bytes();
+    let (answer, code) = answered(&wrapper, &own_origin(), &too_long).await;
+    assert_eq!(code, Some(1));
+    assert!(says(&answer).contains("bad_message"), "{}", says(&answer));
+    let (answer, code) = answered(&wrapper, &own_origin(), &asks[..9]).await;
+    assert_eq!((answer.as_slice(), code), (&b""[..], Some(1)), "cut short");
+    let (answer, code) = answered(&wrapper, &own_origin(), &framed("garbage")).await;
+    assert_eq!(code, Some(0));
+    assert!(says(&answer).contains("bad_message"), "{}", says(&answer));
+}
+
+#[tokio::test]
+async fn the_host_names_the_port_of_the_daemon_that_runs_or_says_that_there_is_none() {
+    let place = Place::with_port(PORT);
+    let wrapper = wrapper(&place).await;
+    let asks = framed(r#"{"type":"pair"}"#);
+    let daemon = place.serve(&["--port", "0"]).await;
+    let (answer, _) = answered(&wrapper, &own_origin(), &asks).await;
+    let answer: Value = serde_json::from_slice(&answer[4..]).unwrap();
+    assert_eq!(answer["port"], daemon.port);
+    signal(daemon.pid(), Signal::TERM);
+    daemon.end().await;
+    let text = fs::read_to_string(&wrapper).unwrap();
+    fs::write(&wrapper, text.replace(&format!("TABWIRE_PORT={PORT}"), "TABWIRE_PORT=0")).unwrap();
+    let (answer, _) = answered(&wrapper, &own_origin(), &asks).await;
+    let answer: Value = serde_json::from_slice(&answer[4..]).unwrap();
+    assert_eq!(answer["error"], "no_port", "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("--port"), "{answer}");
+}
+
+#[tokio::test]
+async fn pair_prints_one_line_with_port_and_key() {
+    let place = Place::with_port(PORT);
+    let ran = place.run(&["pair"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let line = ran.stdout.strip_suffix('\n').unwrap();
+    let said = URL_SAFE_NO_PAD.decode(line.strip_prefix("tabwire-pair:").unwrap()).unwrap();
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
+    assert_eq!(said, json!({"port": PORT, "ext_key": key}));
+    let told = json_of(&place.run(&["pair", "--json"]).await);
+    assert_eq!(told, json!({"port": PORT, "ext_key": key, "line": line}));
+}
+
+#[tokio::test]
+async fn unpair_ends_every_key_token_and_link() {
+    let place = Place::new();
+    let mut agent = StdioClient::start(&place);
+    agent.call("configure", json!({"action": "health"})).await;
+    let daemon = place.daemon().unwrap();
+    let old = place.home();
+    let shim = Shim::at(daemon.port, &old);
+    let mut extension = shim.connect().await;
+    let told = json_of(&place.run(&["unpair", "--json"]).await);
+    assert_eq!(told, json!({"unpaired": true, "daemon_ended": daemon.pid}));
+    let (code, reason) = extension.closed().await;
+    assert_eq!((code, reason.contains("pair")), (4401, true), "{reason}");
+
+    // The agent's next call finds its way by itself.
+    agent.call("configure", json!({"action": "health"})).await;
+    let next = place.daemon_after(&daemon).await;
+    let mut with_old_key = Shim::at(next.port, &old).open().await;
+    let challenge = with_old_key.challenge().await;
+    with_old_key.send(&with_old_key.hello_to(&challenge)).await;
+    assert_eq!(with_old_key.closed_without_a_frame().await.0, 4401);
+    let owners = ["user", "ci"].map(|owner| old.auth().token(&owner.into()));
+    for token in owners {
+        assert_eq!(place.home().auth().owner_of(&token), None);
+    }
+    Shim::at(next.port, &place.home()).connect().await;
+    let told = json_of(&place.run(&["stop", "--json"]).await);
+    assert_eq!(told["pid"], next.pid);
+    let told = json_of(&place.run(&["unpair", "--json"]).await);
+    assert_eq!(told["daemon_ended"], Value::Null, "nor is a daemon needed for it");
+}
+
+/// Writes an extension that asks the host for the key and tells a page of the answer.
+fn asking_extension(dir: &Path, key: Option<&Value>, pages: &Pages, name: &str) {
+    let worker = "
+        const told = (path) => fetch(new URL(path, PAGES));
+        chrome.runtime.sendNativeMessage('dev.tabwire.host', { type: 'pair' }).then(
+            (answer) => told(`/${NAME}/${answer.port}/${answer.ext_key}`),
+            (_refused) => told(`/${NAME}/refused`),
+        );";
+    let worker =
+        worker.replace("PAGES", &json!(pages.url("/")).to_string()).replace("${NAME}", name);
+    let mut manifest = json!({
+        "manifest_version": 3, "name": name, "version": "1", "permissions": ["nativeMessaging"],
+        "host_permissions": ["<all_urls>"], "background": {"service_worker": "worker.js"},
+    });
+    if let Some(key) = key {
+        manifest["key"] = key.clone();
+    }
+    fs::create_dir_all(dir).unwrap();
+    fs::write(dir.join("manifest.json"), manifest.to_string()).unwrap();
+    fs::write(dir.join("worker.js"), worker).unwrap();
+}
+
+#[tokio::test]
+async fn a_real_browser_tells_our_extension_the_key_and_no_other() {
+    let place = Place::with_port(PORT);
+    wrapper(&place).await;
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("profile");
+    let manifest = manifest_below(&profile);
+    fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+    fs::copy(manifest_below(place.path()), &manifest).unwrap();
+    let pages = Pages::start().await;
+    let shim: Value =
+        serde_json::from_str(include_str!("../../extension-shim/manifest.json")).unwrap();
+    let (ours, other) = (folder.path().join("ours"), folder.path().join("other"));
+    asking_extension(&ours, Some(&shim["key"]), &pages, "ours");
+    asking_extension(&other, None, &pages, "other");
+    let both = format!("{},{}", ours.display(), other.display());
+    let chromium = find_browser().expect("the tests need a Chromium");
+    let browser = Browser::launch(&chromium, &profile, Path::new(&both), &pages.url("/")).unwrap();
+    let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
+    pages.asked_for(&format!("/ours/{PORT}/{key}")).await;
+    pages.asked_for("/other/refused").await;
+    browser.end().await.unwrap();
+}
