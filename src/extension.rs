@@ -22,6 +22,12 @@ const LEFT_OUT: [&str; 3] = ["test", "protocol.d.ts", "config.json"];
 const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
 
+/// The folder that the extension goes to unless another is named.
+#[must_use]
+pub fn default_folder(state: &Path) -> PathBuf {
+    state.join("extension")
+}
+
 /// An unpacked extension of ours, of whatever version.
 pub struct Unpacked {
     /// Its version.

@@ -61,15 +61,10 @@ pub(super) fn port_for_extension(place: &Place, home: Option<&Home>) -> anyhow::
     }
 }
 
-/// The folder that the extension goes to unless another is named.
-pub(super) fn default_folder(home: &Home) -> PathBuf {
-    home.dir().join("extension")
-}
-
 fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let home = Home::open(&place.home()?)?;
     let port = port_for_extension(place, Some(&home))?;
-    let dir = std::path::absolute(dir.unwrap_or_else(|| default_folder(&home)))?;
+    let dir = std::path::absolute(dir.unwrap_or_else(|| extension::default_folder(home.dir())))?;
     let replaced = extension::find(&dir).map(|before| before.version);
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
     home.note_unpacked(&dir)?;
@@ -91,10 +86,13 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()>
 }
 
 /// What is left for a person to do once the extension is in its folder.
-pub(super) const HOW_TO_LOAD: &str = "\nTo load it:\n  1. Open chrome://extensions in the browser.\n  2. Switch on \"Developer \
-         mode\", at the top right.\n  3. Choose \"Load unpacked\" and take that folder. If it was \
-         loaded before, press its reload arrow.\n\nThe folder holds a key to your browser: keep it \
-         to yourself.";
+pub(super) const HOW_TO_LOAD: &str = "
+To load it:
+  1. Open chrome://extensions in the browser.
+  2. Switch on \"Developer mode\", at the top right.
+  3. Choose \"Load unpacked\" and take that folder. If it was loaded before, press its reload arrow.
+
+The folder holds a key to your browser: keep it to yourself.";
 
 fn allow(place: &Place, id: &str, json: bool) -> anyhow::Result<()> {
     if !is_extension_id(id) {

@@ -19,8 +19,8 @@ pub struct Browser {
     linux: Option<&'static str>,
     /// The same below `~/Library/Application Support`.
     mac_os: &'static str,
-    /// Its key below `HKEY_CURRENT_USER\Software`. Brave and Vivaldi read Chrome's, and so
-    /// does Arc.
+    /// Its key below `HKEY_CURRENT_USER\Software`. Brave and Vivaldi read Chrome's, and Arc is
+    /// taken to.
     windows: &'static str,
 }
 

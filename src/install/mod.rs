@@ -2,7 +2,7 @@
 //! manifests by which browsers start `tabwire native-host`, and itself in the settings of MCP
 //! clients.
 //!
-//! What is to be changed is found out first, as a [`Plan`], and then shown or done. If the state
+//! What is to be changed is found out first, as a `Plan`, and then shown or done. If the state
 //! directory was named by hand, nothing outside of it is part of any plan.
 
 mod browsers;
@@ -16,6 +16,7 @@ mod settings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::extension;
 pub use browsers::{BROWSERS, Browser, HOST_NAME, manifest_below};
 pub use clients::Client;
 pub use machine::{Machine, System, lasting_name};
@@ -71,7 +72,7 @@ impl Installation {
     /// Where the extension goes.
     #[must_use]
     pub fn extension(&self) -> PathBuf {
-        self.state.join("extension")
+        extension::default_folder(&self.state)
     }
 
     /// The clients that have run on this computer.
@@ -223,16 +224,19 @@ fn edit(
     if before.as_deref() == Some(after.as_bytes()) {
         return Ok(None);
     }
-    let known = record.of(&path).filter(|edit| edit.is_after(before.as_deref()));
+    let known = record.of(&path).filter(|_| before.is_some());
+    let is_untouched = known.is_some_and(|edit| edit.is_after(before.as_deref()));
     let (backup, keep) = match known {
-        // Nobody has touched it since: what was there at first is kept already.
-        Some(edit) => (edit.backup.clone(), None),
-        None => {
+        // What was there at first is kept already.
+        Some(edit) if is_untouched => (edit.backup.clone(), None),
+        Some(_) | None => {
             let backup = before.is_some().then(|| backup_of(&path));
             (backup.clone(), backup)
         }
     };
-    record.note(Edit::new(client, &path, backup, after.as_bytes()));
+    let is_all_ours = known.is_none() || is_untouched;
+    let left = is_all_ours.then_some(after.as_bytes());
+    record.note(Edit::new(client, &path, backup, left));
     let adds = settings::with_server("", client.format(), server).map_err(wrong)?;
     let change = FileChange {
         before,

@@ -15,14 +15,20 @@ pub(super) struct Edit {
     pub(super) path: PathBuf,
     /// Where what was in it at first is kept; `None`: there was no such file.
     pub(super) backup: Option<PathBuf>,
-    /// BLAKE3 of what we left in it, in hexadecimal.
-    after: String,
+    /// BLAKE3 of what we left in it, in hexadecimal; `None`: between two edits of ours others
+    /// have changed it, so that no backup is what was there without us.
+    after: Option<String>,
 }
 
 impl Edit {
-    pub(super) fn new(client: Client, path: &Path, backup: Option<PathBuf>, after: &[u8]) -> Self {
+    pub(super) fn new(
+        client: Client,
+        path: &Path,
+        backup: Option<PathBuf>,
+        after: Option<&[u8]>,
+    ) -> Self {
         let (client, path) = (client.id().to_owned(), path.to_owned());
-        Self { client, path, backup, after: digest(after) }
+        Self { client, path, backup, after: after.map(digest) }
     }
 
     /// Whose settings they are, if this version knows it.
@@ -32,7 +38,7 @@ impl Edit {
 
     /// Whether the file is still as we left it.
     pub(super) fn is_after(&self, bytes: Option<&[u8]>) -> bool {
-        bytes.is_some_and(|bytes| digest(bytes) == self.after)
+        bytes.is_some() && bytes.map(digest) == self.after
     }
 }
 

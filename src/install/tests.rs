@@ -174,6 +174,22 @@ fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() 
 }
 
 #[test]
+fn a_second_edit_of_what_others_have_changed_is_taken_back_as_well() {
+    let world = World::new(System::Linux);
+    let path = world.settings(Client::ClaudeCode, "{\n  \"a\": 1\n}\n");
+    world.install(&[Client::ClaudeCode]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"a\": 1", "\"a\": 2")).unwrap();
+    let moved = Server { command: "/new/tabwire".to_owned(), args: Vec::new() };
+    let plan = world.installation.install(&[Client::ClaudeCode], &moved).unwrap();
+    plan.apply(&world.installation.state).unwrap();
+    world.uninstall();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"a\": 2") && !text.contains("tabwire"), "{text}");
+    assert!(!backup_of(&path).exists());
+}
+
+#[test]
 fn what_was_edited_is_found_again_wherever_programs_keep_their_settings_by_then() {
     let mut world = World::new(System::Linux);
     let path = world.settings(Client::VsCode, some_settings(Client::VsCode));

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::Findings;
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
-use crate::cli::extension::default_folder;
 use crate::config::Place;
 use crate::daemon::PortHolder;
 use crate::extension;
@@ -250,7 +249,7 @@ fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected:
             return;
         }
     };
-    let dir = noted.unwrap_or_else(|| default_folder(home));
+    let dir = noted.unwrap_or_else(|| extension::default_folder(home.dir()));
     let Some(found) = extension::find(&dir) else {
         let says = format!("there is no extension of ours in {}", dir.display());
         if is_connected {

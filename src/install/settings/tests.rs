@@ -64,7 +64,7 @@ fn lines_end_as_they_did() {
 
 #[test]
 fn a_server_that_is_there_is_brought_up_to_date_and_keeps_what_else_was_set() {
-    let before = r#"{"mcpServers": {"tabwire": {"command": "/old/tabwire", "args": ["mcp"], "disabled": false}}}"#;
+    let before = r#"{"mcpServers": {"tabwire": {"command": "/old/tabwire", "args":[ "mcp" ], "disabled": false}}}"#;
     let after = added(before, PLAIN);
     assert_eq!(after, before.replace("/old/tabwire", "/opt/bin/tabwire"));
     let before = "[mcp_servers.tabwire]\ncommand = \"/old/tabwire\" # mine\nargs = [ \"mcp\" ]\nstartup_timeout_sec = 30\n";
