@@ -240,7 +240,7 @@ fn packages_are_named_only_where_they_belong() {
     let in_core =
         |path: &str| ["protocol/", "lifecycle/", "streams/"].iter().any(|m| path.starts_with(m));
     type Allowed = fn(&str) -> bool;
-    let rules: [(&str, Allowed); 6] = [
+    let rules: [(&str, Allowed); 7] = [
         ("axum::", |path| path.starts_with("edge/")),
         // Its table says of each route who may call it.
         ("Router", |path| path == "edge/routes.rs"),
