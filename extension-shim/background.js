@@ -15,11 +15,11 @@ chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
 chrome.runtime.onMessage.addListener((ask, sender, answer) => {
-  const drawn = drawMode.handleMessage(ask, sender);
-  const state = drawn ? undefined : panel(ask);
-  if (state) answer(state);
-  drawn?.then(answer, console.warn);
-  return drawn !== undefined; // The answer comes later.
+  // The popup is a page of ours; what runs in other pages has no say in the pairing.
+  const isOurPage = sender.origin === location.origin;
+  const answered = drawMode.handleMessage(ask, sender) ?? (isOurPage ? panel(ask) : undefined);
+  answered?.then(answer, console.warn);
+  return answered !== undefined; // The answer comes later.
 });
 
 chrome.tabs.onCreated.addListener((tab) => {
@@ -67,6 +67,8 @@ chrome.debugger.onDetach.addListener((source, reason) => {
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 
+// The key is kept there: what we run in pages has no use for it.
+chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' }).catch(console.warn);
 // The same alarm again replaces the old one.
 chrome.alarms.create('reconnect', { periodInMinutes: RECONNECT_ALARM_S / 60 });
 adoptAttached().catch(console.debug);

@@ -8,8 +8,9 @@ const FACES = {
   connected: { text: 'on', color: '#188038', title: 'Tabwire: connected' },
   connecting: { text: '…', color: '#5f6368', title: 'Tabwire: connecting' },
   disconnected: { text: 'off', color: '#5f6368', title: 'Tabwire: the daemon is not running or went away' },
-  unconfigured: { text: '!', color: '#b3261e', title: 'Tabwire: not paired, run `tabwire extension unpack`' },
-  unproven: { text: '!', color: '#b3261e', title: 'Tabwire: the keys do not match, run `tabwire extension unpack` again' },
+  unpaired: { text: '!', color: '#b3261e', title: 'Tabwire: not paired, click to see what to do' },
+  refused: { text: '!', color: '#b3261e', title: 'Tabwire: the key was refused, click to see what to do' },
+  unproven: { text: '!', color: '#b3261e', title: 'Tabwire: another program listens on its port' },
   replaced: { text: 'off', color: '#b3261e', title: 'Tabwire: another connection took over, trying again soon' },
 };
 
@@ -18,7 +19,6 @@ let shown = null;
 
 /** @param {Status} status @param {string} detail */
 export function showStatus(status, detail) {
-  if (status === 'unconfigured' && shown !== status) console.warn(`tabwire: ${detail}; run \`tabwire extension unpack\``);
   // A try that follows a failure would only make the icon flicker.
   if (status === shown || (status === 'connecting' && shown !== null)) return;
   shown = status;
@@ -26,6 +26,6 @@ export function showStatus(status, detail) {
   Promise.all([
     chrome.action.setBadgeText({ text }),
     chrome.action.setBadgeBackgroundColor({ color }),
-    chrome.action.setTitle({ title: `${title} (${detail})` }),
+    chrome.action.setTitle({ title: detail ? `${title} (${detail})` : title }),
   ]).catch(console.debug);
 }

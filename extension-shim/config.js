@@ -1,12 +1,30 @@
 // @ts-check
-// Port and pairing key, written beside the manifest by `tabwire extension unpack`.
+// Port and pairing key: what they must be, however they came, and the file beside the manifest that
+// may hold them (`tabwire extension unpack` writes it).
+
+import { fromBase64Url, toBase64Url } from './proof.js';
+
+const KEY_BYTES = 32;
 
 /** @typedef {{port: number, ext_key: string}} Config */
 
-/** @param {any} value @returns {value is Config} */
-function isConfig(value) {
-  return Number.isInteger(value?.port) && value.port > 0 && value.port < 65536
-    && typeof value.ext_key === 'string' && value.ext_key.length > 0;
+/** Further fields are left out. @param {any} value @returns {Config | null} null: not a port and a key */
+export function readConfig(value) {
+  const { port, ext_key } = value ?? {};
+  const isPort = Number.isInteger(port) && port > 0 && port < 65536;
+  return isPort && isKey(ext_key) ? { port, ext_key } : null;
+}
+
+/** @param {unknown} text */
+function isKey(text) {
+  if (typeof text !== 'string') return false;
+  try {
+    const bytes = fromBase64Url(text);
+    // The way back finds what decoding forgives: padding, and bits beyond the last byte.
+    return bytes.length === KEY_BYTES && toBase64Url(bytes) === text;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -16,8 +34,7 @@ function isConfig(value) {
 export async function loadConfig() {
   try {
     const response = await fetch(chrome.runtime.getURL('config.json'), { cache: 'no-store' });
-    const config = await response.json();
-    return isConfig(config) ? config : null;
+    return readConfig(await response.json());
   } catch {
     return null;
   }

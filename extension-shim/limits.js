@@ -34,6 +34,15 @@ export const REPLACED_HOLD_MS = 30_000;
 /** Taken over again this soon after coming back: another profile carries our id. */
 export const CLONE_WINDOW_MS = 60_000;
 
+/** A host starts and answers in 0.3 s; on a busy machine it may take some seconds. */
+export const HOST_ANSWER_MS = 10_000;
+/** Each question starts a program; a person who has just run `tabwire install` is there and waits. */
+export const HOST_AGAIN_FIRST_MS = 5_000;
+/** Twice as long each time, since mostly it is only that no daemon runs. */
+export const HOST_AGAIN_MAX_MS = 5 * 60_000;
+/** More than the one sentence that a host says. */
+export const HOST_MESSAGE_MAX = 500;
+
 /** The promise of the protocol: whoever runs longer says so. */
 export const PENDING_AFTER_MS = 2_000;
 /** Chrome ends a worker after 30 s without an event or a chrome.* call. */

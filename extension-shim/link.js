@@ -6,6 +6,7 @@
 /** @import {Carrier, Ears} from './carriers.js' */
 /** @import {Config} from './config.js' */
 /** @import {Identity} from './identity.js' */
+/** @import {Setback} from './pairing.js' */
 /** @import {Takeover} from './takeover.js' */
 
 import { openHttp, openSocket } from './carriers.js';
@@ -21,12 +22,13 @@ const BAD_PROOF = 4401;
 const FIRST_OWN_CODE = 4000;
 
 /**
- * @typedef {'connecting' | 'connected' | 'unconfigured' | 'disconnected' | 'replaced' | 'unproven'} Status
+ * @typedef {'connecting' | 'connected' | 'unpaired' | 'disconnected' | 'replaced' | 'refused' | 'unproven'} Status
  *
  * @typedef {object} Hooks
- * @property {() => Promise<Config | null>} loadConfig
+ * @property {() => Promise<Config | null>} loadConfig the port and key to try next
+ * @property {(config: Config, why: Setback) => boolean} onSetback whether another one can be tried at once
  * @property {() => Promise<void>} prepare what must be known before `ready` can be said
- * @property {(welcome: Welcome) => void} onWelcome the daemon is proven: say `ready`
+ * @property {(welcome: Welcome, config: Config) => void} onWelcome the daemon is proven: say `ready`
  * @property {(frame: ToExtension) => boolean} onFrame false: this type is not known
  * @property {(status: Status, detail: string) => void} onStatus
  *
@@ -73,6 +75,14 @@ export class Link {
     if (this.#isIdle()) this.#retryIn(0);
   }
 
+  /** Port and key are others now. */
+  startOver() {
+    this.#drop(this.#current);
+    this.#drop(this.#candidate);
+    [this.#current, this.#candidate] = [null, null];
+    if (!this.#isPreparing) this.#retryAs('disconnected', 0, 'the pairing has changed');
+  }
+
   /** @param {FromExtension} frame */
   send(frame) {
     this.sendText(JSON.stringify(frame));
@@ -95,7 +105,7 @@ export class Link {
       const hold = this.#takeover.remainingHoldMs();
       if (hold > 0) return this.#retryAs('replaced', hold, 'another browser connected as this one');
       const config = await this.#hooks.loadConfig();
-      if (!config) return this.#retryAs('unconfigured', BACKOFF_MAX_MS, 'config.json is missing');
+      if (!config) return this.#retryAs('unpaired', BACKOFF_MAX_MS, '');
       const browserId = await this.#identity.browserId();
       this.#hooks.onStatus('connecting', `127.0.0.1:${config.port}`);
       this.#dial(openSocket, config, browserId);
@@ -146,7 +156,7 @@ export class Link {
     this.#takeover.handleReturned();
     this.#expectWithin(connection, SILENCE_MS);
     this.#hooks.onStatus('connected', `Tabwire ${welcome.server_version}${isSocket ? '' : ' over HTTP'}`);
-    this.#hooks.onWelcome(welcome);
+    this.#hooks.onWelcome(welcome, connection.config);
   }
 
   #trySocketLater() {
@@ -170,14 +180,15 @@ export class Link {
     this.#drop(connection);
     this.#candidate = null;
     if (this.#current) return this.#trySocketLater();
-    this.#retryAs('unproven', this.#nextBackoff(), error instanceof Error ? error.message : String(error));
+    const isOther = this.#hooks.onSetback(connection.config, 'unproven');
+    this.#retryAs('unproven', isOther ? BACKOFF_FIRST_MS : this.#nextBackoff(), error instanceof Error ? error.message : String(error));
   }
 
   /** @param {Connection} connection @param {number} code @param {string} reason */
   #handleEnd(connection, code, reason) {
     clearTimeout(connection.silenceTimer);
     if (connection === this.#candidate) this.#handleCandidateEnd(connection, code, reason);
-    else if (connection === this.#current) this.#handleCurrentEnd(code, reason);
+    else if (connection === this.#current) this.#handleCurrentEnd(connection, code, reason);
   }
 
   /** @param {Connection} connection @param {number} code @param {string} reason */
@@ -189,25 +200,33 @@ export class Link {
       // If the daemon is down, this fails as well.
       if (this.#socketFailures >= SOCKET_FAILURES) return this.#dial(openHttp, config, browserId);
     }
-    this.#comeBack(code, reason);
+    const isUnreachable = carrier.kind === 'http' && code < FIRST_OWN_CODE;
+    if (isUnreachable && this.#hooks.onSetback(config, 'unreachable')) this.#retryAs('disconnected', BACKOFF_FIRST_MS, reason);
+    else this.#comeBack(config, code, reason);
   }
 
-  /** @param {number} code @param {string} reason */
-  #handleCurrentEnd(code, reason) {
+  /** @param {Connection} connection @param {number} code @param {string} reason */
+  #handleCurrentEnd({ config }, code, reason) {
     this.#current = null;
     const next = this.#candidate;
     // Replaced, but by ourselves: the daemon has taken our hello on the other carrier.
     if (next && (code !== REPLACED || next.handshake.hasSaidHello)) return;
     this.#drop(next);
     this.#candidate = null;
-    this.#comeBack(code, reason);
+    this.#comeBack(config, code, reason);
   }
 
-  /** @param {number} code @param {string} reason */
-  #comeBack(code, reason) {
-    if (code === BAD_PROOF) this.#retryAs('unproven', BACKOFF_MAX_MS, reason);
+  /** @param {Config} config @param {number} code @param {string} reason */
+  #comeBack(config, code, reason) {
+    if (code === BAD_PROOF) this.#handleRefused(config);
     else if (code === REPLACED) this.#handleReplaced(reason);
     else this.#retryAs('disconnected', this.#nextBackoff(), reason);
+  }
+
+  /** The reason is not shown: its words are whose-ever port it is. @param {Config} config */
+  #handleRefused(config) {
+    const delayMs = this.#hooks.onSetback(config, 'refused') ? BACKOFF_FIRST_MS : BACKOFF_MAX_MS;
+    this.#retryAs('refused', delayMs, `at 127.0.0.1:${config.port}`);
   }
 
   /** @param {string} detail */

@@ -2,31 +2,42 @@
 // What the worker tells the popup, and what the popup can ask of it.
 
 /** @import {RecordedTab, RunningCommand} from './protocol.js' */
+/** @import {Config} from './config.js' */
 /** @import {Status} from './link.js' */
+/** @import {PairingState} from './pairing.js' */
+
+import { readPairingLine } from './pairing_line.js';
 
 /**
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
- * @typedef {Connection & {shim_version: string, now: number, running: RunningRow[], recording: RecordingRow[]}} PanelState
- * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}} Ask
+ * @typedef {Connection & {shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ *   recording: RecordingRow[]}} PanelState
+ * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
+ *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
+ * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
  *
  * @typedef {object} Parts what the panel shows and drives
  * @property {() => Connection} connection
+ * @property {() => PairingState} pairing
  * @property {() => RunningCommand[]} running
  * @property {() => RecordedTab[]} recording
  * @property {(tabId: number | undefined) => string} titleOf
  * @property {() => void} opened the person has looked
  * @property {() => void} reconnect
  * @property {(correlationId: string) => void} stop
+ * @property {(config: Config) => Promise<void>} pair
+ * @property {() => Promise<void>} forget
  */
 
-/** @param {Parts} parts @returns {(ask: Ask) => PanelState | undefined} undefined: not a question of the popup */
+/** @param {Parts} parts @returns {(ask: Ask) => Promise<Answer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
   const state = () => ({
     ...parts.connection(),
     shim_version: chrome.runtime.getManifest().version,
     now: Date.now(),
+    pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
   });
@@ -36,8 +47,21 @@ export function makePanel(parts) {
       case 'opened': parts.opened(); break;
       case 'reconnect': parts.reconnect(); break;
       case 'stop': parts.stop(ask.correlation_id); break;
+      case 'pair': return pair(parts, ask.line).then((trouble) => trouble ?? state());
+      case 'forget': return parts.forget().then(state, notStored);
       default: return undefined;
     }
-    return state();
+    return Promise.resolve(state());
   };
+}
+
+/** Nothing is stored before the whole line is known to be good. @param {Parts} parts @param {unknown} line */
+async function pair(parts, line) {
+  const { config, trouble } = readPairingLine(String(line));
+  return config ? parts.pair(config).then(() => undefined, notStored) : { trouble };
+}
+
+/** @param {unknown} error */
+function notStored(error) {
+  return { trouble: `The browser could not store it: ${error instanceof Error ? error.message : error}` };
 }

@@ -2,25 +2,34 @@
 // The popup: asks the worker twice a second, shows what it says, passes on what is clicked. Everything
 // from pages is set as text.
 
-/** @import {Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
+/** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
 
-import { detail, headline, recorded, since, versions } from './popup_view.js';
+import { detail, headline, needsKey, pairingNote, recorded, since, versions } from './popup_view.js';
 
 const REFRESH_MS = 500;
 
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const line = /** @type {HTMLInputElement} */ (element('line'));
 
 /** @param {Ask} ask */
 async function tell(ask) {
-  show(await chrome.runtime.sendMessage(ask));
+  /** @type {Answer} */
+  const answer = await chrome.runtime.sendMessage(ask);
+  if ('trouble' in answer) return answer.trouble;
+  show(answer);
+  return '';
 }
 
 /** @param {PanelState} state */
 function show(state) {
   element('light').dataset.status = state.status;
-  element('headline').textContent = headline(state);
-  element('detail').replaceChildren(...withCode(detail(state)));
+  say('headline', headline(state));
+  say('detail', detail(state));
+  say('pairing-note', pairingNote(state));
+  // It does not go away under the hands of somebody who types.
+  element('by-hand').hidden = !needsKey(state) && line.value === '' && document.activeElement !== line;
+  element('pasted').hidden = !state.pairing.is_pasted;
   element('versions').textContent = versions(state);
   element('reconnect').hidden = state.status === 'connected';
   const list = element('running');
@@ -34,6 +43,14 @@ function show(state) {
   }
   element('recorded').hidden = state.recording.length === 0;
   element('recording').replaceChildren(...state.recording.map(recordingRow));
+}
+
+/** Anew only if it differs: each change is read out. @param {string} id @param {string} text with `code` */
+function say(id, text) {
+  const place = element(id);
+  if (place.dataset.said === text) return;
+  place.dataset.said = text;
+  place.replaceChildren(...withCode(text));
 }
 
 /** @param {RecordingRow} one */
@@ -84,6 +101,22 @@ async function draw() {
   else window.close();
 }
 
+async function pair() {
+  const trouble = await tell({ ask: 'pair', line: line.value });
+  say('line-trouble', trouble);
+  line.ariaInvalid = String(trouble !== '');
+  if (trouble) return line.select();
+  line.value = '';
+  line.blur();
+}
+
+element('pair').addEventListener('submit', (event) => {
+  event.preventDefault();
+  pair().catch(console.debug);
+});
+element('forget').addEventListener('click', () => {
+  tell({ ask: 'forget' }).then((trouble) => say('forget-trouble', trouble), console.debug);
+});
 element('draw').addEventListener('click', () => { draw().catch(console.debug); });
 element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
 tell({ ask: 'opened' }).catch(console.debug);

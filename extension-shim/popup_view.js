@@ -10,10 +10,14 @@ const WORDS = {
   connected: { headline: 'Connected', next: '' },
   connecting: { headline: 'Connecting…', next: '' },
   disconnected: { headline: 'Not connected', next: 'The daemon does not run. It starts with the first call of an agent, or with `tabwire serve`.' },
-  unconfigured: { headline: 'Not paired', next: 'Run `tabwire extension unpack` into this extension\'s folder.' },
-  unproven: { headline: 'Wrong key', next: 'Run `tabwire extension unpack` into this extension\'s folder again, then reload the extension.' },
+  unpaired: { headline: 'Not paired', next: 'Run `tabwire install` in a terminal. If that does not help, pair by hand below.' },
+  refused: { headline: 'Key refused', next: 'Tabwire has another key now. Run `tabwire install` in a terminal, or pair by hand below.' },
+  unproven: { headline: 'Another program is there', next: 'Something that is not Tabwire, or not yours, listens on its port. `tabwire doctor` tells what to do.' },
   replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
 };
+
+/** What a browser says of every connection that could not be had: it tells nobody anything. */
+const UNSAID = ['closed with 1006', 'TypeError: Failed to fetch'];
 
 /** @param {PanelState} state */
 export function headline({ status }) {
@@ -23,9 +27,19 @@ export function headline({ status }) {
 /** @param {PanelState} state @returns {string} what it is connected to, or why not and what to do */
 export function detail({ status, detail: said }) {
   const { next } = WORDS[status];
-  // What a browser says of every socket that could not be opened tells nobody anything.
-  if (said === 'closed with 1006') return next;
+  if (said === '' || UNSAID.includes(said)) return next;
   return next ? `${next} (${said})` : said;
+}
+
+/** @param {PanelState} state @returns {string} what the way without the person is at; '' if nothing is to be said */
+export function pairingNote({ pairing: { is_asking, trouble }, ...state }) {
+  if (!needsKey(state)) return '';
+  return is_asking ? 'Asking Tabwire on this computer for the key…' : trouble;
+}
+
+/** @param {Pick<PanelState, 'status'>} state */
+export function needsKey({ status }) {
+  return status === 'unpaired' || status === 'refused';
 }
 
 /** @param {PanelState} state */

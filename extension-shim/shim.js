@@ -3,17 +3,18 @@
 
 /** @import {ToExtension, Welcome} from './protocol.js' */
 /** @import {Connection} from './panel.js' */
+/** @import {Config} from './config.js' */
 /** @import {Status} from './link.js' */
 
 import { actions } from './actions/index.js';
 import { showStatus } from './badge.js';
-import { loadConfig } from './config.js';
 import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
 import { drawMode } from './draw/index.js';
 import { browserLabel, browserSession, Identity } from './identity.js';
 import { Link } from './link.js';
 import { Outbox } from './outbox.js';
+import { Pairing } from './pairing.js';
 import { makePanel } from './panel.js';
 import { recorder, tabs } from './state.js';
 import { Takeover } from './takeover.js';
@@ -21,8 +22,11 @@ import { Takeover } from './takeover.js';
 const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame));
+const pairing = new Pairing(() => link.connectNow());
 export const link = new Link(new Identity(), takeover, {
-  loadConfig, prepare, onWelcome, onFrame, onStatus,
+  loadConfig: () => pairing.load(),
+  onSetback: (config, why) => pairing.handleSetback(config, why),
+  prepare, onWelcome, onFrame, onStatus,
 });
 
 /** @type {Connection} */
@@ -30,17 +34,32 @@ let connection = { status: 'connecting', detail: '', daemon_version: null };
 
 export const panel = makePanel({
   connection: () => connection,
+  pairing: () => pairing.state(),
   running: () => dispatcher.running(),
   recording: () => recorder.recording(),
   titleOf: (tabId) => tabs.titleOf(tabId),
   opened() {
     allowAgain();
     recorder.apply();
-    link.connectNow();
+    tryNow().catch(console.warn);
   },
-  reconnect: () => link.connectNow(),
+  reconnect: () => { tryNow().catch(console.warn); },
+  async pair(config) {
+    await pairing.paste(config);
+    link.startOver();
+  },
+  async forget() {
+    await pairing.forget();
+    link.startOver();
+  },
   stop: (correlation_id) => dispatcher.stop(correlation_id),
 });
+
+/** The person is there. */
+async function tryNow() {
+  await pairing.handlePerson();
+  link.connectNow();
+}
 
 /** @type {Promise<unknown> | undefined} */
 let restored;
@@ -65,8 +84,9 @@ function onStatus(status, detail) {
   recorder.handleLink(status === 'connected');
 }
 
-/** @param {Welcome} welcome */
-function onWelcome({ epoch, server_version, capture }) {
+/** @param {Welcome} welcome @param {Config} config */
+function onWelcome({ epoch, server_version, capture }, config) {
+  pairing.handleProven(config);
   connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
   link.send({

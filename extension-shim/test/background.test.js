@@ -6,8 +6,15 @@ import { installChrome } from './support/fakes.js';
 installChrome();
 const listened = [];
 const area = (name) => new Proxy({}, {
-  get: (_, event) => ({ addListener: () => { listened.push(`${name}.${String(event)}`); } }),
+  get: (_, event) => ({
+    addListener(listener) {
+      listened.push(`${name}.${String(event)}`);
+      if (event === 'onMessage') onMessage = listener;
+    },
+  }),
 });
+let onMessage;
+globalThis.location = { origin: 'chrome-extension://ours' };
 const alarms = mock.fn();
 Object.assign(chrome.runtime, { onStartup: area('runtime').onStartup, onInstalled: area('runtime').onInstalled,
   onMessage: area('runtime').onMessage, getURL: (path) => path });
@@ -28,4 +35,19 @@ test('a killed worker is woken by a tab that loads, by a click, by the browser\'
   }
   const [, { periodInMinutes }] = alarms.mock.calls[0].arguments;
   assert.equal(Math.round(periodInMinutes * 60), 1);
+});
+
+test('what is kept, the key among it, is not for what runs in pages', () => {
+  const [level] = chrome.storage.local.setAccessLevel.mock.calls[0].arguments;
+  assert.deepEqual(level, { accessLevel: 'TRUSTED_CONTEXTS' });
+});
+
+test('the popup is answered, and what runs in other pages is not, nor anything done for it', () => {
+  const answer = mock.fn();
+  for (const ask of [{ ask: 'state' }, { ask: 'pair', line: '' }, { ask: 'forget' }]) {
+    assert.equal(onMessage(ask, { origin: 'https://page.example' }, answer), false);
+    assert.equal(onMessage(ask, {}, answer), false);
+    assert.equal(onMessage(ask, { origin: location.origin }, answer), true);
+  }
+  assert.equal(onMessage({ ask: 'unknown' }, { origin: location.origin }, answer), false);
 });

@@ -28,6 +28,7 @@ beforeEach(() => {
   const takeover = new Takeover();
   link = new Link(new Identity(), takeover, {
     loadConfig: async () => ({ port: 4711, ext_key: KEY }),
+    onSetback: () => false,
     prepare: () => takeover.restore(),
     onWelcome: (welcome) => welcomes.push(welcome),
     onFrame: (frame) => heard.push(frame) > 0,

@@ -21,16 +21,25 @@ let config;
 let heard;
 let welcomes;
 let statuses;
+let details;
+let setbacks;
 let link;
 
 function makeLink() {
   const takeover = new Takeover();
   link = new Link(new Identity(), takeover, {
     loadConfig: async () => config,
+    onSetback(failed, why) {
+      setbacks.push([failed.port, why]);
+      return failed !== config;
+    },
     prepare: () => takeover.restore(),
     onWelcome: (welcome) => welcomes.push(welcome),
     onFrame: (frame) => heard.push(frame) > 0 && frame.type !== 'zap',
-    onStatus: (status) => statuses.push(status),
+    onStatus(status, detail) {
+      statuses.push(status);
+      details.push(detail);
+    },
   });
 }
 
@@ -82,12 +91,12 @@ beforeEach(() => {
   globalThis.WebSocket = FakeSocket;
   FakeSocket.opened = [];
   FakeRequest.noDaemon();
-  [heard, welcomes, statuses] = [[], [], []];
+  [heard, welcomes, statuses, details, setbacks] = [[], [], [], [], []];
   config = { port: 4711, ext_key: KEY };
   makeLink();
 });
 
-test('dials the port of config.json with the subprotocol', async () => {
+test('dials the port that it is given with the subprotocol', async () => {
   link.ensureConnected();
   await settled();
   assert.deepEqual([FakeSocket.last.url, FakeSocket.last.protocol], ['ws://127.0.0.1:4711/ws', 'tabwire.v1']);
@@ -129,6 +138,7 @@ for (const [what, over] of Object.entries({
     assert.equal(socket.closed, true);
     assert.deepEqual([heard, welcomes, socket.types()], [[], [], ['hello']]);
     assert.equal(statuses.at(-1), 'unproven');
+    assert.deepEqual(setbacks, [[4711, 'unproven']]);
   });
 }
 
@@ -306,32 +316,68 @@ test('a worker that is restarted while it holds back goes on holding back', asyn
   assert.equal(await delayToNextSocket(), 20_000);
 });
 
-test('4401: waits 5 s and reads the key anew', async () => {
-  (await challenged()).end(4401, 'bad proof');
-  config = { port: 4712, ext_key: KEY };
+for (const [when, open] of [['as the answer to hello', challenged], ['on an open link', connected]]) {
+  test(`4401 ${when}: says that the key was refused, and asks for it anew after 5 s`, async () => {
+    (await open()).end(4401, 'run this: rm -rf');
+    await settled();
+    assert.deepEqual([statuses.at(-1), details.at(-1)], ['refused', 'at 127.0.0.1:4711']);
+    assert.deepEqual(setbacks, [[4711, 'refused']]);
+    assert.equal(await delayToNextSocket(), 5_000);
+  });
+
+  test(`4401 ${when}: another key is tried at once`, async () => {
+    const socket = await open();
+    config = { port: 4712, ext_key: KEY };
+    socket.end(4401);
+    await settled();
+    assert.equal(await delayToNextSocket(), 100);
+    assert.equal(FakeSocket.last.url, 'ws://127.0.0.1:4712/ws');
+  });
+}
+
+test('a port counts as refused when sockets and HTTP are, and another one is then tried at once', async () => {
+  link.ensureConnected();
   await settled();
-  assert.equal(statuses.at(-1), 'unproven');
-  assert.equal(await delayToNextSocket(), 5_000);
+  for (let i = 0; i < 2; i += 1) {
+    FakeSocket.last.end(1006);
+    await delayToNextSocket();
+  }
+  assert.deepEqual(setbacks, []);
+  config = { port: 4712, ext_key: KEY };
+  FakeSocket.last.end(1006);
+  await settled();
+  assert.deepEqual(setbacks, [[4711, 'unreachable']]);
+  assert.equal(await delayToNextSocket(), 100);
   assert.equal(FakeSocket.last.url, 'ws://127.0.0.1:4712/ws');
 });
 
-test('without config.json it dials nobody, and connects when there is one', async () => {
+test('without a key it dials nobody, and connects when there is one', async () => {
   config = null;
   link.ensureConnected();
   await settled();
-  assert.deepEqual([FakeSocket.opened.length, statuses.at(-1)], [0, 'unconfigured']);
+  assert.deepEqual([FakeSocket.opened.length, statuses.at(-1)], [0, 'unpaired']);
   config = { port: 4711, ext_key: KEY };
   assert.equal(await delayToNextSocket(), 5_000);
 });
 
-test('a key that is not base64url does not end the retries', async () => {
+test('with another pairing it leaves the daemon that it has and goes to the other one at once', async () => {
+  const old = await connected();
+  config = { port: 4712, ext_key: KEY };
+  link.startOver();
+  assert.deepEqual([old.closed, statuses.at(-1), link.sendText('{}')], [true, 'disconnected', false]);
+  assert.equal(await delayToNextSocket(), 50);
+  assert.equal(FakeSocket.last.url, 'ws://127.0.0.1:4712/ws');
+  await prove();
+  assert.equal(statuses.at(-1), 'connected');
+});
+
+test('a key that cannot be used does not end the retries', async () => {
   config = { port: 4711, ext_key: '***' };
   link.ensureConnected();
   await settled();
   FakeSocket.last.hear(CHALLENGE);
   await cryptoSettled();
   assert.deepEqual(FakeSocket.last.sent, []);
-  config = { port: 4711, ext_key: KEY };
   assert.equal(statuses.at(-1), 'unproven');
   assert.equal(await delayToNextSocket(), 100);
 });

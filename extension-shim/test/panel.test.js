@@ -2,17 +2,22 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
-import { installChrome } from './support/fakes.js';
+import { installChrome, proofVectors } from './support/fakes.js';
 
 installChrome();
 const { makePanel } = await import('../panel.js');
-const { detail, headline, recorded, since, versions } = await import('../popup_view.js');
+const { detail, headline, needsKey, pairingNote, recorded, since, versions } = await import('../popup_view.js');
+
+const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
+const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
+const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
 
 let done;
+let broken;
 let panel;
 
 beforeEach(() => {
-  done = [];
+  [done, broken] = [[], null];
   panel = makePanel({
     connection: () => ({ status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0' }),
     running: () => [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1 }],
@@ -21,25 +26,45 @@ beforeEach(() => {
     opened: () => done.push('opened'),
     reconnect: () => done.push('reconnect'),
     stop: (id) => done.push(`stop ${id}`),
+    pairing: () => PAIRING,
+    pair: async (config) => {
+      if (broken) throw broken;
+      done.push(config);
+    },
+    forget: async () => done.push('forget'),
   });
 });
 
-test('tells connection, versions and what runs in which tab', () => {
-  const { now, ...state } = panel({ ask: 'state' });
+test('tells connection, versions and what runs in which tab', async () => {
+  const { now, ...state } = await panel({ ask: 'state' });
   assert.ok(now > 0);
   assert.deepEqual(state, {
     status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', shim_version: '0.1.0',
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
+    pairing: PAIRING,
   });
   assert.deepEqual(done, []);
 });
 
-test('does what is clicked, and tells what is then', () => {
-  for (const ask of [{ ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }]) {
-    assert.equal(panel(ask).status, 'connected');
+test('does what is clicked, and tells what is then', async () => {
+  for (const ask of [{ ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'forget' }]) {
+    assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x']);
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'forget']);
+});
+
+test('takes a pasted line that is whole, and no other', async () => {
+  assert.equal((await panel({ ask: 'pair', line: ` ${LINE}\n` })).status, 'connected');
+  for (const line of [LINE.slice(0, -9), '', undefined, { port: 1 }]) {
+    assert.ok((await panel({ ask: 'pair', line })).trouble, String(line));
+  }
+  assert.deepEqual(done, [CONFIG]);
+});
+
+test('what the browser could not store is told', async () => {
+  broken = new Error('disk full');
+  assert.deepEqual(await panel({ ask: 'pair', line: LINE }), { trouble: 'The browser could not store it: disk full' });
 });
 
 for (const ask of [undefined, null, {}, { ask: 'execute_js' }, 'state']) {
@@ -47,12 +72,33 @@ for (const ask of [undefined, null, {}, { ask: 'execute_js' }, 'state']) {
 }
 
 test('every state of the link has words, and every one that is a person\'s to mend says how', () => {
-  for (const status of ['connected', 'connecting', 'disconnected', 'unconfigured', 'unproven', 'replaced']) {
+  for (const status of ['connected', 'connecting', 'disconnected', 'unpaired', 'refused', 'unproven', 'replaced']) {
     assert.ok(headline({ status }).length > 0, status);
     assert.match(detail({ status, detail: 'why' }), /why/);
   }
   assert.match(detail({ status: 'disconnected', detail: '' }), /`tabwire serve`/);
-  for (const status of ['unconfigured', 'unproven']) assert.match(detail({ status, detail: '' }), /`tabwire extension unpack`/);
+  for (const status of ['unpaired', 'refused']) assert.match(detail({ status, detail: '' }), /`tabwire install`/);
+  assert.match(detail({ status: 'unproven', detail: '' }), /`tabwire doctor`/);
+});
+
+test('what a browser says of every failure is left out, and so are empty brackets', () => {
+  for (const said of ['', 'closed with 1006', 'TypeError: Failed to fetch']) {
+    assert.doesNotMatch(detail({ status: 'disconnected', detail: said }), /\(/, said);
+  }
+});
+
+test('a key is asked of the person only when there is none that holds', () => {
+  const all = ['connected', 'connecting', 'disconnected', 'unpaired', 'refused', 'unproven', 'replaced'];
+  assert.deepEqual(all.filter((status) => needsKey({ status })), ['unpaired', 'refused']);
+});
+
+test('why no key came by itself is told while none holds', () => {
+  const note = (status, pairing) => pairingNote({ status, pairing: { ...PAIRING, ...pairing } });
+  assert.equal(note('unpaired', { trouble: 'why' }), 'why');
+  assert.equal(note('refused', { trouble: 'why' }), 'why');
+  assert.match(note('unpaired', { trouble: 'why', is_asking: true }), /^Asking/);
+  assert.equal(note('connected', { trouble: 'why', is_asking: true }), '');
+  assert.equal(note('disconnected', { trouble: 'why' }), '');
 });
 
 test('tells the version of a daemon only while it is there', () => {
@@ -74,4 +120,13 @@ test('a person reads what is recorded in words of their own', () => {
 test('the popup has no inline script, and nothing from outside', () => {
   const html = readFileSync(new URL('../popup.html', import.meta.url), 'utf8');
   assert.doesNotMatch(html, /<script(?![^>]*src=)|\son\w+=|https?:/);
+});
+
+test('what a person types into has a label, and what goes wrong with it is read out', () => {
+  const html = readFileSync(new URL('../popup.html', import.meta.url), 'utf8');
+  for (const [, id] of html.matchAll(/<input id="(\w+)"/g)) assert.ok(html.includes(`<label for="${id}">`), id);
+  for (const [, ids] of html.matchAll(/aria-describedby="([^"]+)"/g)) {
+    for (const id of ids.split(' ')) assert.ok(html.includes(`id="${id}"`), id);
+  }
+  for (const [, id] of html.matchAll(/id="(\w+-trouble)"/g)) assert.match(html, new RegExp(`id="${id}" role="(alert|status)"`));
 });

@@ -49,6 +49,8 @@ export class FakeStorage {
   async remove(key) {
     delete this.data[key];
   }
+
+  setAccessLevel = mock.fn(async () => {});
 }
 
 export function installChrome() {
@@ -60,6 +62,8 @@ export function installChrome() {
     runtime: {
       getManifest: () => ({ version: '0.1.0' }),
       getPlatformInfo: mock.fn(async () => ({})),
+      getURL: (path) => `chrome-extension://ours/${path}`,
+      connectNative: (name) => new FakeHost(name),
     },
     windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }), getAll: async () => [{ id: 1 }] },
     tabs: {
@@ -73,6 +77,49 @@ export function installChrome() {
     action: { setBadgeText: async () => {}, setBadgeBackgroundColor: async () => {}, setTitle: async () => {} },
   };
   return { session, local };
+}
+
+/** A native messaging host that the browser was asked to start; the test plays it. */
+export class FakeHost {
+  /** @type {FakeHost[]} every one, oldest first */
+  static started = [];
+  heard = [];
+  isOpen = true;
+
+  constructor(name) {
+    this.name = name;
+    for (const event of ['onMessage', 'onDisconnect']) {
+      this[event] = { listeners: [], addListener(listener) { this.listeners.push(listener); } };
+    }
+    FakeHost.started.push(this);
+  }
+
+  static get last() {
+    return FakeHost.started.at(-1);
+  }
+
+  postMessage(message) {
+    this.heard.push(message);
+  }
+
+  /** We end it: nobody is told. */
+  disconnect() {
+    this.isOpen = false;
+  }
+
+  async answers(message) {
+    for (const listener of this.onMessage.listeners) listener(message);
+    await settled();
+  }
+
+  /** It ends, or the browser did not start it. */
+  async ends(why) {
+    this.isOpen = false;
+    chrome.runtime.lastError = { message: why };
+    for (const listener of this.onDisconnect.listeners) listener(this);
+    delete chrome.runtime.lastError;
+    await settled();
+  }
 }
 
 /** The browser's end of a connection that the test plays the daemon on. */
