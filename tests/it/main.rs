@@ -11,6 +11,7 @@ mod browser;
 mod browser_cancel;
 mod browser_hand_over;
 mod browser_kills;
+mod browser_pairing;
 mod browser_trouble;
 mod cancel;
 mod capture;

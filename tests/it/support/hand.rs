@@ -43,7 +43,7 @@ impl Hand {
     }
 
     /// A program that starts the browser so that a hand can reach in.
-    fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
+    pub(crate) fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
         let program = folder.join("browser");
         let script =
             format!("#!/bin/sh\nexec '{}' --remote-debugging-port=0 \"$@\"\n", chromium.display());
