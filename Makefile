@@ -8,14 +8,14 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: controls chaos clients conformance demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: hostile controls chaos clients conformance demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
 	target/release/tabwire demo
 
 # The order: what is quick and says most comes first.
-test: fmt clippy docs extension unit controls chaos conformance clients deny advisories
+test: fmt clippy docs extension unit hostile controls chaos conformance clients deny advisories
 	@echo "all checks passed"
 
 fmt:
@@ -30,8 +30,12 @@ docs:
 # Unit and integration tests, among them the proofs, the layers and real Chromium, then the
 # doctests.
 unit: nextest browser
-	$(CARGO) nextest run --locked --filterset 'not test(/^(chaos|clients)/)'
+	$(CARGO) nextest run --locked --filterset 'not test(/^(chaos|clients|hostile)/)'
 	$(CARGO) test --locked --doc
+
+# Whoever should not get in tries to, in each of 21 ways; what was tried is counted.
+hostile: nextest browser
+	@CARGO="$(CARGO)" sh scripts/hostile.sh
 
 # Whether the tests would notice: five bugs, each put in, each with the test that then fails.
 controls:

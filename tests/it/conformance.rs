@@ -47,7 +47,7 @@ impl WithFixtures {
             monitor_roots: Vec::new(),
         };
         let daemon = Daemon::start(settings).await.unwrap();
-        let client = client(daemon.port(), &dir.home());
+        let client = client(daemon.port(), &dir.home()).of_any_tools();
         let serving = daemon.serve(CancellationToken::new(), fixtures::beside);
         let running = AbortOnDropHandle::new(tokio::spawn(serving));
         Self { client, _running: running, _dir: dir }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::support::{
-    Daemon, Frozen, McpClient, Place, RawConnection, Shim, Stopwatch, finish, soon,
+    Daemon, Frozen, McpClient, Place, RawConnection, Row, Shim, Stopwatch, finish, soon,
 };
 
 /// A request that is answered without a token.
@@ -228,7 +228,9 @@ async fn as_another_user(port: u16) -> Option<String> {
 async fn another_users_connection_is_closed_before_a_byte_is_read() {
     let daemon = Daemon::start().await;
     let Some(said) = soon("its end", as_another_user(daemon.port())).await else { return };
-    assert_eq!(said, "connected\n");
+    let mut row = Row::new(6);
+    row.tried("a request of another user's", said == "connected\n", &said);
+    row.report();
     let mut own = RawConnection::open(&daemon).await;
     assert_answers(&mut own, &health(&daemon), 200).await;
 }

@@ -47,7 +47,7 @@ impl<'a> Old<'a> {
     }
 
     /// The queries of one poll.
-    async fn poll(&self) -> Vec<Value> {
+    pub(crate) async fn poll(&self) -> Vec<Value> {
         let lines = [
             "GET /pending-queries HTTP/1.1".to_owned(),
             "Host: HOST".to_owned(),

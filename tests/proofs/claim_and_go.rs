@@ -69,7 +69,7 @@ struct Exact<T> {
 enum View {
     Queued { attempts: u32, had_respond: bool },
     Sent { attempt: u32, by: usize },
-    Started { attempt: u32, by: usize, away: Option<&'static str> },
+    Started { attempt: u32, by: usize, away: Option<&'static str>, let_go: bool },
     Ended { how: &'static str, may_have_run: bool, hold: Option<(u32, usize)> },
 }
 
@@ -96,9 +96,9 @@ impl From<Command> for Exact<Command> {
             State::Sent { hold, .. } => {
                 View::Sent { attempt: hold.attempt.0, by: worker_of(&hold.by) }
             }
-            State::Started { hold, away, .. } => {
-                let away = away.map(|away| away.lost.code());
-                View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away }
+            State::Started { hold, away, let_go, .. } => {
+                let (away, let_go) = (away.map(|away| away.lost.code()), *let_go);
+                View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away, let_go }
             }
             State::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
             State::Waiting | State::Working { .. } => unreachable!("it is for a browser"),
@@ -112,8 +112,8 @@ impl From<Stage> for Exact<Stage> {
         let view = match &of {
             Stage::Accepted => View::Queued { attempts: 0, had_respond: false },
             Stage::Started { hold, .. } => {
-                let away = None;
-                View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away }
+                let (away, let_go) = (None, true);
+                View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away, let_go }
             }
             Stage::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
             Stage::Working { .. } => unreachable!("it is for a browser"),
@@ -292,7 +292,7 @@ impl World {
 
     fn release(&mut self, told: Told) {
         if let Told::Go(attempt) = told {
-            if !self.command.of.may_go(attempt) {
+            if self.apply(Event::Go(attempt), NOW) != Reply::Go {
                 return;
             }
             let is_recorded = matches!(

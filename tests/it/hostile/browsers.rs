@@ -1,15 +1,14 @@
 //! From inside a real Chromium: pages, and another extension that says that it is ours.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::EXTENSION_ID;
 
-use super::Row;
 use crate::browser::{chromium, open_browser};
-use crate::support::{Daemon, McpClient, Pages, soon, until};
+use crate::support::{Daemon, McpClient, Pages, Row, cli_of, finish, soon, until};
 
 /// A browser with our extension and an agent that drives it.
 struct Victim {
@@ -21,13 +20,15 @@ struct Victim {
 }
 
 impl Victim {
-    async fn with(other: Option<&dyn Fn(&Daemon, &Pages) -> PathBuf>) -> Self {
-        let daemon = Daemon::start().await;
+    async fn alone() -> Self {
+        Self::beside(Daemon::start().await, Pages::start().await, None).await
+    }
+
+    /// One whose browser has another extension, too.
+    async fn beside(daemon: Daemon, pages: Pages, other: Option<&Path>) -> Self {
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let other = other.map(|make| make(&daemon, &pages));
         let page = pages.url("/");
-        let (browser, folder) = open_browser(&chromium(), &daemon, &page, other.as_deref());
+        let (browser, folder) = open_browser(&chromium(), &daemon, &page, other);
         let victim = Self { daemon, client, pages, browser, _folder: folder };
         victim.act(json!({"action": "tab_list"})).await;
         victim
@@ -46,7 +47,7 @@ impl Victim {
         let health = self.client.call("configure", json!({"action": "health"})).await;
         let clients = self.client.call("configure", json!({"action": "clients"})).await;
         json!({
-            "requests": health["requests"],
+            "requests": health["requests"], "kept": health["kept"],
             "browsers": health["browsers"], "clients": clients["count"],
         })
     }
@@ -71,7 +72,7 @@ fn is_nothing(outcome: &str) -> bool {
 
 #[tokio::test]
 async fn rows_1_to_4_pages_in_chromium_move_nothing_in_the_daemon() {
-    let victim = Victim::with(None).await;
+    let victim = Victim::alone().await;
     let port = victim.daemon.port();
     let daemon = format!("127.0.0.1:{port}");
     let (mut page, mut socket) = (Row::new(1), Row::new(4));
@@ -182,11 +183,9 @@ fn is_turned_away(name: &str, outcome: &str) -> bool {
 #[tokio::test]
 async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_result() {
     let folder = tempfile::tempdir().unwrap();
-    let make = |daemon: &Daemon, pages: &Pages| {
-        hostile_extension(folder.path(), daemon, pages);
-        folder.path().to_owned()
-    };
-    let victim = Victim::with(Some(&make)).await;
+    let (daemon, pages) = (Daemon::start().await, Pages::start().await);
+    hostile_extension(folder.path(), &daemon, &pages);
+    let victim = Victim::beside(daemon, pages, Some(folder.path())).await;
     // Works while it is tried.
     let page = victim.pages.url("/second");
     victim.act(json!({"action": "navigate", "url": page})).await;
@@ -205,5 +204,40 @@ async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_resu
     row.report();
     let browsers = victim.client.call("observe", json!({"what": "browsers"})).await;
     assert_eq!(browsers["count"], 1, "{browsers}");
+    victim.end().await;
+}
+
+#[tokio::test]
+async fn row_17_what_a_page_says_is_data_and_nothing_that_it_does_submits_a_command() {
+    let victim = Victim::alone().await;
+    let url = victim.pages.url("/orders");
+    victim.act(json!({"action": "navigate", "url": url})).await;
+    let before = victim.standing().await;
+    let script =
+        json!({"action": "execute_js", "script": "return document.title", "wait_ms": 20_000});
+    let answer = victim.client.call("interact", script).await;
+    let mut row = Row::new(17);
+    let is_marked = answer["untrusted"] == true && answer["origin"].is_string();
+    row.tried("its title as a result", is_marked, &answer);
+    let mut ours = answer.clone();
+    ours.as_object_mut().unwrap().shift_remove("result");
+    row.tried("its title in our own words", !ours.to_string().contains("IGNORE"), &ours);
+    let summary = json!({"what": "page_summary", "wait_ms": 20_000});
+    let summary = victim.client.call("analyze", summary).await;
+    row.tried("its text in a summary", summary["untrusted"] == true, &summary);
+    let tabs = victim.client.call("observe", json!({"what": "tabs"})).await;
+    row.tried("its title in a list", tabs["untrusted"] == true, &tabs);
+    let failed = json!({"action": "execute_js", "script": "throw new Error(document.title)", "wait_ms": 20_000});
+    let failed = victim.client.call_raw("interact", failed).await;
+    row.tried("an error of its own", failed["structuredContent"]["untrusted"] == true, &failed);
+    let after = victim.standing().await;
+    let kept = |of: &Value| of["kept"].as_u64().unwrap();
+    row.tried("its events, messages and keys", kept(&after) == kept(&before) + 3, &after);
+    for words in [&["commands"][..], &["status"], &["doctor"]] {
+        let ran = finish(cli_of(&victim.daemon, words)).await;
+        let escapes = ran.stdout.contains('\u{1b}') || ran.stderr.contains('\u{1b}');
+        row.tried(&format!("escapes in `tabwire {}`", words[0]), !escapes, &ran.stdout);
+    }
+    row.report();
     victim.end().await;
 }

@@ -161,6 +161,18 @@ fn program() -> OsString {
     std::env::var_os("TABWIRE_PROGRAM").unwrap_or_else(built)
 }
 
+/// The program for a daemon that runs in this process.
+pub(crate) fn cli_of(daemon: &super::Daemon, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command
+        .args(arguments)
+        .env("TABWIRE_HOME", daemon.home().dir())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
 /// Runs a command to its end.
 pub(crate) async fn finish(mut command: Command) -> Ran {
     let output = soon("the program's end", command.output()).await.unwrap();

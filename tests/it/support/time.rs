@@ -98,6 +98,11 @@ impl Stopwatch {
         self.0.elapsed() < Duration::from_millis(millis)
     }
 
+    /// How many milliseconds have passed.
+    pub(crate) fn millis(&self) -> u128 {
+        self.0.elapsed().as_millis()
+    }
+
     /// Panics unless less than this has passed.
     pub(crate) fn assert_under(&self, millis: u64, what: &str) {
         let took = self.0.elapsed();

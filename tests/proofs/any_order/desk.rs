@@ -424,7 +424,7 @@ impl Desk {
         self.release();
     }
 
-    /// Row 5: `go` leaves only if the command is still where its claim has put it.
+    /// Row 5a: `go` leaves only if the command is still where its claim has put it.
     fn release(&mut self) {
         for (number, browser, told) in std::mem::take(&mut self.held_back) {
             if !self.journal.is_committed(number) {
@@ -432,8 +432,7 @@ impl Desk {
                 continue;
             }
             if let Told::Go { id, attempt } = &told {
-                let may_go = |command: &Command| command.may_go(*attempt);
-                if !self.commands.get(id).is_some_and(may_go) {
+                if self.apply(id, Event::Go(*attempt)) != Some(Reply::Go) {
                     continue;
                 }
                 assert!(self.journal.has_started(id, *attempt), "{id}: go without a record");

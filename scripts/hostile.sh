@@ -1,0 +1,37 @@
+#!/bin/sh
+# Tries every row of the table in docs/security.md that somebody could get in by, and counts what
+# was tried and refused. Fails if anything got in, or if a row was not tried at all.
+set -eu
+
+cargo=${CARGO:-cargo}
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+# Rows that are tried where what keeps them out is tested.
+elsewhere='test(=connections::another_users_connection_is_closed_before_a_byte_is_read)
+    + test(=links::a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it)
+    + test(/^secrecy::/)
+    + test(=program::a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that)'
+
+"$cargo" nextest run --locked --test it --success-output final --status-level fail \
+    --filterset "test(/^hostile::/) + $elsewhere" >"$said" 2>&1 || { cat "$said"; exit 1; }
+
+awk '
+    match($0, /hostile row [0-9]+: [0-9]+ tried, [0-9]+ refused/) {
+        split(substr($0, RSTART, RLENGTH), part, /[ :,]+/)
+        tried[part[3]] += part[4]; refused[part[3]] += part[6]
+    }
+    END {
+        for (row = 1; row <= 21; row++) {
+            if (row in tried) {
+                printf "row %2d: %5d tried, %5d refused\n", row, tried[row], refused[row]
+                rows++; all += tried[row]; kept += refused[row]
+            } else if (row == 6) {
+                print "row  6: not tried: only root on Linux can be another user"; skipped = 1
+            } else {
+                printf "row %2d: NOT TRIED\n", row; missing = 1
+            }
+        }
+        printf "hostile: %d of 21 rows, %d tried, %d refused\n", rows, all, kept
+        exit missing || kept != all
+    }' "$said"

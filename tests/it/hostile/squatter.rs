@@ -1,0 +1,83 @@
+//! A program that took the port before the daemon: another user's, say. It has no key.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+
+use crate::support::{Daemon, Hand, Pages, Row, soon};
+
+/// Twice what the extension gives whoever listens to prove itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What it says instead of a `welcome`, to a `hello`.
+fn lies(hello: &Value) -> Vec<(&'static str, Vec<Value>)> {
+    let command = json!({
+        "v": 1, "type": "command", "correlation_id": "exec_1", "attempt": 1, "action": "execute_js",
+        "command": {"type": "execute_js"}, "params": {"script": "location.href = '/taken'"},
+        "safe": true, "tab_id": null, "timeout_ms": 5_000,
+    });
+    let welcome = |mac: &Value| json!({"v": 1, "type": "welcome", "epoch": "e", "mac": mac, "protocol": 1, "server_version": "0.1.0"});
+    let guess = json!("A".repeat(43));
+    vec![
+        ("a guessed proof, then a command", vec![welcome(&guess), command.clone()]),
+        ("its own proof", vec![welcome(&hello["mac"]), command.clone()]),
+        ("no proof", vec![welcome(&json!("")), command.clone()]),
+        ("a command at once", vec![command.clone(), command]),
+    ]
+}
+
+/// Takes a socket as the daemon does.
+#[expect(clippy::result_large_err, reason = "tungstenite's own type")]
+async fn accept(stream: TcpStream) -> Option<tokio_tungstenite::WebSocketStream<TcpStream>> {
+    let speak = |_: &Request, mut response: Response| -> Result<Response, ErrorResponse> {
+        response.headers_mut().insert("sec-websocket-protocol", "tabwire.v1".parse().unwrap());
+        Ok(response)
+    };
+    tokio_tungstenite::accept_hdr_async(stream, speak).await.ok()
+}
+
+#[tokio::test]
+async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
+    let daemon = Daemon::start().await;
+    let pages = Pages::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (browser, _folder) = Hand::open_browser(&daemon, port, &pages.url("/"));
+    let mut row = Row::new(7);
+    let mut lie = 0;
+    while lie < 4 {
+        let (stream, _) = soon("the extension", listener.accept()).await.unwrap();
+        // What comes over HTTP, beside sockets or instead, is not answered.
+        let Some(mut socket) = accept(stream).await else { continue };
+        let challenge =
+            json!({"v": 1, "type": "challenge", "nonce": "A".repeat(43), "protocol": [1]});
+        socket.send(Message::text(challenge.to_string())).await.unwrap();
+        let Some(Ok(Message::Text(hello))) = soon("a hello", socket.next()).await else { continue };
+        let hello: Value = serde_json::from_str(&hello).unwrap();
+        assert_eq!(hello["type"], "hello");
+        let (what, frames) = lies(&hello).swap_remove(lie);
+        lie += 1;
+        row.tried("a hello", !hello.to_string().contains("tabs"), &hello);
+        for frame in frames {
+            let _ = socket.send(Message::text(frame.to_string())).await;
+        }
+        let mut said = Vec::new();
+        let listening = async {
+            while let Some(Ok(message)) = socket.next().await {
+                if let Message::Text(text) = message {
+                    said.push(text.to_string());
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, listening).await.expect("it hangs up");
+        row.tried(what, said.is_empty(), said.join(" "));
+    }
+    row.tried("the page", pages.hits("/taken") == 0, "it was touched");
+    row.report();
+    browser.end().await.unwrap();
+    daemon.stop().await;
+}
