@@ -7,21 +7,20 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use tabwire::tools;
 
-/// A schema that is compiled once it is needed.
+/// A schema that is made and compiled once it is needed.
 struct Published {
-    schema: Value,
+    make: Box<dyn Fn() -> Value + Send + Sync>,
     validator: OnceLock<Validator>,
 }
 
 impl Published {
-    fn new(schema: Value) -> Self {
-        Self { schema, validator: OnceLock::new() }
+    fn new(make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+        Self { make: Box::new(make), validator: OnceLock::new() }
     }
 
     fn errors(&self, answer: &Value) -> Vec<String> {
-        let validator =
-            self.validator.get_or_init(|| jsonschema::validator_for(&self.schema).unwrap());
-        let errors = validator.iter_errors(answer);
+        let compile = || jsonschema::validator_for(&(self.make)()).unwrap();
+        let errors = self.validator.get_or_init(compile).iter_errors(answer);
         errors.map(|error| format!("{}: {error}", error.schema_path())).collect()
     }
 }
@@ -31,7 +30,7 @@ static OUTPUTS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
     let tools = tools::list().as_array().unwrap().iter();
     let with_schema = tools.filter(|tool| tool["outputSchema"].is_object());
     let read = |tool: &'static Value| {
-        (tool["name"].as_str().unwrap(), Published::new(tool["outputSchema"].clone()))
+        (tool["name"].as_str().unwrap(), Published::new(|| tool["outputSchema"].clone()))
     };
     with_schema.map(read).collect()
 });
@@ -40,9 +39,12 @@ static OUTPUTS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
 static ANSWERS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
     let definitions = tools::answers()["$defs"].as_object().unwrap();
     let read = |name: &'static String| {
-        let mut schema = tools::answers().clone();
-        schema["$ref"] = format!("#/$defs/{name}").into();
-        (name.as_str(), Published::new(schema))
+        let make = move || {
+            let mut schema = tools::answers().clone();
+            schema["$ref"] = format!("#/$defs/{name}").into();
+            schema
+        };
+        (name.as_str(), Published::new(make))
     };
     definitions.keys().map(read).collect()
 });
