@@ -69,18 +69,26 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-#[test]
-fn the_page_of_tools_is_what_the_tools_say() {
-    let path = root().join("docs/tools.md");
-    let generated = tools_page();
+/// Sees to it that a generated page is what was generated, or writes it if that is asked for.
+fn assert_generated(page: &str, generated: &str) {
+    let path = root().join(page);
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, &generated).unwrap();
+        std::fs::write(&path, generated).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == generated,
-        "docs/tools.md is stale: run `UPDATE_DOCS=1 cargo test --test it docs` and look at the change"
-    );
+    let remedy = "run `UPDATE_DOCS=1 cargo test --test it docs`";
+    assert!(written == generated, "{page} is not what the tools say: {remedy}");
+}
+
+#[test]
+fn the_page_of_tools_is_what_the_tools_say() {
+    assert_generated("docs/tools.md", &tools_page());
+}
+
+#[test]
+fn the_schema_of_answers_is_what_the_tools_publish() {
+    let schema = serde_json::to_string_pretty(tabwire::tools::answers()).unwrap();
+    assert_generated("docs/answers.schema.json", &(schema + "\n"));
 }
 
 fn pages() -> Vec<PathBuf> {
