@@ -61,6 +61,8 @@ export type AnnotationsAckFrame = {
   /** `storage_unavailable`: send it again later. The others: it is never taken. */
   error?: { code: 'too_large' | 'malformed' | 'storage_unavailable'; message: string };
 };
+/** Nobody waits for these any more, or for others of their sessions. */
+export type AnnotationsOverFrame = { type: 'annotations_over'; correlation_ids: string[] };
 export type CaptureFrame = { type: 'capture'; capture: Capture };
 export type PingFrame = { type: 'ping'; t: number };
 
@@ -73,6 +75,7 @@ export type ToExtension =
   | ResultAckFrame
   | NackFrame
   | AnnotationsAckFrame
+  | AnnotationsOverFrame
   | CaptureFrame
   | PingFrame;
 
@@ -118,6 +121,8 @@ export type Ready = {
   session: string;
   tabs: TabEntry[];
   in_flight: InFlight[];
+  /** The waits that the drawing tools are open for. */
+  draws_for: string[];
 };
 export type Claim = { type: 'claim' } & AttemptRef;
 export type Pending = { type: 'pending'; message?: string; progress?: number } & AttemptRef;

@@ -97,6 +97,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     session,
     tabs: tabs.listToTell(),
     in_flight: dispatcher.inFlight(),
+    draws_for: drawMode.waits(),
   });
   outbox.replay();
   drawMode.handleConnected();
@@ -112,6 +113,7 @@ function onFrame(frame) {
     case 'result_ack': dispatcher.handleResultAck(frame); break;
     case 'nack': dispatcher.handleNack(frame); break;
     case 'annotations_ack': drawMode.handleAck(frame); break;
+    case 'annotations_over': drawMode.handleOver(frame); break;
     case 'capture': recorder.configure(frame.capture); break;
     case 'challenge':
     case 'welcome':

@@ -64,6 +64,7 @@ impl Inside {
             session: None,
             tabs: vec![tab],
             in_flight: Vec::new(),
+            draws_for: None,
         }));
         Self { hub, caller, link, outbox }
     }

@@ -2,7 +2,7 @@
 // Draw mode, the worker's side: opens the overlay, serves what it asks for, and tells the daemon what comes
 // of it, if only that its page is gone.
 
-/** @import {AnnotationsAckFrame} from '../protocol.js' */
+/** @import {AnnotationsAckFrame, AnnotationsOverFrame} from '../protocol.js' */
 /** @import {Target} from '../page/under.js' */
 /** @import {Drawing} from './frames.js' */
 /** @import {Delivered} from './deliveries.js' */
@@ -14,7 +14,7 @@ import { assertReachable } from '../pages.js';
 import { tabs } from '../state.js';
 import { Deliveries } from './deliveries.js';
 import { cancelledFrames, framesOf } from './frames.js';
-import { openIn } from './open.js';
+import { openIn, withdrawIn } from './open.js';
 import { Overlays } from './overlays.js';
 import { elementsUnder, picture } from './picture.js';
 
@@ -29,6 +29,8 @@ export class DrawMode {
   #deliveries = new Deliveries((text) => this.send(text));
   /** One overlay at a time is opened: two at once would be two in one page. @type {Promise<unknown>} */
   #opening = Promise.resolve();
+  /** Waits whose overlay is being opened. @type {Set<string>} */
+  #coming = new Set();
   /** @type {(text: string) => boolean} false: there is no daemon to hear it */
   send = () => false;
 
@@ -38,7 +40,9 @@ export class DrawMode {
    * @param {() => void} [begin] called when it is its turn; throws if nobody wants it any more
    */
   open(tab, ask, begin = () => {}) {
-    const opened = this.#opening.then(begin).then(() => this.#open(tab, ask));
+    if (ask) this.#coming.add(ask.correlation_id);
+    const opened = this.#opening.then(begin).then(() => this.#open(tab, ask))
+      .finally(() => ask && this.#coming.delete(ask.correlation_id));
     this.#opening = opened.catch(() => {});
     return opened;
   }
@@ -53,6 +57,29 @@ export class DrawMode {
     const asks = before.filter(({ correlation_id }) => correlation_id !== ask?.correlation_id);
     await this.#overlays.put(tab.id, { asks: ask ? [...asks, ask] : asks, document_id: documentId, page_url: opened.url });
     return opened;
+  }
+
+  /** Whose overlays are open, or about to be. */
+  waits() {
+    return [...new Set([...this.#coming, ...this.#overlays.waits()])];
+  }
+
+  /** @param {AnnotationsOverFrame} frame */
+  handleOver({ correlation_ids }) {
+    this.#withdraw(correlation_ids).catch(console.warn);
+  }
+
+  /** @param {string[]} over */
+  async #withdraw(over) {
+    // One that is being opened for them is there then.
+    await Promise.all([this.#opening, this.#overlays.restore()]);
+    await Promise.all(this.#overlays.tabsFor(over).map((tabId) => this.#withdrawIn(tabId, over)));
+  }
+
+  /** What its page decides is the page's to do: here nobody waits for it any more. @param {number} tabId @param {string[]} over */
+  async #withdrawIn(tabId, over) {
+    await withdrawIn(tabId, over);
+    await this.#overlays.dropAsks(tabId, over);
   }
 
   /** What an earlier worker left. */

@@ -8,7 +8,7 @@ import { restrictedPage } from '../pages.js';
 import { tabs } from '../state.js';
 
 /** The parts of the overlay, each after those that it uses. */
-export const OVERLAY_FILES = ['geometry', 'board', 'keys', 'sender', 'sheet', 'view', 'toolbar', 'overlay', 'entry']
+export const OVERLAY_FILES = ['geometry', 'board', 'waits', 'keys', 'sender', 'sheet', 'view', 'toolbar', 'overlay', 'entry']
   .map((name) => `draw/page/${name}.js`);
 
 /** @typedef {{was_open: boolean, url: string, title: string}} Opened */
@@ -24,6 +24,12 @@ export async function openIn(tabId, ask) {
     if (!await tabs.isOpen(tabId)) throw closedMeanwhile(tabId);
     throw restrictedPage(`this page (${messageOf(error)})`);
   }
+}
+
+/** Nobody waits for these any more. A page that cannot be told now is told on the next connection. @param {number} tabId @param {string[]} over */
+export async function withdrawIn(tabId, over) {
+  const func = (/** @type {string[]} */ waits) => /** @type {any} */ (globalThis).tabwireDraw?.withdraw(waits);
+  await chrome.scripting.executeScript({ target: { tabId }, func, args: [over], injectImmediately: true });
 }
 
 /** @param {number} tabId @param {Ask} [ask] @returns {Promise<(Opened & {documentId: string}) | null>} null: it is not there yet */

@@ -39,6 +39,25 @@ export class Overlays {
     return [...this.#open.keys()];
   }
 
+  /** @returns {string[]} all waits that one is open for */
+  waits() {
+    return [...this.#open.values()].flatMap(({ asks }) => asks.map(({ correlation_id }) => correlation_id));
+  }
+
+  /** @param {string[]} waits @returns {number[]} those that have one for any of them */
+  tabsFor(waits) {
+    return this.tabs().filter((tabId) => this.#open.get(tabId)?.asks.some(({ correlation_id }) => waits.includes(correlation_id)));
+  }
+
+  /** Forgets waits that are over, and an overlay without any: nobody has to hear of its end. @param {number} tabId @param {string[]} over */
+  async dropAsks(tabId, over) {
+    const overlay = await this.get(tabId);
+    if (!overlay) return;
+    const asks = overlay.asks.filter(({ correlation_id }) => !over.includes(correlation_id));
+    if (asks.length > 0) await this.put(tabId, { ...overlay, asks });
+    else await this.take(tabId);
+  }
+
   /** Forgets it. @param {number} tabId @returns {Promise<Overlay | undefined>} what was open there */
   async take(tabId) {
     const overlay = await this.get(tabId);

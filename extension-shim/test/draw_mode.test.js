@@ -33,10 +33,15 @@ beforeEach(() => {
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
   mock.method(console, 'debug', () => {});
-  [sent, isConnected, inPage] = [[], true, { open: false, injected: 0, documentId: 'D1' }];
+  [sent, isConnected, inPage] = [[], true, { open: false, injected: 0, documentId: 'D1', withdrawn: [] }];
   session.data = {};
   chrome.scripting = {
-    async executeScript({ files }) {
+    async executeScript({ target, files, args: [over] = [] }) {
+      if (Array.isArray(over)) {
+        if (inPage.broken) throw new Error('Frame is blocked.');
+        inPage.withdrawn.push([target.tabId, over]);
+        return [{}];
+      }
       if (files) {
         inPage.injected += 1;
         return [{}];
@@ -225,4 +230,53 @@ test('what could not be stored stays owed', async () => {
   drawMode.handleConnected();
   await settled();
   assert.equal(sent.length, 2);
+});
+
+// ── Nobody waits any more ──
+
+const end = async (drawMode, ...correlation_ids) => {
+  drawMode.handleOver({ type: 'annotations_over', correlation_ids });
+  await settled();
+};
+
+test('the page that was opened for a wait hears of its end, by whichever worker lives then', async () => {
+  await worker().open(TAB, ASK);
+  const next = worker();
+  await end(next, 'ann_9', 'ann_1');
+  assert.deepEqual(inPage.withdrawn, [[7, ['ann_9', 'ann_1']]]);
+  assert.deepEqual(next.waits(), []);
+  await next.handleGone(7);
+  assert.deepEqual(sent, [], 'and nobody hears of the page any more');
+});
+
+test('a wait of another page is no page\'s to hear of, and one that is left is told of its page', async () => {
+  const drawMode = worker();
+  await drawMode.open(TAB, ASK);
+  await drawMode.open(TAB, { correlation_id: 'ann_2' });
+  await end(drawMode, 'ann_3');
+  assert.deepEqual(inPage.withdrawn, []);
+  await end(drawMode, 'ann_1');
+  assert.deepEqual(drawMode.waits(), ['ann_2']);
+  await drawMode.handleGone(7);
+  assert.deepEqual(sent.map(({ correlation_id }) => correlation_id), ['ann_2']);
+});
+
+test('a wait that ends while its overlay is being opened is known to each connection, and ends it', async () => {
+  const drawMode = worker();
+  const opened = drawMode.open(TAB, ASK);
+  assert.deepEqual(drawMode.waits(), ['ann_1']);
+  await end(drawMode, 'ann_1');
+  await opened;
+  await settled();
+  assert.deepEqual(inPage.withdrawn, [[7, ['ann_1']]]);
+  assert.deepEqual(drawMode.waits(), []);
+});
+
+test('a page that could not be told is asked for again', async () => {
+  mock.method(console, 'warn', () => {});
+  const drawMode = worker();
+  await drawMode.open(TAB, ASK);
+  inPage.broken = true;
+  await end(drawMode, 'ann_1');
+  assert.deepEqual(drawMode.waits(), ['ann_1']);
 });

@@ -7,7 +7,7 @@ import { goldenFrames, installChrome, settled } from './support/fakes.js';
 installChrome();
 const { OVERLAY_FILES } = await import('../draw/open.js');
 const NAMES = ['drawBoxOf', 'drawWithin', 'drawIsTiny', 'drawOn', 'drawArrowHead', 'drawTarget', 'drawAnnotation', 'DrawBoard', 'drawSaid',
-  'drawKey', 'DrawSender', 'drawTrouble', 'DRAW_AGAIN_MS', 'DRAW_FULL_MS', 'DRAW_SLOW_MS', 'DRAW_MARKS_MAX', 'drawPath'];
+  'drawKey', 'DrawSender', 'drawTrouble', 'DRAW_AGAIN_MS', 'DRAW_FULL_MS', 'DRAW_SLOW_MS', 'DRAW_MARKS_MAX', 'drawPath', 'DrawWaits'];
 const sources = OVERLAY_FILES.map((file) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
 const pure = sources.filter((_, at) => !/(overlay|entry)\.js$/.test(OVERLAY_FILES[at]));
 const page = new Function(`${pure.join('\n')}\nreturn { ${NAMES.join(', ')} };`)();
@@ -214,4 +214,39 @@ test('the overlay asks nothing of a page\'s policy and shares no name with a mod
     assert.doesNotMatch(source, /^(export|import) /m, 'a classic script');
     for (const [, name] of source.matchAll(/^(?:const|let|function|class) (\w+)/gm)) assert.match(name, /^draw/i);
   }
+});
+
+// ── Whoever waits no more ──
+
+const A = { correlation_id: 'ann_a', session: 'checkout' };
+const B = { correlation_id: 'ann_b', session: 'cart' };
+const PERSONS = {};
+
+for (const [what, asks, over, isDrawn, fate, left] of [
+  ['nothing drawn and nobody left', [A], ['ann_a'], false, 'close', [A]],
+  ['something drawn and nobody left', [A], ['ann_a'], true, 'keep', [A]],
+  ['somebody else left', [A, B], ['ann_a'], false, 'stay', [B]],
+  ['somebody else left, for a drawing', [A, B], ['ann_b'], true, 'stay', [A]],
+  ['all gone at once', [A, B], ['ann_b', 'ann_a'], false, 'close', [A, B]],
+  ['a wait of another overlay gone', [A], ['ann_x'], false, 'stay', [A]],
+  ['a person who draws unasked', [PERSONS, A], ['ann_a'], false, 'stay', []],
+  ['a person who has drawn unasked', [A, PERSONS], ['ann_a'], true, 'keep', [A]],
+]) {
+  test(`with ${what} the overlay is to ${fate}`, () => {
+    const waits = new page.DrawWaits();
+    for (const ask of asks) waits.add(ask);
+    assert.equal(waits.end(over, isDrawn), fate);
+    assert.deepEqual(waits.asks, left);
+  });
+}
+
+test('a drawing that nobody waits for keeps its session, and can be asked for again', () => {
+  const waits = new page.DrawWaits();
+  waits.add(A);
+  waits.end(['ann_a'], true);
+  assert.deepEqual([waits.why, waits.session], ['The agent does not wait for this drawing any more', 'checkout']);
+  waits.add(B);
+  assert.deepEqual([waits.why, waits.session], ['An agent asks you to draw on this page', 'cart']);
+  assert.deepEqual(waits.asks, [A, B], 'it is for both');
+  assert.equal(waits.end(['ann_b'], false), 'close');
 });

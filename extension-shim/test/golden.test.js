@@ -148,7 +148,8 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   const socket = await welcomed(link, to.welcome.epoch);
   const [hello, ready] = socket.sent;
   assert.deepEqual(shape(hello), shape(from.hello));
-  assert.deepEqual({ ...shape(ready), in_flight: [] }, { ...shape(from.ready), in_flight: [] });
+  const open = { in_flight: [], draws_for: [] };
+  assert.deepEqual({ ...shape(ready), ...open }, { ...shape(from.ready), ...open });
   assert.deepEqual(ready.actions.toSorted(), from.ready.actions);
   assert.deepEqual(ready.tabs, from.ready.tabs);
 

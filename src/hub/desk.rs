@@ -294,6 +294,7 @@ impl<'a> Desk<'a> {
         if let Some(client) = self.clients.get_mut(&facts.client) {
             client.active.retain(|id| *id != facts.id);
         }
+        self.follow_wait(facts);
         let limits = self.inner.limits;
         if let Some(failure) = command.as_failed() {
             self.retention.list_failure(&facts.client, failure, &limits);
@@ -387,6 +388,7 @@ impl<'a> Desk<'a> {
         let frame = command_frame(&watched.borrow(), &lane);
         if let Some(frame) = frame {
             tracing::debug!(id = %id, browser = %browser, "command delivered");
+            self.note_opening(browser, &watched.borrow());
             self.send(browser, frame);
         }
         true

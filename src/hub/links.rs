@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::capture::BrowserCapture;
 use super::desk::Desk;
+use super::drawing_tools::OpenTools;
 use super::outbox::{Farewell, Outbox, Outgoing};
 use super::sessions::Poller;
 use super::{Hub, targets};
@@ -45,6 +46,8 @@ pub(super) struct Browser {
     pub(super) session: Option<BrowserSession>,
     /// The commands that its extension has: Sent or Started.
     pub(super) held: HashSet<CorrelationId>,
+    /// For whom it has drawing tools open.
+    pub(super) open_tools: OpenTools,
     pub(super) last_seen: Moment,
     /// What it is to record on its own, besides what all are.
     pub(super) capture: BrowserCapture,
@@ -78,6 +81,7 @@ impl Browser {
             tabs: Vec::new(),
             session: None,
             held: HashSet::new(),
+            open_tools: OpenTools::new(),
             last_seen: now,
             capture: BrowserCapture::default(),
             link: None,
@@ -340,6 +344,7 @@ impl Desk<'_> {
         if let Some(kept) = kept {
             self.forget_tabs_but(&kept, &peer.browser);
         }
+        self.settle_tools(&peer.browser, ready.draws_for.unwrap_or_default());
         self.forget_closed_captures(&peer.browser);
         self.place_waiting(&peer.browser);
         self.may_deliver_to(&peer.browser);

@@ -11,6 +11,7 @@ mod capture;
 mod clients;
 mod clock;
 mod desk;
+mod drawing_tools;
 mod events;
 mod health;
 mod keys;

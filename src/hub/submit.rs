@@ -97,6 +97,10 @@ impl Desk<'_> {
         let facts = self.facts(caller, work, timeout.min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
         let reachable = self.accept(caller, facts, lane, wish, idempotency_key);
+        if matches!(action, Action::DrawMode { .. }) {
+            // The wait may have ended since it was taken.
+            self.cancel_vain_openings(&caller.client);
+        }
         let recorded = self.recorded(&id);
         let accepted = Accepted { id, query_id, estimate, reachable };
         Ok(Submitted { accepted, recorded, is_new: true })

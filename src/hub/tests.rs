@@ -98,16 +98,18 @@ impl Extension {
         tabs: Vec<Tab>,
         in_flight: Vec<InFlight>,
     ) {
+        let session = session.map(BrowserSession::from);
         self.link.receive(FromExtension::Ready(Ready {
-            label: label.to_owned(),
-            user_agent: "Test".to_owned(),
-            actions: ["execute_js", "navigate", "tab_list", "tab_open", "tab_close"]
-                .map(str::to_owned)
-                .to_vec(),
-            session: session.map(BrowserSession::from),
+            session,
             tabs,
             in_flight,
+            ..ready(label, Vec::new())
         }));
+    }
+
+    /// The same, with drawing tools that are open for these waits.
+    fn ready_to_draw(&self, draws_for: Vec<CorrelationId>) {
+        self.link.receive(FromExtension::Ready(ready("Test", draws_for)));
     }
 
     async fn frame(&mut self) -> ToExtension {
@@ -160,6 +162,20 @@ impl Extension {
     async fn complete(&mut self, id: &CorrelationId, attempt: Attempt, value: &str) {
         self.report(id, attempt, result(value));
         assert!(matches!(self.frame().await, ToExtension::ResultAck { .. }));
+    }
+}
+
+/// What an extension says that has nothing under way.
+fn ready(label: &str, draws_for: Vec<CorrelationId>) -> Ready {
+    let actions = ["draw_mode", "execute_js", "navigate", "tab_list", "tab_open", "tab_close"];
+    Ready {
+        label: label.to_owned(),
+        user_agent: "Test".to_owned(),
+        actions: actions.map(str::to_owned).to_vec(),
+        session: None,
+        tabs: tabs(1..=10, "http://127.0.0.1/"),
+        in_flight: Vec::new(),
+        draws_for: Some(draws_for),
     }
 }
 

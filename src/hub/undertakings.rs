@@ -129,6 +129,7 @@ impl Hub {
     pub async fn end_wait(&self, id: &CorrelationId, outcome: Outcome) {
         self.with_desk(|desk| {
             if desk.kind_of(id) == Some(WorkKind::Annotations) {
+                desk.forget_tools(id);
                 desk.apply(id, Event::Finish(outcome));
             }
         });
@@ -208,6 +209,9 @@ impl Desk<'_> {
     ) -> Vec<CorrelationId> {
         let own = self.clients.values().filter(|client| client.owner == *owner);
         let active: Vec<_> = own.flat_map(|client| &client.active).cloned().collect();
+        if let Some(named) = named {
+            self.forget_tools(named);
+        }
         let mut ended = active;
         ended.retain(|id| self.waits_for(id, session, named));
         for id in &ended {
@@ -216,7 +220,7 @@ impl Desk<'_> {
         ended
     }
 
-    fn waits_for(
+    pub(super) fn waits_for(
         &self,
         id: &CorrelationId,
         session: Option<&SessionName>,
@@ -235,7 +239,7 @@ impl Desk<'_> {
         Some(self.inner.commands.get(id)?.borrow().facts().work.kind())
     }
 
-    fn phase_of(&self, id: &CorrelationId) -> Option<Phase> {
+    pub(super) fn phase_of(&self, id: &CorrelationId) -> Option<Phase> {
         Some(self.inner.commands.get(id)?.borrow().phase())
     }
 }

@@ -169,6 +169,7 @@ mod tests {
                 session: None,
                 tabs: Vec::new(),
                 in_flight: Vec::new(),
+                draws_for: None,
             }));
             Self { hub, link, outbox }
         }

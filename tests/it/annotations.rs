@@ -35,7 +35,11 @@ async fn connect(daemon: &Daemon) -> FakeExtension {
 /// Sends a drawing and reads its acknowledgement.
 async fn send(extension: &mut FakeExtension, drawing: &Value) -> Value {
     extension.send(drawing).await;
-    let ack = extension.next().await;
+    let mut ack = extension.next().await;
+    while ack["type"] == "annotations_over" {
+        // Of waits that it ends, too.
+        ack = extension.next().await;
+    }
     assert_eq!(ack["type"], "annotations_ack", "{ack}");
     assert_eq!(ack["drawing_id"], drawing["drawing_id"]);
     ack["error"].clone()
@@ -364,6 +368,8 @@ async fn a_call_can_block_for_the_drawing_and_cancelling_the_wait_is_told() {
         (&cancelled["status"], &cancelled["may_have_run"]),
         (&json!("cancelled"), &json!(false))
     );
+    let over = async { while extension.next().await["correlation_ids"] != json!([id]) {} };
+    soon("the browser hears of it", over).await;
     daemon.stop().await;
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, soon, until};
+use crate::support::{Daemon, Hand, McpClient, Pages, kill_worker, soon, until};
 
 /// A person at a browser, and an agent.
 struct Stage {
@@ -112,6 +112,52 @@ async fn a_person_who_does_not_want_to_draw_says_so_with_escape() {
     let result = read(&client, &id).await;
     let body = &result["structuredContent"];
     assert_eq!((&body["status"], &body["reason"]), (&json!("error"), &json!("cancelled_by_user")));
+    stage.is_closed().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn tools_that_nobody_waits_for_close_unless_something_is_drawn_which_is_kept() {
+    let mut stage = Stage::set().await;
+    let client = McpClient::modern(&stage.daemon);
+    let keys = "window.heard = 0; addEventListener('keydown', () => heard += 1)";
+    stage.hand.read(keys).await;
+    let id = stage.ask(&client).await;
+    assert_eq!(stage.hand.read("document.querySelector('tabwire-draw') !== null").await, true);
+    client.cancel(&id).await;
+    stage.is_closed().await;
+    stage.hand.press("x", 1).await;
+    assert_eq!(stage.hand.read("heard").await, 1, "the page has its keys again");
+
+    let id = stage.ask(&client).await;
+    stage.hand.drag(&[(100, 100), (300, 200)]).await;
+    client.cancel(&id).await;
+    let seen = async || {
+        let tree = client.call("analyze", json!({"what": "accessibility"})).await;
+        tree.to_string().contains("The agent does not wait for this drawing any more")
+    };
+    soon("the person is told", until(seen)).await;
+    stage.hand.press("Enter", 1).await;
+    stage.is_closed().await;
+    let list = client.call("analyze", json!({"what": "annotations", "manage": "list"})).await;
+    assert_eq!(list["drawings"][0]["unread"], true, "{list}");
+    let next = client.call("analyze", json!({"what": "annotations", "wait": true})).await;
+    assert_eq!(next["annotations"][0]["kind"], "rectangle", "{next}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn tools_close_though_their_wait_ended_while_worker_or_daemon_were_away() {
+    let mut stage = Stage::set().await;
+    let client = McpClient::modern(&stage.daemon);
+    let id = stage.ask(&client).await;
+    kill_worker(&stage.browser);
+    client.cancel(&id).await;
+    stage.is_closed().await;
+
+    let id = stage.ask(&client).await;
+    stage.daemon = stage.daemon.restart().await;
+    McpClient::modern(&stage.daemon).cancel(&id).await;
     stage.is_closed().await;
     stage.end().await;
 }

@@ -21,4 +21,9 @@ function drawOpen(ask) {
   return { was_open, url: location.href, title: document.title };
 }
 
-/** @type {any} */ (globalThis).tabwireDraw = { open: drawOpen };
+/** @param {string[]} over waits that have ended */
+function drawWithdraw(over) {
+  drawOpened?.withdraw(over);
+}
+
+/** @type {any} */ (globalThis).tabwireDraw = { open: drawOpen, withdraw: drawWithdraw };

@@ -4,7 +4,7 @@
 
 /**
  * @typedef {{correlation_id?: string, session?: string, styles?: boolean}} DrawRequest
- * @typedef {'drawing' | 'sending' | 'sent' | 'closed'} DrawPhase
+ * @typedef {'drawing' | 'sending' | 'ending' | 'closed'} DrawPhase
  */
 
 /** Whatever a person can do to a page, and what comes of it. */
@@ -14,12 +14,11 @@ const DRAW_EVENTS = [
   'keydown', 'keypress', 'keyup', 'focusin', 'focusout', 'beforeinput', 'input', 'copy', 'cut', 'paste', 'dragstart', 'drop',
 ];
 /** Long enough to be read. */
-const DRAW_SENT_MS = 900;
+const DRAW_END_MS = 900;
 const DRAW_HELP = 'Drag to draw, or use the arrow keys (Shift: further) and Space to begin and end a mark. 1 to 4 change the tool.';
 
 class DrawOverlay {
-  /** @type {DrawRequest[]} who waits for the drawing, oldest first */
-  #asks = [];
+  #waits = new DrawWaits();
   /** @type {DrawPhase} */
   #phase = 'drawing';
   #board = new DrawBoard();
@@ -67,10 +66,23 @@ class DrawOverlay {
 
   /** Somebody asks for a drawing of this page. @param {DrawRequest} ask */
   add(ask) {
-    const isNew = ask.correlation_id !== undefined && !this.#asks.some(({ correlation_id }) => correlation_id === ask.correlation_id);
-    if (isNew) this.#asks.push(ask);
-    const why = this.#asks.length > 0 ? 'An agent asks you to draw on this page' : 'Draw on this page for your agent';
-    this.#bar.explain(why, this.#asks.at(-1)?.session ?? '');
+    this.#waits.add(ask);
+    this.#explain();
+  }
+
+  /** Nobody waits for these any more. @param {string[]} over */
+  withdraw(over) {
+    // What is on its way arrives: the person is done with it.
+    if (this.#phase !== 'drawing') return undefined;
+    const fate = this.#waits.end(over, this.#board.marks.length > 0 || this.#board.pending !== null);
+    if (fate === 'close') return this.#leave('The agent does not wait for a drawing any more.');
+    if (fate === 'keep') this.#bar.say('Done keeps what you have drawn for later, Cancel discards it.');
+    return this.#explain();
+  }
+
+  #explain() {
+    const { why, session } = this.#waits;
+    this.#bar.explain(why, session);
     this.#dialog.ariaLabel = why;
   }
 
@@ -87,6 +99,13 @@ class DrawOverlay {
     this.#phase = phase;
     this.#bar.setBusy(phase !== 'drawing');
     this.#dialog.classList.toggle('busy', phase !== 'drawing');
+  }
+
+  /** Closes once the last word can be read. @param {string} word */
+  #leave(word) {
+    this.#enter('ending');
+    this.#bar.say(word);
+    setTimeout(() => this.#close(), DRAW_END_MS);
   }
 
   #close() {
@@ -303,7 +322,7 @@ class DrawOverlay {
 
   #cancel() {
     if (!this.isOpen) return;
-    const asks = this.#asks;
+    const { asks } = this.#waits;
     this.#close();
     // Its own, without the sender: that one is stopped.
     new DrawSender(drawWorker, () => {}).ask({ draw: 'cancel', asks, ...drawPage() }).catch(console.debug);
@@ -317,13 +336,10 @@ class DrawOverlay {
     if (this.#board.marks.length === 0) return this.#bar.say('Nothing is drawn yet. Draw something, or press Escape to cancel.', true);
     this.#enter('sending');
     const drawing = await this.#assemble();
-    const end = 'drawing_id' in drawing ? await this.#sender.send(drawing, this.#asks) : drawing;
+    const end = 'drawing_id' in drawing ? await this.#sender.send(drawing, this.#waits.asks) : drawing;
     if (this.#phase !== 'sending') return undefined;
     if (end.state === 'refused') return this.#refused(/** @type {any} */ (end));
-    this.#enter('sent');
-    this.#bar.say('Sent.');
-    setTimeout(() => this.#close(), DRAW_SENT_MS);
-    return undefined;
+    return this.#leave('Sent.');
   }
 
   /** @param {{code: string, message: string}} error */
@@ -344,7 +360,7 @@ class DrawOverlay {
   }
 
   #askElements() {
-    const styles = this.#asks.some((ask) => ask.styles);
+    const styles = this.#waits.asks.some((ask) => ask.styles);
     return this.#sender.ask({ draw: 'elements', marks: this.#board.marks.map(drawTarget), styles });
   }
 

@@ -112,6 +112,7 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::Command { .. }
         | ToExtension::Cancel { .. }
         | ToExtension::AnnotationsAck { .. }
+        | ToExtension::AnnotationsOver { .. }
         | ToExtension::Capture { .. }
         | ToExtension::Ping { .. } => None,
     }

@@ -288,3 +288,105 @@ async fn a_thousand_blocked_reads_cost_little_wake_for_their_own_only_and_leave_
     let receivers = |id| hub.0.commands.get(id).unwrap().receiver_count();
     assert_eq!(ids.iter().map(receivers).sum::<usize>(), 0);
 }
+
+// ── Drawing tools in browsers ──
+
+fn opening_for(wait: &CorrelationId) -> Submission {
+    let action = Action::DrawMode { correlation_id: wait.clone(), session: None, styles: None };
+    Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
+}
+
+/// A wait whose drawing tools this browser has opened.
+async fn open_tools(hub: &Hub, extension: &mut Extension, session: Option<&str>) -> CorrelationId {
+    let wait = undertake(hub, "a", drawing_of(session));
+    let opening = hub.submit(&agent("a"), opening_for(&wait)).await.unwrap().id;
+    let (id, attempt, _) = extension.command().await;
+    assert_eq!(id, opening);
+    extension.complete(&id, attempt, "open").await;
+    wait
+}
+
+async fn told_over(extension: &mut Extension) -> Vec<CorrelationId> {
+    match extension.frame().await {
+        ToExtension::AnnotationsOver { correlation_ids } => correlation_ids,
+        other => panic!("expected the end of waits, got {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_browser_with_the_tools_hears_that_their_wait_was_cancelled_and_no_other_does() {
+    let hub = Hub::start(Limits::default());
+    let mut extension = Extension::connect(&hub, "browser", "1");
+    let wait = open_tools(&hub, &mut extension, None).await;
+    let mut other = Extension::connect(&hub, "other", "2");
+    hub.cancel(&agent("a"), &wait).await.unwrap();
+    assert_eq!(told_over(&mut extension).await, [wait]);
+    assert!(extension.is_quiet().await && other.is_quiet().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_stay_as_long_as_anybody_waits_for_their_session() {
+    let hub = Hub::start(Limits::default());
+    let mut extension = Extension::connect(&hub, "browser", "1");
+    let first = open_tools(&hub, &mut extension, Some("cart")).await;
+    let elsewhere = open_tools(&hub, &mut extension, None).await;
+    let second = undertake(&hub, "b", drawing_of(Some("cart")));
+    hub.cancel(&agent("a"), &first).await.unwrap();
+    assert!(extension.is_quiet().await);
+    pass(limits::PERSON).await;
+    let told = [told_over(&mut extension).await, told_over(&mut extension).await].concat();
+    assert!(told.contains(&first) && told.contains(&elsewhere), "{told:?}");
+    assert_eq!(reason(&look(&hub, "b", &second).await), "nobody_drew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_browser_that_says_what_became_of_a_drawing_is_not_told_of_its_end() {
+    let hub = Hub::start(Limits::default());
+    let mut extension = Extension::connect(&hub, "browser", "1");
+    let drawn = open_tools(&hub, &mut extension, None).await;
+    let beside = open_tools(&hub, &mut extension, None).await;
+    hub.end_waits(&"user".into(), None, Some(&drawn), &done("{}")).await;
+    assert_eq!(told_over(&mut extension).await, [beside]);
+    let given_up = open_tools(&hub, &mut extension, None).await;
+    hub.end_wait(&given_up, done("{}")).await;
+    assert!(extension.is_quiet().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_open_tools_is_cancelled_with_its_wait() {
+    let hub = Hub::start(Limits::default());
+    let mut extension = Extension::connect(&hub, "browser", "1");
+    let (running, queued) =
+        (undertake(&hub, "a", drawing_of(None)), undertake(&hub, "a", drawing_of(Some("s"))));
+    let sent = hub.submit(&agent("a"), opening_for(&running)).await.unwrap().id;
+    extension.command().await;
+    let waiting = hub.submit(&agent("a"), opening_for(&queued)).await.unwrap().id;
+    hub.cancel(&agent("a"), &queued).await.unwrap();
+    hub.cancel(&agent("a"), &running).await.unwrap();
+    assert!(matches!(look(&hub, "a", &waiting).await, Status::Cancelled { .. }));
+    let cancelled = extension.frame().await;
+    assert!(
+        matches!(&cancelled, ToExtension::Cancel { correlation_id, .. } if *correlation_id == sent),
+        "{cancelled:?}"
+    );
+    assert_eq!(told_over(&mut extension).await, std::slice::from_ref(&running));
+    let late = hub.submit(&agent("a"), opening_for(&running)).await.unwrap().id;
+    assert!(matches!(look(&hub, "a", &late).await, Status::Cancelled { .. }));
+    assert!(extension.is_quiet().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_comes_back_hears_which_of_its_waits_are_over() {
+    let hub = Hub::start(Limits::default());
+    let mut extension = Extension::connect(&hub, "browser", "1");
+    let over = open_tools(&hub, &mut extension, None).await;
+    let open = open_tools(&hub, &mut extension, Some("cart")).await;
+    drop(extension);
+    hub.cancel(&agent("a"), &over).await.unwrap();
+    let mut extension = Extension::attach(&hub, "browser", "2");
+    let unknown = CorrelationId::from("ann_of_another_life");
+    extension.ready_to_draw(vec![over.clone(), open.clone(), unknown.clone()]);
+    assert_eq!(told_over(&mut extension).await, [over, unknown]);
+    hub.cancel(&agent("a"), &open).await.unwrap();
+    assert_eq!(told_over(&mut extension).await, [open]);
+}

@@ -100,6 +100,9 @@ pub struct Ready {
     pub tabs: Vec<Tab>,
     /// The commands that it still has to do with.
     pub in_flight: Vec<InFlight>,
+    /// The waits that drawing tools are open for. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws_for: Option<Vec<CorrelationId>>,
 }
 
 /// A command that the extension still has to do with.

@@ -88,6 +88,12 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
         ),
         ("annotations_ack.error", ToExtension::AnnotationsAck { drawing_id, error: Some(refusal) }),
         (
+            "annotations_over",
+            ToExtension::AnnotationsOver {
+                correlation_ids: vec![EXEC.replace("exec", "ann").into()],
+            },
+        ),
+        (
             "cancel",
             ToExtension::Cancel {
                 correlation_id: correlation_id.clone(),
@@ -509,7 +515,7 @@ fn every_part_of_a_frame_that_was_cut_off_is_malformed() {
 fn is_optional(frame: &Value, field: &str) -> bool {
     match frame["type"].as_str() {
         Some("annotations") => !["type", "drawing_id", "annotations", "page_url"].contains(&field),
-        _ => ["message", "progress", "origin", "session"].contains(&field),
+        _ => ["message", "progress", "origin", "session", "draws_for"].contains(&field),
     }
 }
 

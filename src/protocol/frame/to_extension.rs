@@ -67,6 +67,12 @@ pub enum ToExtension {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<DrawingRefusal>,
     },
+    /// Nobody waits for these drawings any more: drawing tools that are open for nobody else
+    /// close, unless something is drawn already.
+    AnnotationsOver {
+        /// The waits that the tools were opened for.
+        correlation_ids: Vec<CorrelationId>,
+    },
     /// What was sent does not count.
     Nack {
         /// The command it was about, if it named one.
@@ -96,7 +102,10 @@ impl ToExtension {
     #[must_use]
     pub const fn tells_what_is_recorded(&self) -> bool {
         match self {
-            Self::Go { .. } | Self::ResultAck { .. } | Self::Nack { .. } => true,
+            Self::Go { .. }
+            | Self::ResultAck { .. }
+            | Self::AnnotationsOver { .. }
+            | Self::Nack { .. } => true,
             Self::AnnotationsAck { error, .. } => error.is_none(),
             Self::Challenge { .. }
             | Self::Welcome { .. }

@@ -38,6 +38,12 @@ struct Shared {
     takes_drawings: AtomicBool,
 }
 
+impl Shared {
+    fn takes_drawings(&self) -> bool {
+        self.takes_drawings.load(Ordering::Relaxed)
+    }
+}
+
 /// What is waited for: the first frame of a type.
 struct Trap {
     kind: &'static str,
@@ -154,7 +160,7 @@ async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<
         if is_the_daemons {
             to_extension.send(with_capture(message, &shared)).await.ok()?;
         } else {
-            to_daemon.send(message).await.ok()?;
+            to_daemon.send(without_waits(message, &shared)).await.ok()?;
         }
     }
 }
@@ -172,6 +178,18 @@ fn with_capture(message: Message, shared: &Shared) -> Message {
     }
 }
 
+/// A `ready` that names no wait: those that are asked for here the daemon does not know.
+fn without_waits(message: Message, shared: &Shared) -> Message {
+    let Message::Text(text) = &message else { return message };
+    match serde_json::from_str::<Value>(text) {
+        Ok(mut frame) if frame["type"] == "ready" && shared.takes_drawings() => {
+            frame["draws_for"] = json!([]);
+            Message::text(frame.to_string())
+        }
+        _other => message,
+    }
+}
+
 /// Whether it is a drawing that does not go on to the daemon. Remembers what is reported.
 fn ends_here(message: &Message, shared: &Shared) -> bool {
     let Message::Text(text) = message else { return false };
@@ -180,7 +198,7 @@ fn ends_here(message: &Message, shared: &Shared) -> bool {
     if is_drawing || matches!(frame["type"].as_str(), Some("complete" | "error" | "timeout")) {
         shared.reported.lock().unwrap().push(frame);
     }
-    is_drawing && shared.takes_drawings.load(Ordering::Relaxed)
+    is_drawing && shared.takes_drawings()
 }
 
 fn is_kept(message: &Message, shared: &Shared) -> bool {

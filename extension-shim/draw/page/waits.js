@@ -1,0 +1,46 @@
+// @ts-check
+// Who waits for the drawing, and what becomes of it when nobody does any more. Pure.
+
+/** @typedef {'stay' | 'keep' | 'close'} DrawFate `keep`: the person decides */
+
+class DrawWaits {
+  /** Whom the drawing is for, oldest first. Waits that are over are among them if it was made for them. @type {DrawRequest[]} */
+  asks = [];
+  /** @type {Set<string>} waits that are over */
+  #over = new Set();
+  /** Whether the person has opened it, or come upon it, to draw of their own accord. */
+  #isPersons = false;
+
+  /** @param {DrawRequest} ask one without a wait is the person's own */
+  add(ask) {
+    if (ask.correlation_id === undefined) this.#isPersons = true;
+    else if (!this.asks.some(({ correlation_id }) => correlation_id === ask.correlation_id)) this.asks.push(ask);
+  }
+
+  /** Why the person sees the overlay. */
+  get why() {
+    if (this.#open.length > 0) return 'An agent asks you to draw on this page';
+    return this.asks.length > 0 ? 'The agent does not wait for this drawing any more' : 'Draw on this page for your agent';
+  }
+
+  /** The session that it is for, or nothing. */
+  get session() {
+    return (this.#open.at(-1) ?? this.asks.at(-1))?.session ?? '';
+  }
+
+  /** @param {string[]} over waits that have ended @param {boolean} isDrawn whether there is work to lose @returns {DrawFate} */
+  end(over, isDrawn) {
+    for (const wait of over) this.#over.add(wait);
+    const open = this.#open;
+    if (open.length === this.asks.length) return 'stay';
+    if (open.length > 0 || (this.#isPersons && !isDrawn)) {
+      this.asks = open;
+      return 'stay';
+    }
+    return isDrawn ? 'keep' : 'close';
+  }
+
+  get #open() {
+    return this.asks.filter(({ correlation_id }) => !this.#over.has(correlation_id ?? ''));
+  }
+}
