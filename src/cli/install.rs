@@ -132,7 +132,7 @@ async fn remove_state(installation: &Installation) -> anyhow::Result<bool> {
     Ok(home.remove()?)
 }
 
-fn installation(place: &Place) -> anyhow::Result<Installation> {
+pub(super) fn installation(place: &Place) -> anyhow::Result<Installation> {
     let state = std::path::absolute(place.home()?)?;
     let machine = if place.home.is_some() { None } else { Some(Machine::current()?) };
     let port = port_for_extension(place, Home::find(&state)?.as_ref())?;

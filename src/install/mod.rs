@@ -37,6 +37,15 @@ pub struct Installation {
     pub port: u16,
 }
 
+/// A file by which browsers find the host, as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether an installation by this program would leave it as it is.
+    pub is_current: bool,
+}
+
 /// Why there is no plan. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -146,6 +155,20 @@ impl Installation {
         }
         changes.extend(self.record_change(&record)?);
         Ok(Plan { changes })
+    }
+
+    /// The files by which browsers find the host, those that are there.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Io`].
+    pub fn own_files_as_they_are(&self) -> Result<Vec<OwnFile>, PlanError> {
+        let there = self.own_files_anywhere().into_iter().filter(|(path, ..)| path.exists());
+        let look = |(path, text, _): (PathBuf, String, u32)| {
+            let is_current = read(&path)? == text.as_bytes();
+            Ok(OwnFile { path, is_current })
+        };
+        there.map(look).collect()
     }
 
     fn system(&self) -> System {

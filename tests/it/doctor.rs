@@ -69,7 +69,9 @@ async fn all_is_well_when_every_hop_is() {
     let found = examine(&place).await;
     assert_eq!(found["ok"], true, "{found:#}");
     for finding in found["hops"].as_array().unwrap() {
-        assert_eq!(finding["state"], "fine", "{finding}");
+        // Nothing is installed, and this extension has its key.
+        let state = if finding["hop"] == "native host" { "unknown" } else { "fine" };
+        assert_eq!(finding["state"], state, "{finding}");
     }
     let ran = place.run(&["doctor"]).await;
     assert_eq!((ran.code, ran.stdout.lines().last()), (Some(0), Some("All is well.")), "{ran:?}");
@@ -85,7 +87,7 @@ async fn a_state_directory_that_is_not_there_is_named_and_not_made() {
     let ran = finish(command).await;
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, &found["first_broken"]), (Some(1), &json!("state directory")));
-    assert!(found["do"].as_str().unwrap().contains("tabwire extension unpack"), "{found:#}");
+    assert!(found["do"].as_str().unwrap().contains("tabwire install"), "{found:#}");
     assert!(!dir.exists());
 }
 
@@ -100,7 +102,7 @@ async fn a_state_directory_that_is_open_to_others_is_named_with_the_command_that
 #[tokio::test]
 async fn a_key_that_is_missing_open_or_damaged_is_named() {
     let place = Place::new();
-    assert_broken(&place, "key", "no auth.key", "tabwire extension unpack").await;
+    assert_broken(&place, "key", "no auth.key", "tabwire install").await;
     let key = place.path().join("auth.key");
     assert!(!key.exists(), "the doctor makes none");
     place.home();
@@ -223,8 +225,25 @@ async fn a_folder_that_does_not_fit_is_named_with_what_is_wrong_with_it() {
     fs::write(&config, &whole[1]).unwrap();
 
     fs::remove_dir_all(&folder).unwrap();
-    let unpack = "tabwire extension unpack";
-    assert_broken(&place, "extension folder", "no extension of ours", unpack).await;
+    assert_broken(&place, "extension folder", "no extension of ours", "tabwire install").await;
+}
+
+#[tokio::test]
+async fn a_native_host_that_starts_another_program_is_named_unless_nobody_needs_it() {
+    let (place, daemon, _) = with_daemon().await;
+    let found = examine(&place).await;
+    assert_eq!(of(&found, "native host")["state"], "unknown", "nothing is installed: {found:#}");
+    let port = daemon.port.to_string();
+    let installed = place.run(&["install", "--json", "--port", &port]).await;
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    assert_eq!(of(&examine(&place).await, "native host")["state"], "fine");
+    let wrapper = place.path().join("native-host");
+    fs::write(&wrapper, "#!/bin/sh\nexec /elsewhere/tabwire native-host\n").unwrap();
+    assert_broken(&place, "native host", "for another program", "tabwire install").await;
+    let extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let found = examine(&place).await;
+    assert_eq!(of(&found, "native host")["state"], "unknown", "{found:#}");
+    extension.breaks();
 }
 
 #[tokio::test]

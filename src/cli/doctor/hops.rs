@@ -7,6 +7,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::Findings;
+use super::native_host::native_host;
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
 use crate::config::Place;
@@ -29,7 +30,7 @@ const CONNECTED: &str = "extension connected";
 const EXTENSION_VERSION: &str = "extension version";
 const COMMAND: &str = "test command";
 
-const UNPACK: &str = "run `tabwire extension unpack` and load the folder that it names in the browser (chrome://extensions, \"Load unpacked\")";
+const UNPACK: &str = "run `tabwire install` and load the folder that it names in the browser (chrome://extensions, \"Load unpacked\")";
 const RESTART: &str = "run `tabwire stop`; the next call of a client starts the daemon again";
 
 /// Walks all hops.
@@ -51,6 +52,7 @@ pub(super) async fn walk(place: &Place) -> Findings {
     let port = record.map_or(place.port, |record| record.port);
     let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
     folder(&mut findings, home.as_ref(), port, is_connected);
+    native_host(&mut findings, place, is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
             extension_connected(&mut findings, browsers, &connected);

@@ -2,6 +2,7 @@
 //! in which a command needs them, and names the first one that is broken.
 
 mod hops;
+mod native_host;
 
 use std::process::ExitCode;
 
