@@ -15,6 +15,7 @@ mod legacy;
 mod moment;
 mod name;
 mod report;
+mod sites;
 
 pub use action::{Action, ImageFormat};
 pub use analysis::Analysis;
@@ -40,6 +41,10 @@ pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
     Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
+};
+pub use sites::{
+    SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern, SiteRuleError,
+    SiteRules,
 };
 
 /// The version of the frame protocol that this build speaks, as `hello` and

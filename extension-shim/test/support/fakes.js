@@ -13,9 +13,15 @@ export function goldenFrames(direction) {
 
 export const proofVectors = () => readJson(new URL('auth.json', FIXTURES)).vectors;
 
+export const siteVectors = () => readJson(new URL('sites.json', FIXTURES));
+
 function readJson(url) {
   return JSON.parse(readFileSync(url, 'utf8'));
 }
+
+/** The person lets agents do everything. */
+export const openGate = { isOpen: () => true, check: async () => {} };
+export const openPolicy = { isStopped: false, allowsEverySite: true, restore: async () => {}, blocks: () => false, assertUrl() {}, assertTab() {} };
 
 /** Lets every promise that can settle do so; works under mocked timers. */
 export async function settled() {
@@ -45,6 +51,8 @@ export class FakeStorage {
     if (this.broken) throw this.broken;
     Object.assign(this.data, structuredClone(entries));
   }
+
+  async setAccessLevel() {}
 
   async remove(key) {
     delete this.data[key];

@@ -1,0 +1,90 @@
+// @ts-check
+// Which sites agents may use: the one place that says what a pattern matches. Pure; a host is what the
+// URL parser makes of it, so that no spelling of an address passes for another one.
+
+/**
+ * @typedef {{allow: string[], deny: string[]}} SiteRules where `allow` is not empty, nothing else may be used
+ * @typedef {{scheme: string, host: string, port: string, below: boolean}} Pattern `below`: without the host itself
+ * @typedef {{host: string, rule: string}} Block what a URL is refused for, in words
+ */
+
+/** The length of a pattern, in characters: it has ASCII only. */
+const PATTERN_MAX = 256;
+const FORM = /^(?:(https?):\/\/)?(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([1-9][0-9]{0,4}))?$/i;
+/** A last part that the URL parser takes for a number makes an address of the host. */
+const ADDRESS = /^\[|(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$/i;
+const FOUR_NUMBERS = /^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})$/;
+/** What shows or holds the content of another URL. */
+const AROUND = /^(?:view-source|blob|filesystem):/i;
+const EMPTY_PAGE = /^about:(?:blank|srcdoc)(?:[?#]|$)/i;
+const USUAL_PORTS = /** @type {Record<string, string>} */ ({ http: '80', https: '443', ws: '80', wss: '443', ftp: '21' });
+
+/** @param {string} text @returns {Pattern | null} null: it is none */
+export function parsePattern(text) {
+  if (/^file:$/i.test(text)) return { scheme: 'file', host: '', port: '', below: false };
+  const [, scheme = '', below, name, port = ''] = FORM.exec(text) ?? [];
+  if (text.length > PATTERN_MAX || text.endsWith('\n') || name === undefined || Number(port) > 65_535) return null;
+  const isAddress = ADDRESS.test(name);
+  if (isAddress && (below || (!name.startsWith('[') && !FOUR_NUMBERS.test(withoutDot(name))))) return null;
+  const host = hostOf(name);
+  return host === null ? null : { scheme: scheme.toLowerCase(), host, port, below: below !== undefined };
+}
+
+/** @param {string} name @returns {string | null} as the URL parser writes it */
+function hostOf(name) {
+  const url = `http://${name}/`;
+  return name.split('.').every((label) => label.length <= 63) && URL.canParse(url) ? withoutDot(new URL(url).hostname) : null;
+}
+
+/** A name with a dot at its end is the same name. @param {string} host */
+function withoutDot(host) {
+  return host.endsWith('.') ? host.slice(0, -1) : host;
+}
+
+/** @param {SiteRules} rules @returns {boolean} whether every site may be used */
+export function isOpen({ allow, deny }) {
+  return allow.length === 0 && deny.length === 0;
+}
+
+/**
+ * @param {SiteRules} rules @param {string} url
+ * @returns {Block | null} null: it may be used. An empty page is of no site: who has made it is for the caller to find out
+ */
+export function blockOf(rules, url) {
+  if (isOpen(rules) || url === '' || EMPTY_PAGE.test(url)) return null;
+  const place = placeOf(url);
+  // A pattern that cannot be read denies everything and allows nothing.
+  const denied = rules.deny.find((text) => matches(parsePattern(text) ?? 'unreadable', place));
+  if (denied !== undefined) return { host: place.name, rule: `the deny rule ${denied}` };
+  if (rules.allow.length === 0) return null;
+  const isAllowed = rules.allow.some((text) => {
+    const pattern = parsePattern(text);
+    return pattern !== null && matches(pattern, place);
+  });
+  return isAllowed ? null : { host: place.name, rule: 'the allow list, which does not have it' };
+}
+
+/**
+ * @typedef {{scheme: string, host: string, port: string, name: string}} Place no host: of no site; `name` for people
+ * @param {string} url @returns {Place}
+ */
+function placeOf(url) {
+  let inner = url.trim();
+  while (AROUND.test(inner)) inner = inner.slice(inner.indexOf(':') + 1);
+  if (!URL.canParse(inner)) return { scheme: '', host: '', port: '', name: 'a page of no site' };
+  const { protocol, hostname, port } = new URL(inner);
+  const scheme = protocol.slice(0, -1);
+  const host = withoutDot(hostname);
+  return { scheme, host, port: port || (USUAL_PORTS[scheme] ?? ''), name: host || `a ${protocol} page` };
+}
+
+/** @param {Pattern | 'unreadable'} pattern @param {Place} place */
+function matches(pattern, { scheme, host, port }) {
+  if (pattern === 'unreadable') return true;
+  if (pattern.scheme === 'file') return scheme === 'file';
+  if (host === '' || scheme === 'file') return false;
+  if (pattern.scheme !== '' && pattern.scheme !== scheme) return false;
+  if (pattern.port !== '' && pattern.port !== port) return false;
+  const isBelow = host.endsWith(`.${pattern.host}`) && !host.startsWith('[');
+  return isBelow || (!pattern.below && host === pattern.host);
+}

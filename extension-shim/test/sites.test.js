@@ -1,0 +1,53 @@
+// Which URLs a rule is about, by the table that the daemon's tests read too.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { blockOf, parsePattern } from '../sites.js';
+import { siteVectors } from './support/fakes.js';
+
+const { patterns, no_patterns, cases } = siteVectors();
+const isBlocked = (rules, url) => blockOf(rules, url) !== null;
+
+test('what the daemon takes for a pattern is one here, and means what it was kept as', () => {
+  for (const [given, kept] of patterns) {
+    assert.notEqual(parsePattern(given), null, given);
+    assert.deepEqual(parsePattern(given), parsePattern(kept), given);
+  }
+});
+
+for (const given of no_patterns) {
+  test(`${JSON.stringify(given)} is no pattern`, () => assert.equal(parsePattern(given), null));
+}
+
+for (const { rules, allowed, denied } of cases) {
+  const name = JSON.stringify(rules);
+  for (const url of allowed) test(`${name} allows ${JSON.stringify(url)}`, () => assert.equal(isBlocked(rules, url), false));
+  for (const url of denied) test(`${name} denies ${JSON.stringify(url)}`, () => assert.equal(isBlocked(rules, url), true));
+}
+
+test('deny always wins: whatever is allowed besides, what was denied stays denied', () => {
+  const allows = patterns.map(([given]) => given);
+  for (const { rules, denied } of cases.filter(({ rules: { allow } }) => allow.length === 0)) {
+    for (const url of denied) assert.equal(isBlocked({ allow: allows, deny: rules.deny }, url), true, url);
+  }
+});
+
+test('to deny more never opens anything', () => {
+  for (const { rules, allowed, denied } of cases) {
+    for (const [more] of patterns) {
+      const tighter = { ...rules, deny: [...rules.deny, more] };
+      for (const url of denied) assert.equal(isBlocked(tighter, url), true, `${more} ${url}`);
+      for (const url of allowed) if (!isBlocked(tighter, url)) assert.equal(isBlocked(rules, url), false);
+    }
+  }
+});
+
+test('a pattern that cannot be read denies everything and allows nothing', () => {
+  assert.equal(isBlocked({ allow: [], deny: ['?'] }, 'https://example.com/'), true);
+  assert.equal(isBlocked({ allow: ['?'], deny: [] }, 'https://example.com/'), true);
+});
+
+test('a block names the host and the rule', () => {
+  assert.deepEqual(blockOf({ allow: [], deny: ['example.com'] }, 'https://u:p@Sub.Example.com/secret'),
+    { host: 'sub.example.com', rule: 'the deny rule example.com' });
+  assert.match(blockOf({ allow: ['example.com'], deny: [] }, 'data:text/html,secret').host, /^a data: page$/);
+});
