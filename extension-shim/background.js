@@ -15,7 +15,7 @@ chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
 chrome.runtime.onMessage.addListener((ask, sender, answer) => {
-  // The popup is a page of ours; what runs in other pages has no say in the pairing.
+  // Only our own pages may decide for the person: a script in a page may send messages, too.
   const isOurPage = sender.origin === location.origin;
   const answered = drawMode.handleMessage(ask, sender) ?? (isOurPage ? panel(ask) : undefined);
   answered?.then(answer, console.warn);

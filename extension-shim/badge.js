@@ -14,15 +14,35 @@ const FACES = {
   replaced: { text: 'off', color: '#b3261e', title: 'Tabwire: another connection took over, trying again soon' },
 };
 
+const STOPPED = { text: 'stop', color: '#b3261e', title: 'Tabwire: you have stopped all agents in this browser' };
+
 /** @type {Status | null} */
 let shown = null;
+let isStopped = false;
+/** The status that was told last, for when agents may go on. @type {[Status, string]} */
+let last = ['connecting', ''];
+
+/** Whether the person has stopped everything comes before all else. @param {boolean} stopped */
+export function showStopped(stopped) {
+  if (stopped === isStopped) return;
+  isStopped = stopped;
+  shown = null;
+  if (stopped) show(STOPPED, '');
+  else showStatus(...last);
+}
 
 /** @param {Status} status @param {string} detail */
 export function showStatus(status, detail) {
+  last = [status, detail];
+  if (isStopped) return;
   // A try that follows a failure would only make the icon flicker.
   if (status === shown || (status === 'connecting' && shown !== null)) return;
   shown = status;
-  const { text, color, title } = FACES[status];
+  show(FACES[status], detail);
+}
+
+/** @param {{text: string, color: string, title: string}} face @param {string} detail */
+function show({ text, color, title }, detail) {
   Promise.all([
     chrome.action.setBadgeText({ text }),
     chrome.action.setBadgeBackgroundColor({ color }),

@@ -4,8 +4,9 @@
 /** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from './protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 
+import { clip } from './capture/text.js';
 import { ActionError, executionTimeout } from './errors.js';
-import { FINISHED_IDS_MAX, KEEPALIVE_MS, PENDING_AFTER_MS } from './limits.js';
+import { CLIENT_MAX, FINISHED_IDS_MAX, KEEPALIVE_MS, PENDING_AFTER_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
 
 /**
@@ -24,6 +25,12 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {Running | null} running null while it is only claimed
  */
 
+/**
+ * @typedef {object} Gate what the person lets agents do
+ * @property {() => boolean} isOpen whether there is nothing to look out for
+ * @property {(command: Command) => Promise<void>} check rejects with why the command may not begin
+ */
+
 export class Dispatcher {
   /** @type {Map<string, Entry>} */
   #entries = new Map();
@@ -33,15 +40,18 @@ export class Dispatcher {
   #actions;
   #outbox;
   #send;
+  #gate;
 
   /**
    * @param {Record<string, Action>} actions @param {Outbox} outbox
    * @param {(frame: FromExtension) => void} send may lose the frame: a claim is asked for again
+   * @param {Gate} gate
    */
-  constructor(actions, outbox, send) {
+  constructor(actions, outbox, send, gate) {
     this.#actions = actions;
     this.#outbox = outbox;
     this.#send = send;
+    this.#gate = gate;
   }
 
   /** A restarted daemon counts attempts anew and sends again what had not started. @param {string} epoch */
@@ -92,10 +102,17 @@ export class Dispatcher {
     if (entry) this.#stop(entry, 'cancelled', () => cancelledReport(entry, entry.running?.begun ?? false));
   }
 
+  /** The person wants all of it to end. */
+  stopAll() {
+    for (const id of [...this.#entries.keys()]) this.stop(id);
+  }
+
   /** What a person sees of it. @returns {RunningCommand[]} */
   running() {
-    return [...this.#entries.values()].flatMap(({ correlation_id, command: { type, tab_id }, running }) =>
-      (running && !running.stopping ? [{ correlation_id, action: type, tab_id, started_at: running.startedAt }] : []));
+    return [...this.#entries.values()].flatMap(({ correlation_id, command: { type, tab_id, client }, running }) => {
+      if (!running || running.stopping) return [];
+      return [{ correlation_id, action: type, tab_id, started_at: running.startedAt, client: clip(client ?? '', CLIENT_MAX) }];
+    });
   }
 
   /** @param {ResultAckFrame} frame */
@@ -122,8 +139,16 @@ export class Dispatcher {
   #accept(entry) {
     const { correlation_id, attempt, command } = entry;
     this.#entries.set(correlation_id, entry);
-    if (command.safe) this.#start(entry);
-    else this.#send({ type: 'claim', correlation_id, attempt });
+    const admit = () => {
+      if (command.safe) this.#start(entry);
+      else this.#send({ type: 'claim', correlation_id, attempt });
+    };
+    if (this.#gate.isOpen()) return admit();
+    this.#gate.check(command).then(
+      // Cancelled meanwhile, it is not there any more.
+      () => { if (this.#entries.get(correlation_id) === entry) admit(); },
+      (error) => this.#settle(entry, () => failureReport(entry, error)),
+    );
   }
 
   /** @param {Entry} entry */
@@ -146,6 +171,9 @@ export class Dispatcher {
       const known = Object.keys(this.#actions).join(', ');
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
     }
+    // Since it was claimed rules, or where its tab is, may have changed.
+    if (!this.#gate.isOpen()) await this.#gate.check(command);
+    if (running.abort.signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     return this.#actions[type](params ?? {}, {
       tab_id,
       timeout_ms,

@@ -4,11 +4,15 @@
 /** @import {ErrorCode} from './protocol.js' */
 
 export class ActionError extends Error {
-  /** @param {ErrorCode} code @param {string} message @param {string} [pageStack] the page's stack, not ours */
-  constructor(code, message, pageStack) {
+  /**
+   * @param {ErrorCode} code @param {string} message @param {string} [pageStack] the page's stack, not ours
+   * @param {{hint?: string, mayHaveRun?: boolean}} [more] what to do next; whether anything has begun in the page
+   */
+  constructor(code, message, pageStack, more = {}) {
     super(message);
     this.code = code;
     this.pageStack = pageStack;
+    this.more = more;
   }
 }
 

@@ -8,6 +8,7 @@ import { ActionError, executionTimeout } from './errors.js';
 import { LOOK_MS, LOOK_NODES } from './limits.js';
 import { Look } from './page/look.js';
 import { assertReachable } from './pages.js';
+import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
 import { stopWaiting } from './unstick.js';
 
@@ -31,10 +32,16 @@ export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
   const startedAt = performance.now();
   onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
-  begin();
   const watcher = { dialogs: [] };
   try {
-    const value = await withDialogs(tab.id, watcher, () => look({ id: tab.id, url: tab.url }));
+    const value = await withDialogs(tab.id, watcher, async () => {
+      await assertPage(tab.id);
+      begin();
+      const seen = await look({ id: tab.id, url: tab.url });
+      // What was seen may be of another page, which has come meanwhile.
+      await assertPage(tab.id, { ran: true });
+      return seen;
+    });
     return { value, url: tab.url, dialogs: watcher.dialogs };
   } catch (error) {
     if (error instanceof ActionError) throw error;
@@ -45,10 +52,12 @@ export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
 
 /**
  * What an expression gives. As JSON text: the protocol's own way would sort the keys.
- * @param {number} tabId @param {string} expression whose value may be a promise @returns {Promise<any>}
+ * @param {number} tabId @param {string} expression whose value may be a promise
+ * @param {string} [inFrame] absent: in the page itself
+ * @returns {Promise<any>}
  */
-export async function readIsolated(tabId, expression) {
-  const { value } = await evaluateIsolated(tabId, `(async()=>JSON.stringify(await ${expression}))()`);
+export async function readIsolated(tabId, expression, inFrame) {
+  const { value } = await evaluateIsolated(tabId, `(async()=>JSON.stringify(await ${expression}))()`, inFrame);
   return JSON.parse(value);
 }
 

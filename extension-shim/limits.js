@@ -48,6 +48,9 @@ export const PENDING_AFTER_MS = 2_000;
 /** Chrome ends a worker after 30 s without an event or a chrome.* call. */
 export const KEEPALIVE_MS = 20_000;
 
+/** What is shown of an agent's name. */
+export const CLIENT_MAX = 64;
+
 /** Frames may have 8 MiB; the rest is room for what the daemon adds. */
 export const RESULT_MAX_BYTES = 7.5 * 1024 * 1024;
 /** The acknowledgement comes within a millisecond; storing before that would cost each command 0.3 ms. */

@@ -1,6 +1,8 @@
 // @ts-check
 // Follows one navigation of one tab through the browser's events to its end.
 
+/** @import {Policy} from './policy.js' */
+
 import { ActionError, closedMeanwhile } from './errors.js';
 
 /**
@@ -21,6 +23,12 @@ import { ActionError, closedMeanwhile } from './errors.js';
 export class Navigations {
   /** @type {Map<number, Watch>} lanes see to it that a tab has one command at a time */
   #watches = new Map();
+  #policy;
+
+  /** @param {Policy} policy */
+  constructor(policy) {
+    this.#policy = policy;
+  }
 
   /**
    * Call before the navigation is asked for: a fast one would be over.
@@ -39,12 +47,24 @@ export class Navigations {
     const watch = this.#ours(details);
     // A page that sends the visitor on while it loads begins another: then that one counts.
     if (watch) watch.current = details.url;
+    if (watch) this.#follow(watch, details.url);
   }
 
   /** A redirect shows here first. @param {Details} details */
   handleCommitted(details) {
     const watch = this.#ours(details);
-    if (watch?.current || (watch && isStepInHistory(watch, details))) watch.current = details.url;
+    if (!watch || (!watch.current && !isStepInHistory(watch, details))) return;
+    watch.current = details.url;
+    this.#follow(watch, details.url);
+  }
+
+  /** A redirect to where agents may not go: what comes of it there is not told. @param {Watch} watch @param {string} url */
+  #follow(watch, url) {
+    try {
+      this.#policy.assertUrl(url, { ran: true });
+    } catch (error) {
+      watch.failed(error);
+    }
   }
 
   /** A page that the browser had kept whole is shown again without being loaded. @param {number} tabId */

@@ -14,6 +14,12 @@ function restriction(url) {
   return STORES.some((store) => store.test(url)) ? 'extension stores' : null;
 }
 
+/** @param {string} url @returns {boolean} whether it is the browser's own, or another extension's, and of no site */
+export function isBrowserPage(url) {
+  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '';
+  return !ORDINARY.has(scheme) && scheme !== 'view-source:' && scheme !== 'javascript:';
+}
+
 /** @param {string} what such as "chrome: pages" */
 export function restrictedPage(what) {
   return new ActionError('restricted_page',

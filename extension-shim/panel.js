@@ -1,8 +1,9 @@
 // @ts-check
 // What the worker tells the popup, and what the popup can ask of it.
 
-/** @import {RecordedTab, RunningCommand} from './protocol.js' */
+/** @import {RecordedTab, RunningCommand, SiteChange} from './protocol.js' */
 /** @import {Config} from './config.js' */
+/** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 /** @import {PairingState} from './pairing.js' */
 
@@ -12,9 +13,11 @@ import { readPairingLine } from './pairing_line.js';
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
- * @typedef {Connection & {shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ * @typedef {{stopped: boolean, rules: SiteRules, rules_problem: string}} PolicyState
+ * @typedef {Connection & PolicyState & {shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
  *   recording: RecordingRow[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
+ *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
  * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
  *
@@ -29,12 +32,16 @@ import { readPairingLine } from './pairing_line.js';
  * @property {(correlationId: string) => void} stop
  * @property {(config: Config) => Promise<void>} pair
  * @property {() => Promise<void>} forget
+ * @property {() => PolicyState} policy
+ * @property {(stopped: boolean) => void} setStopped
+ * @property {(change: SiteChange) => void} changeSites
  */
 
 /** @param {Parts} parts @returns {(ask: Ask) => Promise<Answer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
   const state = () => ({
     ...parts.connection(),
+    ...parts.policy(),
     shim_version: chrome.runtime.getManifest().version,
     now: Date.now(),
     pairing: parts.pairing(),
@@ -47,6 +54,9 @@ export function makePanel(parts) {
       case 'opened': parts.opened(); break;
       case 'reconnect': parts.reconnect(); break;
       case 'stop': parts.stop(ask.correlation_id); break;
+      case 'stop_all': parts.setStopped(true); break;
+      case 'release': parts.setStopped(false); break;
+      case 'site_rule': parts.changeSites({ change: ask.change, list: ask.list, pattern: ask.pattern }); break;
       case 'pair': return pair(parts, ask.line).then((trouble) => trouble ?? state());
       case 'forget': return parts.forget().then(state, notStored);
       default: return undefined;

@@ -3,8 +3,11 @@
 // from pages is set as text.
 
 /** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
+/** @import {SiteRules} from './sites.js' */
 
-import { detail, headline, needsKey, pairingNote, recorded, since, versions } from './popup_view.js';
+import {
+  detail, headline, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+} from './popup_view.js';
 
 const REFRESH_MS = 500;
 
@@ -41,6 +44,10 @@ function show(state) {
     const length = /** @type {HTMLElement} */ (row.querySelector('time'));
     length.textContent = ` for ${since(one.started_at, state.now)}`;
   }
+  element('stopped').hidden = !state.stopped;
+  element('stop-all').hidden = state.stopped;
+  showSites(state.rules);
+  if (state.rules_problem) element('site-trouble').textContent = state.rules_problem;
   element('recorded').hidden = state.recording.length === 0;
   element('recording').replaceChildren(...state.recording.map(recordingRow));
 }
@@ -51,6 +58,44 @@ function say(id, text) {
   if (place.dataset.said === text) return;
   place.dataset.said = text;
   place.replaceChildren(...withCode(text));
+}
+
+let shownSites = '';
+
+/** @param {SiteRules} rules */
+function showSites(rules) {
+  const text = JSON.stringify(rules);
+  if (text === shownSites) return;
+  shownSites = text;
+  element('sites-say').textContent = sitesSummary(rules);
+  const rows = (/** @type {'allow' | 'deny'} */ list) => rules[list].map((pattern) => siteRow(list, pattern));
+  element('sites').replaceChildren(...rows('deny'), ...rows('allow'));
+}
+
+/** @param {'allow' | 'deny'} list @param {string} pattern */
+function siteRow(list, pattern) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const remove = document.createElement('button');
+  text.textContent = `${list} ${pattern}`;
+  Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Remove ${list} ${pattern}` });
+  remove.addEventListener('click', () => {
+    remove.disabled = true;
+    tell({ ask: 'site_rule', change: 'remove', list, pattern }).catch(console.debug);
+  });
+  row.append(text, remove);
+  return row;
+}
+
+/** @param {SubmitEvent} event */
+function addSite(event) {
+  event.preventDefault();
+  const site = /** @type {HTMLInputElement} */ (element('site'));
+  const { change, wrong } = siteChange(/** @type {HTMLSelectElement} */ (element('site-list')).value, site.value);
+  element('site-trouble').textContent = wrong;
+  if (!change) return;
+  site.value = '';
+  tell({ ask: 'site_rule', ...change }).catch(console.debug);
 }
 
 /** @param {RecordingRow} one */
@@ -65,21 +110,23 @@ function recordingRow(one) {
 }
 
 /** @param {RunningRow} one */
-function newRow({ correlation_id, action, tab_title }) {
+function newRow({ correlation_id, action, client, tab_title }) {
   const row = document.createElement('li');
   const text = document.createElement('div');
   const name = document.createElement('b');
+  const agent = document.createElement('div');
   const tab = document.createElement('div');
   const stop = document.createElement('button');
   row.id = correlation_id;
   name.textContent = action;
+  Object.assign(agent, { className: 'tab', textContent: client, title: client });
   Object.assign(tab, { className: 'tab', textContent: tab_title, title: tab_title });
   Object.assign(stop, { textContent: 'Stop', type: 'button', ariaLabel: `Stop ${action} in ${tab_title}` });
   stop.addEventListener('click', () => {
     stop.disabled = true;
     tell({ ask: 'stop', correlation_id }).catch(console.debug);
   });
-  text.append(name, document.createElement('time'), tab);
+  text.append(name, document.createElement('time'), agent, tab);
   row.append(text, stop);
   return row;
 }
@@ -118,6 +165,9 @@ element('forget').addEventListener('click', () => {
   tell({ ask: 'forget' }).then((trouble) => say('forget-trouble', trouble), console.debug);
 });
 element('draw').addEventListener('click', () => { draw().catch(console.debug); });
+element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
+element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
+element('site-form').addEventListener('submit', addSite);
 element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
 tell({ ask: 'opened' }).catch(console.debug);
 setInterval(() => { tell({ ask: 'state' }).catch(console.debug); }, REFRESH_MS);

@@ -2,8 +2,11 @@
 // What the popup says of each state. Words only, no page.
 
 /** @import {PanelState, RecordingRow} from './panel.js' */
-/** @import {Stream} from './protocol.js' */
+/** @import {SiteChange, Stream} from './protocol.js' */
+/** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
+
+import { parsePattern } from './sites.js';
 
 /** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
 const WORDS = {
@@ -63,4 +66,27 @@ export function recorded({ streams }) {
 export function since(startedAt, now) {
   const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** @param {SiteRules} rules @returns {string} */
+export function sitesSummary({ allow, deny }) {
+  if (allow.length > 0) return `Sites: only ${allow.length} allowed${deny.length > 0 ? `, ${deny.length} denied` : ''}`;
+  return deny.length > 0 ? `Sites: all but ${deny.length}` : 'Sites: all';
+}
+
+/**
+ * What is to be asked for; a name in other letters is written as the browser sends it.
+ * @param {string} list @param {string} given @returns {{change?: SiteChange, wrong: string}}
+ */
+export function siteChange(list, given) {
+  const pattern = asSent(given.trim());
+  if (!parsePattern(pattern)) return { wrong: 'Write a host such as example.com, *.example.com or https://example.com:8443, or file:' };
+  return { change: { change: 'add', list: list === 'allow' ? 'allow' : 'deny', pattern }, wrong: '' };
+}
+
+/** @param {string} pattern */
+function asSent(pattern) {
+  const [, head, host, tail] = /^((?:https?:\/\/)?(?:\*\.)?)([^/:]+)(.*)$/i.exec(pattern) ?? [];
+  const url = `http://${host}/`;
+  return host !== undefined && /[^\0-\x7f]/.test(host) && URL.canParse(url) ? head + new URL(url).hostname + tail : pattern;
 }

@@ -22,6 +22,8 @@ export type Command = {
   /** Run at once, without a claim. */
   safe: boolean;
   redelivered: boolean;
+  /** What the agent calls itself: a label. Older daemons do not say. */
+  client?: string;
 };
 
 export type NackReason =
@@ -64,6 +66,9 @@ export type AnnotationsAckFrame = {
 /** Nobody waits for these any more, or for others of their sessions. */
 export type AnnotationsOverFrame = { type: 'annotations_over'; correlation_ids: string[] };
 export type CaptureFrame = { type: 'capture'; capture: Capture };
+/** Before the first command, and when they have changed. `problem`: why what the person has changed here does not count. */
+export type SiteRulesFrame = { type: 'site_rules'; allow: string[]; deny: string[]; problem?: string };
+export type SiteChange = { change: 'add' | 'remove'; list: 'allow' | 'deny'; pattern: string };
 export type PingFrame = { type: 'ping'; t: number };
 
 export type ToExtension =
@@ -77,6 +82,7 @@ export type ToExtension =
   | AnnotationsAckFrame
   | AnnotationsOverFrame
   | CaptureFrame
+  | SiteRulesFrame
   | PingFrame;
 
 export type ErrorCode =
@@ -92,9 +98,12 @@ export type ErrorCode =
   | 'unknown_action'
   | 'invalid_params'
   | 'internal'
+  | 'blocked_by_policy'
+  | 'stopped_by_user'
   | 'execution_timeout';
 
-export type ErrorBody = { code: ErrorCode; message: string; stack?: string };
+/** `may_have_run`: whether anything has begun in the page, where that is known. */
+export type ErrorBody = { code: ErrorCode; message: string; stack?: string; hint?: string; may_have_run?: boolean };
 
 export type Dialog = { type: string; message: string };
 
@@ -123,6 +132,10 @@ export type Ready = {
   in_flight: InFlight[];
   /** The waits that the drawing tools are open for. */
   draws_for: string[];
+  /** That it enforces them: an extension that does not gets no commands where there are rules. */
+  site_rules: true;
+  /** The person has stopped everything in this browser. */
+  stopped: boolean;
 };
 export type Claim = { type: 'claim' } & AttemptRef;
 export type Pending = { type: 'pending'; message?: string; progress?: number } & AttemptRef;
@@ -258,6 +271,9 @@ export type FromExtension =
   | Pong
   | EventsFrame
   | AnnotationsFrame
+  | { type: 'stop'; correlation_id: string }
+  | { type: 'stopped'; stopped: boolean }
+  | ({ type: 'site_rule' } & SiteChange)
   | { type: 'nack'; reason: NackReason };
 
 /** What an action is told besides its parameters. */
@@ -282,7 +298,7 @@ export type Context = {
 export type StopReason = 'timeout' | 'cancelled';
 
 /** What runs now, for the popup. */
-export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number };
+export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number; client: string };
 
 /** What is recorded now, for the popup. */
 export type RecordedTab = { tab_id: number; streams: Stream[] };

@@ -56,6 +56,7 @@ function name({ correlation_id, attempt }) {
 /** @param {unknown} error @returns {ErrorBody} */
 function errorBody(error) {
   if (!(error instanceof ActionError)) return { code: 'internal', message: messageOf(error) };
-  const { code, message, pageStack } = error;
-  return pageStack ? { code, message, stack: pageStack } : { code, message };
+  const { code, message, pageStack: stack, more: { hint, mayHaveRun: may_have_run } } = error;
+  // What is undefined does not go over the wire.
+  return { code, message, stack, hint, may_have_run };
 }

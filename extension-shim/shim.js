@@ -1,13 +1,13 @@
 // @ts-check
 // Puts the parts together: what a welcome sets off, and which frame goes to which part.
 
-/** @import {ToExtension, Welcome} from './protocol.js' */
+/** @import {SiteChange, ToExtension, Welcome} from './protocol.js' */
 /** @import {Connection} from './panel.js' */
 /** @import {Config} from './config.js' */
 /** @import {Status} from './link.js' */
 
 import { actions } from './actions/index.js';
-import { showStatus } from './badge.js';
+import { showStatus, showStopped } from './badge.js';
 import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
 import { drawMode } from './draw/index.js';
@@ -16,12 +16,15 @@ import { Link } from './link.js';
 import { Outbox } from './outbox.js';
 import { Pairing } from './pairing.js';
 import { makePanel } from './panel.js';
-import { recorder, tabs } from './state.js';
+import { policy, recorder, tabs } from './state.js';
 import { Takeover } from './takeover.js';
 
 const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
-export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame));
+export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
+  isOpen: () => policy.isOpen,
+  check: (command) => policy.check(command, () => tabs.fresh(command.tab_id)),
+});
 const pairing = new Pairing(() => link.connectNow());
 export const link = new Link(new Identity(), takeover, {
   loadConfig: () => pairing.load(),
@@ -52,7 +55,20 @@ export const panel = makePanel({
     await pairing.forget();
     link.startOver();
   },
-  stop: (correlation_id) => dispatcher.stop(correlation_id),
+  stop(correlation_id) {
+    // Who did it is known by the time that the report comes.
+    link.send({ type: 'stop', correlation_id });
+    dispatcher.stop(correlation_id);
+  },
+  policy: () => ({ stopped: policy.isStopped, rules: policy.rules, rules_problem: policy.problem }),
+  setStopped(stopped) {
+    policy.setStopped(stopped).catch(console.warn);
+    link.send({ type: 'stopped', stopped });
+    if (stopped) dispatcher.stopAll();
+  },
+  changeSites(/** @type {SiteChange} */ change) {
+    link.send({ type: 'site_rule', ...change });
+  },
 });
 
 /** The person is there. */
@@ -68,11 +84,12 @@ let session = '';
 /** What an earlier worker left is read once, what is open each time. */
 async function prepare() {
   // What could not be read now can be at the next try.
-  restored ??= Promise.all([outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore()])
+  restored ??= Promise.all([policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore()])
     .catch((error) => {
       restored = undefined;
       throw error;
     });
+  showStopped(policy.isStopped);
   [session] = await Promise.all([browserSession(), restored, tabs.load()]);
 }
 
@@ -98,6 +115,8 @@ function onWelcome({ epoch, server_version, capture }, config) {
     tabs: tabs.listToTell(),
     in_flight: dispatcher.inFlight(),
     draws_for: drawMode.waits(),
+    site_rules: true,
+    stopped: policy.isStopped,
   });
   outbox.replay();
   drawMode.handleConnected();
@@ -115,6 +134,7 @@ function onFrame(frame) {
     case 'annotations_ack': drawMode.handleAck(frame); break;
     case 'annotations_over': drawMode.handleOver(frame); break;
     case 'capture': recorder.configure(frame.capture); break;
+    case 'site_rules': policy.hear(frame); break;
     case 'challenge':
     case 'welcome':
     case 'ping': break;
@@ -123,6 +143,11 @@ function onFrame(frame) {
   return true;
 }
 
+policy.onChange = () => {
+  showStopped(policy.isStopped);
+  tabs.handleChange();
+  recorder.apply().catch(console.warn);
+};
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 recorder.onEvents = (text) => link.sendText(text);

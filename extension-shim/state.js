@@ -3,8 +3,10 @@
 
 import { Recorder } from './capture/recorder.js';
 import { Navigations } from './navigations.js';
+import { Policy } from './policy.js';
 import { Tabs } from './tabs.js';
 
-export const tabs = new Tabs();
-export const navigations = new Navigations();
-export const recorder = new Recorder();
+export const policy = new Policy();
+export const tabs = new Tabs(policy);
+export const navigations = new Navigations(policy);
+export const recorder = new Recorder(policy);

@@ -2,9 +2,11 @@
 // What is open. Kept up to date from events, so that no command waits for chrome.tabs.
 
 /** @import {TabEntry} from './protocol.js' */
+/** @import {Policy} from './policy.js' */
 
 import { ActionError } from './errors.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
+import { originOf } from './pages.js';
 
 export class Tabs {
   /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */
@@ -16,6 +18,12 @@ export class Tabs {
   #lastTold = '';
   /** @type {(tabs: TabEntry[]) => void} */
   onChange = () => {};
+  #policy;
+
+  /** @param {Policy} policy */
+  constructor(policy) {
+    this.#policy = policy;
+  }
 
   /** Asks the browser for all of it. */
   async load() {
@@ -110,15 +118,24 @@ export class Tabs {
 
   /** @param {chrome.tabs.Tab} tab @returns {TabEntry} */
   #entry(tab) {
+    const url = tab.url || tab.pendingUrl || '';
+    // Of what agents may not use, not even a title is told.
+    const isBlocked = this.#policy.blocks(url);
     return {
       tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
       window_id: tab.windowId,
-      url: tab.url || tab.pendingUrl || '',
-      title: tab.title ?? '',
+      url: isBlocked ? siteOf(url) : url,
+      title: isBlocked ? '' : tab.title ?? '',
       active: tab.active,
       focused: tab.windowId === this.#focusedWindow,
     };
   }
+}
+
+/** @param {string} url @returns {string} enough of it to know which rule is about it */
+function siteOf(url) {
+  const origin = originOf(url) ?? 'null';
+  return origin === 'null' ? '' : origin;
 }
 
 /** Pop-ups and developer tools do not count: a person works in a normal window. */

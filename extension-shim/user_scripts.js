@@ -9,6 +9,7 @@
 import { ActionError, closedMeanwhile, navigationInterrupted } from './errors.js';
 import { PAGE_PROBE_MS } from './limits.js';
 import * as forms from './script_forms.js';
+import { documentTarget } from './site_guard.js';
 
 /**
  * @typedef {{ran: 'expression' | 'body', answer: PageAnswer} | {ran: null, compiles: boolean}} Ran
@@ -53,7 +54,8 @@ export async function stillBusyNote(tabId, word) {
  */
 async function inject(tabId, entries) {
   const js = /** @type {[chrome.userScripts.ScriptSource]} */ (entries.map((code) => ({ code })));
-  const [done] = await chrome.userScripts.execute({ target: { tabId }, world: 'MAIN', injectImmediately: true, js });
+  const target = /** @type {chrome.userScripts.InjectionTarget} */ (await documentTarget(tabId));
+  const [done] = await chrome.userScripts.execute({ target, world: 'MAIN', injectImmediately: true, js });
   return done?.result;
 }
 

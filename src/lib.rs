@@ -30,6 +30,9 @@ pub mod install;
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
 
+/// Which sites agents may use: kept, and told to every browser.
+pub mod sites;
+
 /// What people draw on pages: kept, and told to whoever waits for it.
 pub mod annotations;
 

@@ -65,6 +65,8 @@ impl Inside {
             tabs: vec![tab],
             in_flight: Vec::new(),
             draws_for: None,
+            site_rules: None,
+            stopped: None,
         }));
         Self { hub, caller, link, outbox }
     }

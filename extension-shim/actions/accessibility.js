@@ -7,10 +7,14 @@
 import { AxTree } from '../ax_tree.js';
 import { cdp } from '../debugger.js';
 import { ActionError } from '../errors.js';
-import { evaluateIsolated, lookAt, withLook, wrongSelector } from '../isolated.js';
+import { evaluateIsolated, lookAt, readIsolated, withLook, wrongSelector } from '../isolated.js';
 import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_TEXT } from '../limits.js';
 import { checkedInteger, checkedText } from '../params.js';
 import { originOf } from '../pages.js';
+import { blocksFrame } from '../site_guard.js';
+
+/** What is to be known of a frame before it is read. */
+const FRAME = "({url:location.href,origin:self.origin,elements:document.getElementsByTagName('*').length})";
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function accessibility({ selector, depth = AX_DEPTHS.most }, context) {
@@ -113,8 +117,8 @@ async function frameTree(tabId, room, backendNodeId) {
   if (room.frames < 0) return null;
   try {
     const { node: { frameId } } = await cdp(tabId, 'DOM.describeNode', { backendNodeId });
-    const { value: elements } = await evaluateIsolated(tabId, "document.getElementsByTagName('*').length", frameId);
-    return elements > AX_ELEMENTS ? null : await treeOf(tabId, room, frameId);
+    const { url, origin, elements } = await readIsolated(tabId, FRAME, frameId);
+    return elements > AX_ELEMENTS || blocksFrame(url, origin) ? null : await treeOf(tabId, room, frameId);
   } catch (error) {
     // One of another site is in another process, which this session does not reach.
     console.debug('tabwire: a frame was not read', error);

@@ -5,14 +5,16 @@
 /** @import {PageAnswer} from '../page/run.js' */
 /** @import {Form} from '../script_forms.js' */
 /** @import {Watcher} from '../debugger.js' */
+/** @import {Fence} from '../site_guard.js' */
 
 import { attach, cdp, commandError, isDismissed, withDialogs } from '../debugger.js';
-import { ActionError, executionTimeout } from '../errors.js';
+import { ActionError, executionTimeout, navigationInterrupted } from '../errors.js';
 import { assertReachable } from '../pages.js';
 import { RESULT_MAX_BYTES } from '../limits.js';
 import { tooLarge } from '../report.js';
 import { Pulse } from '../pulse.js';
 import * as forms from '../script_forms.js';
+import { assertPage, fenceFor } from '../site_guard.js';
 import { tabs } from '../state.js';
 import { unstick } from '../unstick.js';
 import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../user_scripts.js';
@@ -27,6 +29,7 @@ const GROUP = 'tabwire';
  * @property {number} timeout in ms
  * @property {() => void} begin
  * @property {string | null} hook what the page keeps the script's `tabwireSignal` under, if it names that
+ * @property {Fence} [fence] it may not run everywhere
  */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -44,7 +47,7 @@ export async function execute_js({ script }, { tab_id, timeout_ms, begin, onStop
   const watcher = { dialogs: [] };
   pulse.start();
   try {
-    const outcome = await withDialogs(tab.id, watcher, () => evaluate(run));
+    const outcome = await withDialogs(tab.id, watcher, async () => evaluate(await fenced(run)));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
     pulse.stop();
@@ -58,6 +61,17 @@ async function runWithoutDebugger(run, onStop) {
   run.begin();
   const { form, answer } = await runAsUserScript(run.tabId, run.script, run.hook);
   return outcomeOf(run, form, answer);
+}
+
+/** @param {Run} run @returns {Promise<Run>} */
+async function fenced(run) {
+  try {
+    const url = await assertPage(run.tabId);
+    return url ? { ...run, fence: fenceFor(url) } : run;
+  } catch (error) {
+    if (error instanceof ActionError) throw error;
+    throw commandError(error, run.tabId, await tabs.isOpen(run.tabId));
+  }
 }
 
 /** @param {Run} run @returns {Promise<Outcome>} */
@@ -76,14 +90,14 @@ async function evaluate(run) {
 
 /** @param {Run} run @returns {Promise<Outcome | null>} null: it does not compile */
 async function runAsExpression(run) {
-  const form = forms.asExpression(run.script, run.hook);
+  const form = behind(run, forms.asExpression(run.script, run.hook));
   const { result, exceptionDetails } = await evaluateForm(run, form, { returnByValue: true });
   return exceptionDetails ? null : outcomeOf(run, form, result.value);
 }
 
 /** @param {Run} run @returns {Promise<Outcome | null>} null: it has a `return`, which only a function may */
 async function runAsStatements(run) {
-  const form = forms.asStatements(run.script, run.hook);
+  const form = behind(run, forms.asStatements(run.script, run.hook));
   try {
     const { result, exceptionDetails: failed } = await evaluateForm(run, form, { replMode: true });
     if (!failed) return outcomeOf(run, form, await encode(run, result, 'return'));
@@ -98,17 +112,31 @@ async function runAsStatements(run) {
 
 /** @param {Run} run @returns {Promise<Outcome>} */
 async function runAsBody(run) {
-  const form = forms.asFunctionBody(run.script, run.hook);
+  const form = behind(run, forms.asFunctionBody(run.script, run.hook));
   const { result, exceptionDetails } = await evaluateForm(run, form, { returnByValue: true });
   if (exceptionDetails) throw await syntaxError(run, exceptionDetails);
   return outcomeOf(run, form, result.value);
 }
 
+/** @param {Run} run @param {Form} form @returns {Form} */
+function behind({ fence }, { prefix, expression }) {
+  return fence ? { prefix: fence.head + prefix, expression: fence.head + expression } : { prefix, expression };
+}
+
 /** @param {Run} run @param {Form} form @param {object} options */
-async function evaluateForm({ tabId, timeout, begin }, { expression }, options) {
+async function evaluateForm({ tabId, timeout, begin, fence }, { expression }, options) {
   begin();
   const common = { awaitPromise: true, userGesture: true, objectGroup: GROUP };
-  return cdp(tabId, 'Runtime.evaluate', { expression, timeout, ...common, ...options });
+  const evaluated = await cdp(tabId, 'Runtime.evaluate', { expression, timeout, ...common, ...options });
+  if (fence && evaluated.exceptionDetails?.exception?.value === fence.mark) throw await elsewhere(tabId);
+  return evaluated;
+}
+
+/** Another page came before anything had run. @param {number} tabId */
+async function elsewhere(tabId) {
+  await assertPage(tabId);
+  const { code, message } = navigationInterrupted();
+  return new ActionError(code, message, undefined, { mayHaveRun: false });
 }
 
 /**

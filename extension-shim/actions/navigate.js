@@ -9,7 +9,7 @@ import { attach, cdp, withDialogs } from '../debugger.js';
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { assertReachable, isReachable, originOf } from '../pages.js';
-import { navigations, recorder, tabs } from '../state.js';
+import { navigations, policy, recorder, tabs } from '../state.js';
 import { stopNavigation, stopWaiting } from '../unstick.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -52,9 +52,10 @@ async function step(by, context) {
   await attach(tab.id);
   // As the browser's own button, chrome.tabs would pass over every page that nobody has clicked in.
   const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');
-  const entryId = entries[currentIndex + by]?.id;
-  if (entryId === undefined) return noFurther();
-  return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId }));
+  const entry = entries[currentIndex + by];
+  if (entry === undefined) return noFurther();
+  policy.assertUrl(entry.url);
+  return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId: entry.id }));
 }
 
 /** @param {unknown} [error] what the browser said @returns {never} */
@@ -73,6 +74,7 @@ async function arrive(id, aim, context, depart) {
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
   await withDialogs(id, watcher, () => load(id, aim, context, depart));
   const { url = '', title = '' } = await tabs.fresh(id);
+  policy.assertUrl(url, { ran: true });
   return { value: { url, title }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 

@@ -6,7 +6,7 @@
 import { cdp, isAttached } from '../debugger.js';
 import { PAGE_PROBE_MS } from '../limits.js';
 import { assertReachable, originOf } from '../pages.js';
-import { tabs } from '../state.js';
+import { policy, tabs } from '../state.js';
 
 const PROBE = `({ready_state: document.readyState,
   viewport: {width: innerWidth, height: innerHeight, device_pixel_ratio: devicePixelRatio}})`;
@@ -16,6 +16,7 @@ export async function page_info(_, { tab_id, begin }) {
   begin();
   const tab = await tabs.fresh(tab_id);
   assertReachable(tab);
+  policy.assertTab(tab);
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
   const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };

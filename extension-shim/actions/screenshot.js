@@ -9,6 +9,7 @@ import { imageSize } from '../image_size.js';
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS, SCREENSHOT_SIDES } from '../limits.js';
 import { checkedFlag, checkedInteger } from '../params.js';
 import { assertReachable, originOf } from '../pages.js';
+import { assertPage } from '../site_guard.js';
 import { tabs } from '../state.js';
 import { stopWaiting } from '../unstick.js';
 
@@ -40,8 +41,13 @@ export async function captureTab(id, format, frame, signal) {
   try {
     // Without it a tab that nobody sees paints nothing, and the capture never ends.
     await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });
-    return await insist(id, { format, ...await area(id, frame) }, signal);
+    await assertPage(id);
+    const data = await insist(id, { format, ...await area(id, frame) }, signal);
+    // It may show another page, which has come meanwhile.
+    await assertPage(id, { ran: true });
+    return data;
   } catch (error) {
+    if (error instanceof ActionError) throw error;
     throw commandError(error, id, await tabs.isOpen(id));
   } finally {
     cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: false }).catch(console.debug);

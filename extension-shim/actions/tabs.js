@@ -6,7 +6,7 @@
 
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
-import { navigations, recorder, tabs } from '../state.js';
+import { navigations, policy, recorder, tabs } from '../state.js';
 import { stopNavigation } from '../unstick.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
@@ -29,6 +29,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   if (wanted !== 'about:blank') await load(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id);
+  policy.assertUrl(tab.url ?? '', { ran: true });
   return { value: { tab_id: id, url: tab.url ?? wanted, title: tab.title ?? '' }, type: 'object' };
 }
 
@@ -54,7 +55,7 @@ async function load(id, url, { signal, begin, onStop }) {
     navigations.fail(id, error);
     await tabs.tellNow();
     if (!(error instanceof ActionError)) throw new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
-    throw new ActionError(error.code, `tab ${id} was opened and stays open, but ${error.message}`);
+    throw new ActionError(error.code, `tab ${id} was opened and stays open, but ${error.message}`, undefined, error.more);
   }
 }
 

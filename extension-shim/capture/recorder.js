@@ -4,6 +4,7 @@
 /** @import {Capture, RecordedTab, Stream} from '../protocol.js' */
 /** @import {Mark, Outlet} from './tab_recording.js' */
 /** @import {Settings} from './settings.js' */
+/** @import {Policy} from '../policy.js' */
 
 import { isAnyDismissed, letGo, restoreDismissed } from '../debugger.js';
 import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from '../limits.js';
@@ -32,20 +33,27 @@ export class Recorder {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #aloneTimer;
   #batches = new Batches((text) => this.onEvents(text));
+  #policy;
   /** @type {Outlet} */
   #outlet = {
     add: (stream, entry) => this.#batches.add(stream, entry),
     remember: (tabId, mark) => store({ [MARK_PREFIX + tabId]: mark }),
     dropped: (tabId) => { this.ready(tabId).catch(console.debug); },
+    blocks: (url) => this.#policy.blocks(url),
   };
   /** Sends a frame; false if there is no daemon to hear it. @type {(text: string) => boolean} */
   onEvents = () => false;
+
+  /** @param {Policy} policy */
+  constructor(policy) {
+    this.#policy = policy;
+  }
 
   /** An event may have woken the worker: goes on with what an earlier one recorded. */
   restore = once(() => this.#restore());
 
   async #restore() {
-    const [stored] = await Promise.all([chrome.storage.session.get(null), restoreDismissed()]);
+    const [stored] = await Promise.all([chrome.storage.session.get(null), restoreDismissed(), this.#policy.restore()]);
     for (const [key, mark] of Object.entries(stored)) {
       if (key.startsWith(MARK_PREFIX)) this.#marks.set(Number(key.slice(MARK_PREFIX.length)), /** @type {Mark} */ (mark));
     }
@@ -80,11 +88,17 @@ export class Recorder {
   /** It is new, or has gone somewhere. @param {chrome.tabs.Tab} tab */
   handleTab(tab) {
     if (tab.id === undefined || tab.id === chrome.tabs.TAB_ID_NONE) return;
-    const streams = isAnyDismissed() || tab.discarded || !isReachable(tab) ? new Set() : streamsOf(this.#settings, tab.id);
+    const isOff = isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
+    const streams = isOff ? new Set() : streamsOf(this.#settings, tab.id);
     const recording = this.#tabs.get(tab.id);
     if (streams.size > 0) this.#record(tab.id, /** @type {Set<Stream>} */ (streams));
     else if (recording) this.#stop(tab.id, recording);
     else if (this.#marks.has(tab.id)) this.#stop(tab.id, this.#begin(tab.id));
+  }
+
+  /** @param {chrome.tabs.Tab} tab whether the person lets agents see it */
+  #isPermitted({ url = '', pendingUrl = '' }) {
+    return !this.#policy.isStopped && !this.#policy.blocks(url) && !this.#policy.blocks(pendingUrl);
   }
 
   /** @param {number} tabId @param {Set<Stream>} streams */

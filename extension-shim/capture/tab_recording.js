@@ -22,6 +22,7 @@ import { clip } from './text.js';
  * @typedef {object} Outlet
  * @property {(stream: Stream, entry: Recorded) => void} add
  * @property {(tabId: number, mark: Mark) => void} remember
+ * @property {(url: string) => boolean} blocks whether nothing of this page may be recorded
  * @property {(tabId: number) => void} dropped the debugger was let go, and may be taken up again now
  */
 
@@ -229,6 +230,7 @@ export class TabRecording {
       return;
     }
     for (const finished of this.#requests.handle(method, params)) {
+      if (this.#outlet.blocks(finished.entry.page_url)) continue;
       if (this.streams.has('network')) this.#add('network', finished.entry);
       if (this.streams.has('bodies')) this.#addBodies(finished).catch(console.debug);
     }
@@ -254,7 +256,8 @@ export class TabRecording {
   #handleSaid({ name, payload }) {
     if (name !== this.#mark.watch?.binding) return;
     const said = readWatch(payload, this.streams);
-    if (said) this.#add(said.stream, said.entry);
+    // A frame in the page may be of another site.
+    if (said && !this.#outlet.blocks(said.entry.url ?? '')) this.#add(said.stream, said.entry);
   }
 
   /** @param {string} frameId @param {string} url */
@@ -268,6 +271,7 @@ export class TabRecording {
 
   /** @param {Stream} stream @param {Recorded} entry */
   #add(stream, { t, ...entry }) {
+    if (this.#outlet.blocks(this.#url)) return;
     this.#outlet.add(stream, { t: Math.round(t), tab_id: this.#tabId, ...entry });
   }
 

@@ -11,7 +11,7 @@
 import { attach } from '../debugger.js';
 import { ActionError, messageOf } from '../errors.js';
 import { assertReachable } from '../pages.js';
-import { tabs } from '../state.js';
+import { policy, tabs } from '../state.js';
 import { Deliveries } from './deliveries.js';
 import { cancelledFrames, framesOf } from './frames.js';
 import { openIn, withdrawIn } from './open.js';
@@ -50,6 +50,7 @@ export class DrawMode {
   /** @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] */
   async #open(tab, ask) {
     assertReachable(tab);
+    await assertPermitted(tab);
     // The picture needs it. Now, since its bar takes height from the page, and what is drawn would not fit any more.
     attach(tab.id).catch(console.debug);
     const { documentId, ...opened } = await openIn(tab.id, ask);
@@ -125,8 +126,15 @@ export class DrawMode {
   handleMessage(ask, { tab, frameId }) {
     const isOverlays = tab?.id !== undefined;
     if (typeof ask?.draw !== 'string' || (isOverlays && frameId !== 0)) return undefined;
-    const answer = isOverlays ? this.#serve(ask, /** @type {number} */ (tab.id)) : this.#openForPerson();
+    const answer = isOverlays ? this.#serveIn(ask, tab) : this.#openForPerson();
     return answer.catch((error) => ({ error: describe(error) }));
+  }
+
+  /** @param {DrawAsk} ask @param {chrome.tabs.Tab} tab */
+  async #serveIn(ask, tab) {
+    // Rules may have changed since it was opened; to give it up is always possible.
+    if (ask.draw !== 'cancel') await assertPermitted(tab);
+    return this.#serve(ask, /** @type {number} */ (tab.id));
   }
 
   /** @param {DrawAsk} ask @param {number} tabId @returns {Promise<unknown>} */
@@ -158,6 +166,12 @@ export class DrawMode {
     await this.#deliveries.owe(cancelledFrames(asks, { page_url, page_title }, tabId, 'user'));
     return { state: 'kept' };
   }
+}
+
+/** What an overlay says may be what has woken the worker. @param {chrome.tabs.Tab} tab */
+async function assertPermitted(tab) {
+  await policy.restore();
+  policy.assertTab(tab);
 }
 
 /** @param {unknown} error */

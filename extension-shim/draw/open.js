@@ -3,8 +3,9 @@
 
 /** @import {Ask} from './overlays.js' */
 
-import { closedMeanwhile, messageOf } from '../errors.js';
+import { ActionError, closedMeanwhile, messageOf } from '../errors.js';
 import { restrictedPage } from '../pages.js';
+import { documentTarget } from '../site_guard.js';
 import { tabs } from '../state.js';
 
 /** The parts of the overlay, each after those that it uses. */
@@ -16,11 +17,13 @@ export const OVERLAY_FILES = ['geometry', 'board', 'waits', 'keys', 'sender', 's
 /** @param {number} tabId @param {Ask} [ask] @returns {Promise<Opened & {documentId: string}>} */
 export async function openIn(tabId, ask) {
   try {
-    const opened = await callOverlay(tabId, ask);
+    const target = await documentTarget(tabId);
+    const opened = await callOverlay(target, ask);
     if (opened) return opened;
-    await chrome.scripting.executeScript({ target: { tabId }, files: OVERLAY_FILES, injectImmediately: true });
-    return /** @type {Opened & {documentId: string}} */ (await callOverlay(tabId, ask));
+    await chrome.scripting.executeScript({ target: /** @type {chrome.scripting.InjectionTarget} */ (target), files: OVERLAY_FILES, injectImmediately: true });
+    return /** @type {Opened & {documentId: string}} */ (await callOverlay(target, ask));
   } catch (error) {
+    if (error instanceof ActionError) throw error;
     if (!await tabs.isOpen(tabId)) throw closedMeanwhile(tabId);
     throw restrictedPage(`this page (${messageOf(error)})`);
   }
@@ -32,11 +35,11 @@ export async function withdrawIn(tabId, over) {
   await chrome.scripting.executeScript({ target: { tabId }, func, args: [over], injectImmediately: true });
 }
 
-/** @param {number} tabId @param {Ask} [ask] @returns {Promise<(Opened & {documentId: string}) | null>} null: it is not there yet */
-async function callOverlay(tabId, ask) {
+/** @param {{tabId: number, documentIds?: string[]}} injection @param {Ask} [ask] @returns {Promise<(Opened & {documentId: string}) | null>} null: it is not there yet */
+async function callOverlay(injection, ask) {
   const func = (/** @type {Ask | {}} */ request) => /** @type {any} */ (globalThis).tabwireDraw?.open(request) ?? null;
   const [{ result, documentId }] = await chrome.scripting.executeScript({
-    target: { tabId }, func, args: [ask ?? {}], injectImmediately: true,
+    target: /** @type {chrome.scripting.InjectionTarget} */ (injection), func, args: [ask ?? {}], injectImmediately: true,
   });
   return result && { .../** @type {Opened} */ (result), documentId };
 }

@@ -7,7 +7,7 @@ import { SCREENSHOT_MAX_SIDE, TABS_DEBOUNCE_MS } from '../limits.js';
 import { Navigations } from '../navigations.js';
 import { assertReachable, originOf } from '../pages.js';
 import * as forms from '../script_forms.js';
-import { installChrome, settled } from './support/fakes.js';
+import { installChrome, openPolicy, settled } from './support/fakes.js';
 
 installChrome();
 const { Tabs } = await import('../tabs.js');
@@ -104,7 +104,7 @@ test('the origin is that of the URL; opaque ones are "null"', () => {
 
 /** Follows a navigation of tab 7, to http://a/ unless told otherwise, and tells how it went. */
 function follow(aim = { url: 'http://a/' }) {
-  const navigations = new Navigations();
+  const navigations = new Navigations(openPolicy);
   const abort = new AbortController();
   const outcome = { state: 'waiting' };
   navigations.follow(7, aim, abort.signal).then(
@@ -213,7 +213,7 @@ test('nothing follows from a navigation whose command is over', async () => {
 });
 
 test('many tab events make one frame, and no change makes none', async () => {
-  const tabs = new Tabs();
+  const tabs = new Tabs(openPolicy);
   const told = [];
   tabs.onChange = (list) => told.push(list);
   const query = mock.method(chrome.tabs, 'query');
@@ -230,7 +230,7 @@ test('many tab events make one frame, and no change makes none', async () => {
 });
 
 test('without tab_id a command goes to the active tab of the last focused window', async () => {
-  const tabs = new Tabs();
+  const tabs = new Tabs(openPolicy);
   chrome.tabs.query = async () => [
     { id: 1, windowId: 10, active: true }, { id: 2, windowId: 20, active: false }, { id: 3, windowId: 20, active: true },
   ];
@@ -241,7 +241,7 @@ test('without tab_id a command goes to the active tab of the last focused window
 });
 
 test('a known tab costs no question to the browser', async () => {
-  const tabs = new Tabs();
+  const tabs = new Tabs(openPolicy);
   await tabs.load();
   chrome.tabs.query = async () => assert.fail('asked');
   assert.equal((await tabs.target(7)).id, 7);

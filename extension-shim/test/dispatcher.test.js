@@ -4,7 +4,7 @@ import { Dispatcher } from '../dispatcher.js';
 import { ActionError } from '../errors.js';
 import { RESULT_MAX_BYTES } from '../limits.js';
 import { Outbox } from '../outbox.js';
-import { installChrome, settled } from './support/fakes.js';
+import { installChrome, openGate, settled } from './support/fakes.js';
 
 let sent;
 let runs;
@@ -48,7 +48,7 @@ beforeEach(() => {
   sent = [];
   runs = [];
   outbox = new Outbox((text) => { sent.push(JSON.parse(text)); return true; });
-  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame));
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), openGate);
   dispatcher.enterEpoch('1');
 });
 
@@ -361,10 +361,12 @@ test('a clean-up that fails holds no report back', async () => {
 test('what runs is shown with action, tab and start, until it is stopped; what is claimed is not', () => {
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: 5_000 });
-  dispatcher.handleCommand(command({ tab_id: 7 }));
+  dispatcher.handleCommand(command({ tab_id: 7, client: 'Claude Code 2.1.330' }));
   assert.deepEqual(dispatcher.running(), []);
   go();
-  assert.deepEqual(dispatcher.running(), [{ correlation_id: 'x', action: 'slow', tab_id: 7, started_at: 5_000 }]);
+  assert.deepEqual(dispatcher.running(), [{
+    correlation_id: 'x', action: 'slow', tab_id: 7, started_at: 5_000, client: 'Claude Code 2.1.330',
+  }]);
   runs[0].context.begin();
   dispatcher.stop('x');
   assert.deepEqual(dispatcher.running(), []);
@@ -376,4 +378,78 @@ test('Stop on a command that is over says nothing', async () => {
   await settled();
   dispatcher.stop('x');
   assert.deepEqual(types(), ['claim', 'complete']);
+});
+
+test('an agent that calls itself much is shown cut', () => {
+  dispatcher.handleCommand(command({ client: 'x'.repeat(1_000) }));
+  go();
+  assert.ok(dispatcher.running()[0].client.length <= 65);
+});
+
+/** A person who lets agents do some things; the test says whether this is one. */
+function gated() {
+  const asked = [];
+  const gate = { isOpen: () => false, check: () => new Promise((resolve, reject) => asked.push({ resolve, reject })) };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), gate);
+  dispatcher.enterEpoch('1');
+  return asked;
+}
+
+const refusal = () => new ActionError('blocked_by_policy', 'no', undefined, { hint: 'Use another site.', mayHaveRun: false });
+const told = { code: 'blocked_by_policy', message: 'no', hint: 'Use another site.', may_have_run: false };
+
+for (const safe of [false, true]) {
+  test(`what the person does not let agents do is refused before it is claimed or run (safe: ${safe})`, async () => {
+    const asked = gated();
+    dispatcher.handleCommand(command({ safe }));
+    assert.deepEqual([sent, runs], [[], []]);
+    asked[0].reject(refusal());
+    await settled();
+    assert.deepEqual(sent, [{ type: 'error', ...ref(), error: told }]);
+    go();
+    assert.equal(runs.length, 0);
+  });
+}
+
+test('what the person has come to refuse since it was claimed does not run', async () => {
+  const asked = gated();
+  dispatcher.handleCommand(command());
+  asked[0].resolve();
+  await settled();
+  assert.deepEqual(types(), ['claim']);
+  go();
+  asked[1].reject(refusal());
+  await settled();
+  assert.deepEqual(sent.at(-1), { type: 'error', ...ref(), error: told });
+  assert.equal(runs.length, 0);
+});
+
+test('what is cancelled while it is asked about is neither claimed nor run', async () => {
+  const asked = gated();
+  dispatcher.handleCommand(command());
+  cancel();
+  asked[0].resolve();
+  await settled();
+  assert.deepEqual(types(), ['cancelled']);
+});
+
+test('what is cancelled while it is asked about again does not run', async () => {
+  const asked = gated();
+  dispatcher.handleCommand(command());
+  asked[0].resolve();
+  await settled();
+  go();
+  cancel();
+  asked[1].resolve();
+  await settled();
+  assert.equal(runs.length, 0);
+  assert.deepEqual(types(), ['claim', 'cancelled']);
+});
+
+test('a person who stops all ends what runs and what was only claimed', () => {
+  started().context.begin();
+  dispatcher.handleCommand(command({ correlation_id: 'y' }));
+  dispatcher.stopAll();
+  const ended = sent.filter(({ type }) => type === 'cancelled').map(({ correlation_id, may_have_run }) => [correlation_id, may_have_run]);
+  assert.deepEqual(ended, [['x', true], ['y', false]]);
 });

@@ -8,6 +8,9 @@ const { DrawMode } = await import('../draw/draw_mode.js');
 const { cancelledFrames, framesOf } = await import('../draw/frames.js');
 const { draw_mode } = await import('../actions/draw_mode.js');
 const { DRAW_ACK_MS } = await import('../limits.js');
+const { policy } = await import('../state.js');
+
+policy.hear({ type: 'site_rules', allow: [], deny: [] });
 
 const golden = goldenFrames('from_extension');
 const TAB = { id: 7, windowId: 1, url: 'http://127.0.0.1:8000/', title: 'Home Page', active: true };

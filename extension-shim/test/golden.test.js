@@ -1,7 +1,7 @@
 // The frames of the protocol, as the daemon's tests read them, against the real parts of the shim.
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
-import { cryptoSettled, FakeSocket, goldenFrames, installChrome, proofVectors, settled, shape } from './support/fakes.js';
+import { cryptoSettled, FakeSocket, goldenFrames, installChrome, openGate, openPolicy, proofVectors, settled, shape } from './support/fakes.js';
 
 installChrome(); // The parts look for it while they are loaded.
 const { actions } = await import('../actions/index.js');
@@ -39,7 +39,7 @@ beforeEach(() => {
   };
   const fakes = Object.fromEntries(Object.keys(actions).map((name) => [name, pause]));
   outbox = new Outbox((text) => { send(JSON.parse(text)); return true; });
-  dispatcher = new Dispatcher(fakes, outbox, send);
+  dispatcher = new Dispatcher(fakes, outbox, send, openGate);
 });
 
 test('the actions are exactly those of the golden commands', () => {
@@ -121,7 +121,7 @@ test('in_flight tells claimed, running and done as ready does', async () => {
 });
 
 test('tabs', async () => {
-  const tabs = new Tabs();
+  const tabs = new Tabs(openPolicy);
   await tabs.load();
   assert.deepEqual({ type: 'tabs', tabs: tabs.list() }, from.tabs);
 });
@@ -144,6 +144,8 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   globalThis.WebSocket = FakeSocket;
   globalThis.fetch = async () => ({ json: async () => ({ port: 4711, ext_key: vector.ext_key }) });
   chrome.runtime.getURL = (path) => path;
+  // What the daemon of an earlier worker has said.
+  await chrome.storage.local.set({ policy: { rules: { allow: [], deny: [] } } });
   const { link } = await import('../shim.js');
   const socket = await welcomed(link, to.welcome.epoch);
   const [hello, ready] = socket.sent;
@@ -156,7 +158,7 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   socket.hear(to.ping);
   assert.deepEqual(socket.sent.at(-1), from.pong);
   const before = socket.sent.length;
-  for (const name of ['capture', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
+  for (const name of ['capture', 'site_rules', 'site_rules.problem', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
   assert.equal(socket.sent.length, before, 'all of these are known, none has an answer');
   socket.hear({ type: 'from_the_future' });
   assert.deepEqual(socket.sent.at(-1), to['nack.unknown_type']);

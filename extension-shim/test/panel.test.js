@@ -6,7 +6,9 @@ import { installChrome, proofVectors } from './support/fakes.js';
 
 installChrome();
 const { makePanel } = await import('../panel.js');
-const { detail, headline, needsKey, pairingNote, recorded, since, versions } = await import('../popup_view.js');
+const {
+  detail, headline, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+} = await import('../popup_view.js');
 
 const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
@@ -32,6 +34,9 @@ beforeEach(() => {
       done.push(config);
     },
     forget: async () => done.push('forget'),
+    policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '' }),
+    setStopped: (stopped) => done.push(`stopped ${stopped}`),
+    changeSites: (change) => done.push(change),
   });
 });
 
@@ -43,15 +48,21 @@ test('tells connection, versions and what runs in which tab', async () => {
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     pairing: PAIRING,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '',
   });
   assert.deepEqual(done, []);
 });
 
 test('does what is clicked, and tells what is then', async () => {
-  for (const ask of [{ ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'forget' }]) {
+  const change = { change: 'add', list: 'deny', pattern: 'b.example' };
+  const asks = [
+    { ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'stop_all' }, { ask: 'release' },
+    { ask: 'site_rule', ...change, more: 1 }, { ask: 'forget' },
+  ];
+  for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'forget']);
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, 'forget']);
 });
 
 test('takes a pasted line that is whole, and no other', async () => {
@@ -124,9 +135,28 @@ test('the popup has no inline script, and nothing from outside', () => {
 
 test('what a person types into has a label, and what goes wrong with it is read out', () => {
   const html = readFileSync(new URL('../popup.html', import.meta.url), 'utf8');
-  for (const [, id] of html.matchAll(/<input id="(\w+)"/g)) assert.ok(html.includes(`<label for="${id}">`), id);
+  for (const [input, id] of html.matchAll(/<input id="(\w+)"[^>]*>/g)) {
+    assert.ok(html.includes(`<label for="${id}">`) || / aria-label="\w/.test(input), id);
+  }
   for (const [, ids] of html.matchAll(/aria-describedby="([^"]+)"/g)) {
     for (const id of ids.split(' ')) assert.ok(html.includes(`id="${id}"`), id);
   }
   for (const [, id] of html.matchAll(/id="(\w+-trouble)"/g)) assert.match(html, new RegExp(`id="${id}" role="(alert|status)"`));
+});
+
+test('what a person writes as a site is asked for as the browser would send it, or said to be none', () => {
+  const asked = (given) => siteChange('deny', given).change?.pattern;
+  assert.deepEqual(siteChange('allow', ' example.com ').change, { change: 'add', list: 'allow', pattern: 'example.com' });
+  assert.equal(asked('https://*.bücher.example:8443'), 'https://*.xn--bcher-kva.example:8443');
+  assert.equal(asked('file:'), 'file:');
+  for (const wrong of ['', '*', 'example.com/path', 'a b', 'javascript:alert(1)', 'user@example.com']) {
+    assert.equal(asked(wrong), undefined, wrong);
+    assert.match(siteChange('deny', wrong).wrong, /example\.com/);
+  }
+});
+
+test('how many sites may be used is told in a few words', () => {
+  const of = (allow, deny) => sitesSummary({ allow, deny });
+  assert.deepEqual([of([], []), of([], ['a']), of(['a'], []), of(['a'], ['b', 'c'])],
+    ['Sites: all', 'Sites: all but 1', 'Sites: only 1 allowed', 'Sites: only 1 allowed, 2 denied']);
 });

@@ -1,7 +1,7 @@
 // Which tabs are recorded when: settings, tabs that come and go, a worker that ends, a bar that is closed.
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
-import { installChrome, settled } from './support/fakes.js';
+import { installChrome, openPolicy, settled } from './support/fakes.js';
 
 installChrome();
 const { Recorder } = await import('../capture/recorder.js');
@@ -37,7 +37,7 @@ let binding;
 
 /** A worker that has just been started. */
 async function start() {
-  recorder = new Recorder();
+  recorder = new Recorder(openPolicy);
   recorder.onEvents = (text) => {
     const { stream, entries } = JSON.parse(text);
     for (const entry of entries) events.push([stream, entry]);
@@ -181,7 +181,7 @@ test('a worker that starts goes on where the last one ended, with what woke it',
   await configure({ all: ['logs', 'actions'] });
   sent.length = 0;
   mock.timers.tick(10_000);
-  recorder = new Recorder();
+  recorder = new Recorder(openPolicy);
   recorder.onEvents = (text) => { events.push(...JSON.parse(text).entries.map((entry) => ['', entry])); return true; };
   log(7, 'woke it', 14_000);
   await recorder.restore();
@@ -193,7 +193,7 @@ test('a worker that starts goes on where the last one ended, with what woke it',
 test('a tab that went while no worker was there is begun anew', async () => {
   await configure({ all: ['logs'] });
   sent.length = 0;
-  recorder = new Recorder();
+  recorder = new Recorder(openPolicy);
   recorder.handleGone(7);
   await recorder.restore();
   await settled();

@@ -6,7 +6,9 @@ import { installChrome, settled } from './support/fakes.js';
 installChrome();
 const { actions } = await import('../actions/index.js');
 const { checkedFlag, checkedInteger, checkedUrl } = await import('../params.js');
-const { navigations, tabs } = await import('../state.js');
+const { navigations, policy, tabs } = await import('../state.js');
+
+policy.hear({ type: 'site_rules', allow: [], deny: [] });
 
 /** What happened, in its order: calls to the browser, and what the daemon was told. */
 let done;

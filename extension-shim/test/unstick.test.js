@@ -8,7 +8,10 @@ const { attach, handleDetach, handleEvent } = await import('../debugger.js');
 const { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, PULSE_MS, RELOAD_MS } = await import('../limits.js');
 const { actions } = await import('../actions/index.js');
 const { Pulse } = await import('../pulse.js');
+const { policy } = await import('../state.js');
 const { endScript, stopNavigation, stopWaiting, unstick, unstickNote } = await import('../unstick.js');
+
+policy.hear({ type: 'site_rules', allow: [], deny: [] });
 
 /** A page: what it does when it is asked to stop, and whether it answers. */
 let page;

@@ -8,7 +8,9 @@ installChrome();
 const { actions } = await import('../actions/index.js');
 const { handleDetach } = await import('../debugger.js');
 const { PAGE_PROBE_MS, RESULT_MAX_BYTES } = await import('../limits.js');
-const { tabs } = await import('../state.js');
+const { policy, tabs } = await import('../state.js');
+
+policy.hear({ type: 'site_rules', allow: [], deny: [] });
 
 /** An event of the browser, whose listeners the test can count and call. */
 function fakeEvent() {

@@ -329,5 +329,5 @@ fn given_up(why: DrawingCancel) -> Outcome {
         }
     };
     let (code, message) = (code.to_owned(), message.to_owned());
-    Outcome::Error { error: ReportedError { code, message, stack: None }.into() }
+    Outcome::Error { error: ReportedError::new(code, message).into() }
 }

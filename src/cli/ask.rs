@@ -90,6 +90,12 @@ impl Daemon {
         self.within(ANSWER, read(self.send(request))).await
     }
 
+    /// Asks for something to be done.
+    pub(super) async fn post(&self, path: &str) -> Result<Answer, NoAnswer> {
+        let request = self.request("POST", path).header(CONTENT_TYPE, "application/json");
+        self.within(ANSWER, read(self.send(request.body(Full::default())))).await
+    }
+
     /// Asks for what never ends: the answer's body.
     pub(super) async fn stream(&self, path: &str) -> Result<Response<Incoming>, NoAnswer> {
         let request = self.request("GET", path).body(Full::default());

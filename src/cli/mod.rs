@@ -10,6 +10,7 @@ mod legacy;
 mod logs;
 mod pair;
 mod serve;
+mod sites;
 mod status;
 mod trace;
 
@@ -194,6 +195,17 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Which sites agents may use, in all browsers
+    #[command(
+        after_help = "A running daemon follows at once. deny wins; where anything is allowed, nothing else may be used.\n\nExamples:\n  tabwire sites                       what holds now\n  tabwire sites deny bank.example     keep agents out of it, with all that is below it\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json"
+    )]
+    Sites {
+        #[command(subcommand)]
+        command: Option<sites::Command>,
+        /// Say what holds as JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
     /// What people drew for agents: list it, delete it
     #[command(
         after_help = "Examples:\n  tabwire drawings                            what there is\n  tabwire drawings clear --session checkout   delete those of one session\n  tabwire drawings --json | jq -r '.drawings[].screenshot'"
@@ -318,6 +330,7 @@ impl Cli {
             Command::Drawings { command, owner, json } => {
                 drawings::run(&place, command, &owner, json)
             }
+            Command::Sites { command, json } => sites::run(&place, command, json).await,
             Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }

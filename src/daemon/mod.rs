@@ -22,6 +22,7 @@ use crate::journal::{self, History, Journal};
 use crate::lifecycle::Limits;
 use crate::mcp::Toolbox;
 use crate::protocol::SERVER_VERSION;
+use crate::sites::Sites;
 use crate::tools::Tools;
 pub use log_file::LogFile;
 pub use port_holder::PortHolder;
@@ -112,6 +113,8 @@ impl Daemon {
         let Some(lock) = home.try_lock_daemon()? else {
             return Err(StartError::Running(home.daemon_record()?));
         };
+        // Without them nothing may be let through, so a daemon that cannot read them does not start.
+        home.site_rules().read()?;
         let (journal, history) = if settings.ephemeral {
             tracing::warn!("no journal is kept: commands do not outlive this daemon");
             (Journal::ephemeral(), History::default())
@@ -163,6 +166,8 @@ impl Daemon {
         let annotations = Annotations::new(hub.clone(), home.drawings());
         let tools = tools.with_store(home.store()).with_jobs(jobs.clone());
         let tools = tools.with_annotations(annotations);
+        let sites = Sites::open(hub.clone(), home.site_rules()).map_err(io::Error::other)?;
+        let tools = tools.with_sites(sites);
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
         let serving = edge::serve(listeners, home, tools.clone(), toolbox(tools), stop.clone());

@@ -1,5 +1,7 @@
 //! What the command line asks of a running daemon: how it is, which commands it knows,
-//! and how each of them went. It reads only, and shows no parameter and no result.
+//! and how each of them went. It reads only, and shows no parameter and no result. What it asks for
+//! beyond that is to read the rules for sites anew, which stand in a file: whoever may call
+//! here changes none by it.
 
 use std::sync::Arc;
 
@@ -111,6 +113,27 @@ pub(super) async fn command(
         Told::NotFound => (
             StatusCode::NOT_FOUND,
             json!({"error": "no_such_command", "message": "There is no command of that id"}),
+        ),
+    };
+    json_response(status, body.to_string())
+}
+
+/// Reads the rules which sites may be used anew, after the command line has changed them.
+pub(super) async fn reload_sites(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+) -> Response {
+    let Admitted::Caller(_) = admitted else { return Problem::Undeclared.into_response() };
+    let reloaded = edge.tools.sites().map(crate::sites::Sites::reload);
+    let (status, body) = match reloaded {
+        Some(Ok(rules)) => (StatusCode::OK, json!(*rules)),
+        Some(Err(why)) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            json!({"error": "storage_unavailable", "message": why.to_string()}),
+        ),
+        None => (
+            StatusCode::NOT_FOUND,
+            json!({"error": "not_available", "message": "This daemon keeps no rules for sites"}),
         ),
     };
     json_response(status, body.to_string())

@@ -13,7 +13,7 @@ use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::protocol::{
     Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension,
-    NackReason, PROTOCOL_VERSION, SERVER_VERSION, ToExtension,
+    NackReason, PROTOCOL_VERSION, SERVER_VERSION, SiteChange, ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -194,6 +194,11 @@ pub(super) async fn listen(
                 refuse_drawing(link, drawing.drawing_id, code, why.to_owned());
             }
             Ok(FromExtension::Annotations(drawing)) => taking.push(edge.take_drawing(*drawing)),
+            Ok(FromExtension::SiteRule(change)) => {
+                if let Err(problem) = edge.change_sites(&change) {
+                    link.refuse_site_change(problem);
+                }
+            }
             Ok(frame) => link.receive(frame),
             Err(FrameError::BadDrawing { drawing_id, why }) => {
                 let code = DrawingRefusalCode::Malformed;
@@ -223,6 +228,12 @@ pub(super) struct Taken {
 }
 
 impl Edge {
+    /// Changes which sites may be used, as a person has said in the extension's popup.
+    fn change_sites(&self, change: &SiteChange) -> Result<(), String> {
+        let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;
+        sites.change(change).map(drop).map_err(|error| error.to_string())
+    }
+
     /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.
     pub(super) fn take_drawing(&self, drawing: Drawing) -> impl Future<Output = Taken> + use<> {
         let drawing_id = drawing.drawing_id.clone();

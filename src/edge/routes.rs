@@ -64,7 +64,7 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-pub(super) static TABLE: [Rule; 30] = [
+pub(super) static TABLE: [Rule; 31] = [
     read("/health", Who::Program, |method| on(method, health)),
     read(WS_PATH, Who::Extension, |method| on(method, ws::upgrade)),
     post(SESSION_PATH, Who::Extension, SESSION_BODY, |method| on(method, frames::begin)),
@@ -101,6 +101,7 @@ pub(super) static TABLE: [Rule; 30] = [
     read("/api/status", Who::Owner, |method| on(method, admin::status)),
     read("/api/commands", Who::Owner, |method| on(method, admin::commands)),
     read("/api/commands/{id}", Who::Owner, |method| on(method, admin::command)),
+    post("/api/sites", Who::Owner, 0, |method| on(method, admin::reload_sites)),
 ];
 
 /// A route that is read: it takes no body.

@@ -1,5 +1,6 @@
 //! The state directory: the secret, the lock of the one daemon, where that daemon is
-//! to be found, which further extensions may connect, what agents store, and what people drew.
+//! to be found, which further extensions may connect, which sites agents may use, what agents store,
+//! and what people drew.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
@@ -8,6 +9,7 @@ mod files;
 mod legacy;
 mod lock;
 mod removal;
+mod site_rules;
 mod store;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -26,6 +28,7 @@ pub use drawings::{
 };
 pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
+pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
 
 const AUTH_KEY: &str = "auth.key";
@@ -97,6 +100,16 @@ pub enum HomeError {
         path: PathBuf,
         /// Its length in bytes.
         length: usize,
+    },
+    /// The rules which sites agents may use cannot be read. Without them nothing is let through.
+    #[error(
+        "{path} holds no rules for sites: {source}. Correct it, or move it away to let agents use every site"
+    )]
+    DamagedSiteRules {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
     },
     /// A file of ours does not hold what it should.
     #[error("{path} is damaged: {source}. Move it away and try again")]

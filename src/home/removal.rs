@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{Home, HomeError};
 
 /// How the names of our files and folders begin. Some go on with `-wal`, `.1` or the like.
-const OURS: [&str; 15] = [
+const OURS: [&str; 17] = [
     "auth.key",
     "daemon.json",
     "daemon.lock",
@@ -20,6 +20,8 @@ const OURS: [&str; 15] = [
     "legacy.json",
     "monitor.db",
     "native-host",
+    "site_rules.json",
+    "site_rules.lock",
     "start.lock",
     "store",
     "unpacked.json",
@@ -71,6 +73,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::protocol::{SiteChange, SiteList, SitePattern};
 
     #[test]
     fn what_is_ours_goes_and_what_is_not_stays() {
@@ -79,6 +82,9 @@ mod tests {
         let home = Home::open(&state).unwrap();
         home.allow_extension("a").unwrap();
         home.note_unpacked(&state).unwrap();
+        let pattern = SitePattern::parse("example.com").unwrap();
+        let change = SiteChange::Add { list: SiteList::Deny, pattern };
+        home.site_rules().change(&change).unwrap();
         for name in ["journal.db-wal", "daemon.log.1", "monitor.db.damaged-1", "installed.json"] {
             fs::write(state.join(name), "").unwrap();
         }

@@ -1,5 +1,6 @@
 //! What the hub knows of each client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Caller;
@@ -106,6 +107,13 @@ impl Desk<'_> {
             .or_insert_with(|| Client::new(owner.clone(), &limits, now));
         client.last_seen = now;
         client
+    }
+
+    /// What a client is shown as to the person: what it calls itself, else its name.
+    pub(super) fn label_of(&self, id: &ClientId) -> Arc<str> {
+        let program = self.clients.get(id).and_then(|client| client.program.clone());
+        let label = program.or_else(|| ClientProgram::of(id.as_str(), ""));
+        label.map_or_else(|| "".into(), ClientProgram::into_text)
     }
 
     fn forget_idlest_client(&mut self) {

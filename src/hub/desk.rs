@@ -24,8 +24,8 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, NackReason, Stream, Tab,
-    ToExtension,
+    Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, NackReason, SiteRules, Stream,
+    Tab, ToExtension,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -56,6 +56,8 @@ pub(super) struct Books {
     pub(super) kept_bytes: usize,
     /// What every browser is to record on its own.
     pub(super) captured: BTreeSet<Stream>,
+    /// Which sites may be used, in every browser.
+    pub(super) site_rules: Arc<SiteRules>,
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
     pub(super) is_draining: bool,
     /// When clients and browsers that were idle for long were last looked for.
@@ -102,6 +104,7 @@ impl Books {
             links: 0,
             kept_bytes: 0,
             captured: BTreeSet::new(),
+            site_rules: Arc::default(),
             is_draining: false,
             swept: now,
         }
@@ -381,12 +384,15 @@ impl<'a> Desk<'a> {
         let Some(watched) = self.inner.commands.get(&id).map(|entry| entry.clone()) else {
             return true;
         };
-        if carrier == Carrier::Poll {
-            self.hand_to_poller(&peer, &watched.borrow().clone(), &lane);
+        let command = watched.borrow().clone();
+        if self.is_refused_by_rules(&peer, &command) {
             return true;
         }
-        let frame = command_frame(&watched.borrow(), &lane);
-        if let Some(frame) = frame {
+        if carrier == Carrier::Poll {
+            self.hand_to_poller(&peer, &command, &lane);
+        } else if let Some(frame) =
+            command_frame(&command, &lane, self.label_of(&command.facts().client))
+        {
             tracing::debug!(id = %id, browser = %browser, "command delivered");
             self.note_opening(browser, &watched.borrow());
             self.send(browser, frame);

@@ -54,6 +54,10 @@ pub(super) struct Browser {
     link: Option<LinkEnd>,
     /// Instead of a link, if its extension only polls.
     pub(super) poller: Option<Poller>,
+    /// Whether its extension enforces which sites may be used.
+    pub(super) enforces_sites: bool,
+    /// Whether the person has stopped everything in it.
+    pub(super) is_stopped: bool,
 }
 
 /// The hub's end of a link.
@@ -86,6 +90,8 @@ impl Browser {
             capture: BrowserCapture::default(),
             link: None,
             poller: None,
+            enforces_sites: false,
+            is_stopped: false,
         }
     }
 
@@ -240,15 +246,30 @@ impl Link {
                 }
                 FromExtension::Ready(ready) => desk.ready(&self.peer, ready),
                 FromExtension::Tabs { tabs } => desk.set_tabs(&self.peer.browser, tabs),
-                // `pong` only shows that it lives; streams and drawings do not come here; a
-                // second `hello` says nothing new; nothing that is sent needs to be known.
+                FromExtension::Stop { correlation_id } => {
+                    desk.stop_one(&self.peer.browser, &correlation_id);
+                }
+                FromExtension::Stopped { stopped } => {
+                    desk.set_stopped(&self.peer.browser, stopped);
+                }
+                // `pong` only shows that it lives; streams, drawings and rules do not come here;
+                // a second `hello` says nothing new; nothing that is sent needs to be known.
                 FromExtension::Pong { .. }
                 | FromExtension::Nack { .. }
                 | FromExtension::Events { .. }
                 | FromExtension::Annotations(_)
+                | FromExtension::SiteRule(_)
                 | FromExtension::Hello(_) => {}
             }
         });
+    }
+
+    pub(super) const fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    pub(super) const fn peer(&self) -> &Peer {
+        &self.peer
     }
 
     /// Tells the extension that what it sent is no frame.
@@ -326,10 +347,12 @@ impl Desk<'_> {
         let session = ready.session.clone().filter(|_| browser.session != ready.session);
         browser.session = ready.session;
         browser.tabs = ready.tabs;
+        browser.enforces_sites = ready.site_rules == Some(true);
         if let Some(link) = &mut browser.link {
             link.ready = true;
         }
         let held: Vec<_> = browser.held.iter().cloned().collect();
+        self.tell_site_rules(&peer.browser, None);
         if let Some(session) = session {
             self.record(Entry::Session(peer.browser.clone(), session));
         }
@@ -347,6 +370,7 @@ impl Desk<'_> {
         self.settle_tools(&peer.browser, ready.draws_for.unwrap_or_default());
         self.forget_closed_captures(&peer.browser);
         self.place_waiting(&peer.browser);
+        self.set_stopped(&peer.browser, ready.stopped == Some(true));
         self.may_deliver_to(&peer.browser);
     }
 

@@ -23,6 +23,7 @@ mod reaper;
 mod recovery;
 mod refusal;
 mod sessions;
+mod sites;
 mod streams;
 mod submit;
 mod summaries;

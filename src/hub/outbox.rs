@@ -142,7 +142,11 @@ impl Hub {
 }
 
 /// The frame that delivers a command, if it was just sent.
-pub(super) fn command_frame(command: &Command, lane: &Lane) -> Option<ToExtension> {
+pub(super) fn command_frame(
+    command: &Command,
+    lane: &Lane,
+    client: Arc<str>,
+) -> Option<ToExtension> {
     let State::Sent { hold, .. } = command.state() else { return None };
     let facts = command.facts();
     let command = CommandBody {
@@ -154,6 +158,7 @@ pub(super) fn command_frame(command: &Command, lane: &Lane) -> Option<ToExtensio
         timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: facts.work.is_safe(),
         redelivered: hold.attempt.0 > 1,
+        client,
     };
     Some(ToExtension::Command { attempt: hold.attempt, command })
 }

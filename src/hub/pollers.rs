@@ -212,7 +212,7 @@ impl Desk<'_> {
             Some(tab) => ("no_such_tab", format!("this extension cannot be told which tab: {tab}")),
             None => ("unknown_action", format!("this extension knows no {}", facts.work.name())),
         };
-        let error = ReportedError { code: code.to_owned(), message, stack: None };
+        let error = ReportedError::new(code, message);
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return };
         let report = ExtensionReport::Error { error };
         self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));

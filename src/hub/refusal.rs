@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::lifecycle::Outcome;
 use crate::protocol::{BrowserId, CorrelationId, Tab, TabId, WorkKind};
 
 /// A call that was not taken, under an id of its own.
@@ -79,6 +80,11 @@ pub enum Refusal {
         /// What the browser is shown as.
         browser: String,
     },
+    /// The person has stopped everything in the browser.
+    StoppedByUser {
+        /// What the browser is shown as.
+        browser: String,
+    },
     /// The idempotency key stands for another command.
     KeyReused {
         /// That command.
@@ -118,6 +124,7 @@ impl Refusal {
             Self::UnsupportedAction { .. } => "unsupported_action",
             Self::ControlSwitchedOff { .. } => "control_switched_off",
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
+            Self::StoppedByUser { .. } => Outcome::STOPPED_BY_USER,
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
             Self::ShuttingDown => "shutting_down",
@@ -160,6 +167,9 @@ impl Refusal {
                 "The extension of `{browser}` is an old one that acts in the tab it follows, not in \
                  tab {wanted}"
             ),
+            Self::StoppedByUser { browser } => {
+                format!("The person has stopped everything that agents do in `{browser}`")
+            }
             Self::KeyReused { id } => {
                 format!("This idempotency_key stands for another call already, command {id}")
             }
@@ -204,6 +214,10 @@ impl Refusal {
                 "Leave `tab_id` out to act in the tab it follows, or install the Tabwire extension \
                  (`tabwire extension unpack` says how)."
             }
+            Self::StoppedByUser { .. } => {
+                "Ask the person before you go on; only they can let agents go on, in the popup of \
+                 the Tabwire extension."
+            }
             Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
             Self::StorageUnavailable { .. } => {
                 "Free space on the disk of the state directory, or make it writable; then call \
@@ -228,6 +242,7 @@ impl Refusal {
             | Self::UnsupportedAction { .. }
             | Self::ControlSwitchedOff { .. }
             | Self::NoChoiceOfTab { .. }
+            | Self::StoppedByUser { .. }
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }
             | Self::ShuttingDown => None,

@@ -94,6 +94,12 @@ impl Desk<'_> {
         let current = self.client(caller).current.clone();
         let lane = targets::resolve(&self.browsers, current.as_ref(), &wish, &action)
             .map_err(|why| self.refuse(caller, why))?;
+        if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser))
+            && browser.is_stopped
+        {
+            let browser = browser.label.clone();
+            return Err(self.refuse(caller, Refusal::StoppedByUser { browser }));
+        }
         let facts = self.facts(caller, work, timeout.min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
         let reachable = self.accept(caller, facts, lane, wish, idempotency_key);

@@ -23,6 +23,7 @@ mod links;
 mod pollers;
 mod recorded;
 mod scenarios;
+mod sites;
 mod streams;
 mod targets;
 mod undertakings;

@@ -210,5 +210,5 @@ fn failed(why: &SyncError) -> Outcome {
 }
 
 fn error(code: &str, message: String, details: Option<String>) -> ReportedError {
-    ReportedError { code: code.to_owned(), message, stack: details }
+    ReportedError { stack: details, ..ReportedError::new(code, message) }
 }

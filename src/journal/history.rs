@@ -201,7 +201,11 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
             let reason = reason.ok_or_else(|| wrong("body", &format!("no reason `{code}`")))?;
             Outcome::Expired { reason, may_have_run }
         }
-        "cancelled" => Outcome::Cancelled { may_have_run },
+        "cancelled" => {
+            let who: Option<String> = row.get("body")?;
+            let by_user = who.as_deref() == Some(Outcome::STOPPED_BY_USER);
+            Outcome::Cancelled { may_have_run, by_user }
+        }
         other => return Err(wrong("outcome", &format!("no outcome `{other}`"))),
     })
 }

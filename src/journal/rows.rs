@@ -190,7 +190,10 @@ impl<'a> End<'a> {
             Outcome::Expired { reason, may_have_run } => {
                 ("expired", Some(reason.code().into()), None, *may_have_run)
             }
-            Outcome::Cancelled { may_have_run } => ("cancelled", None, None, *may_have_run),
+            Outcome::Cancelled { may_have_run, by_user } => {
+                let who = by_user.then(|| Outcome::STOPPED_BY_USER.into());
+                ("cancelled", who, None, *may_have_run)
+            }
         };
         Self { outcome: Some(word), body, origin, may_have_run: Some(may_have_run) }
     }

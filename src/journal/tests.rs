@@ -166,9 +166,10 @@ async fn a_started_command_comes_back_with_who_has_it_and_since_when() {
 #[tokio::test]
 async fn every_end_comes_back_byte_for_byte_and_whether_it_was_read() {
     let error = || ReportedError {
-        code: "script_threw".into(),
-        message: "ä \u{0} \"quoted\"".into(),
         stack: Some("at 1:1".into()),
+        hint: Some("Look".into()),
+        may_have_run: Some(false),
+        ..ReportedError::new("script_threw", "ä \u{0} \"quoted\"")
     };
     let mut given_up = started("exec_5");
     let _ = given_up.apply(Event::Tick, at(60_000));

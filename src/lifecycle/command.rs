@@ -276,8 +276,9 @@ impl Command {
             State::Started { let_go, .. } => *let_go || self.facts.work.is_safe(),
             State::Working { .. } => true,
             State::Ended { outcome, .. } => match outcome {
-                Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => true,
-                Outcome::Expired { may_have_run, .. } | Outcome::Cancelled { may_have_run } => {
+                Outcome::Complete { .. } | Outcome::Timeout { .. } => true,
+                Outcome::Error { error } => error.may_have_run.unwrap_or(true),
+                Outcome::Expired { may_have_run, .. } | Outcome::Cancelled { may_have_run, .. } => {
                     *may_have_run
                 }
             },

@@ -170,6 +170,8 @@ mod tests {
                 tabs: Vec::new(),
                 in_flight: Vec::new(),
                 draws_for: None,
+                site_rules: None,
+                stopped: None,
             }));
             Self { hub, link, outbox }
         }
@@ -214,7 +216,10 @@ mod tests {
     fn failed() -> ExtensionReport {
         let (code, message) = ("denied".to_owned(), "Failed to sync: Permission denied".to_owned());
         ExtensionReport::Error {
-            error: ReportedError { code, message, stack: Some("deep".into()) },
+            error: ReportedError {
+                stack: Some("deep".into()),
+                ..ReportedError::new(code, message)
+            },
         }
     }
 

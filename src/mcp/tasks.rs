@@ -223,8 +223,10 @@ fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
             let latest = told_at.max(*started_at).max(*delivered_at).unwrap_or(term.created_at);
             (TaskStatus::Working, Some(message), latest)
         }
-        Status::Cancelled { cancelled_at, may_have_run } => {
-            let message = if *may_have_run {
+        Status::Cancelled { cancelled_at, may_have_run, reason, .. } => {
+            let message = if reason.is_some() {
+                "Stopped by the person at the browser: ask them before you try it again"
+            } else if *may_have_run {
                 "Cancelled; it may have run: look at the page before you repeat it"
             } else {
                 "Cancelled before it began"

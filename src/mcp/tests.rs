@@ -382,7 +382,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
         };
         let id = hub.undertake(&caller, undertaking).unwrap().accepted.id;
         assert!(hub.begin_job(&id));
-        let error = ReportedError { code: code.to_owned(), message: "why".to_owned(), stack: None };
+        let error = ReportedError::new(code, "why");
         assert!(hub.finish(&id, End::Error { error: error.into() }));
         let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         let meta = json!({META_VERSION: MODERN_VERSION, META_CAPABILITIES: capabilities});

@@ -140,7 +140,7 @@ impl LegacyReport {
 
 fn timed_out(message: Option<String>) -> ReportedError {
     let message = message.unwrap_or_else(|| "The extension's own time was over".to_owned());
-    ReportedError { code: "execution_timeout".to_owned(), message, stack: None }
+    ReportedError::new("execution_timeout", message)
 }
 
 /// The failure that is told, if one is.
@@ -178,11 +178,8 @@ fn of_object(object: &Map<String, Value>) -> ReportedError {
 }
 
 fn reported(code: &str, message: Option<&str>, stack: Option<&str>) -> ReportedError {
-    ReportedError {
-        code: code.to_owned(),
-        message: message.unwrap_or(code).to_owned(),
-        stack: stack.map(str::to_owned),
-    }
+    let stack = stack.map(str::to_owned);
+    ReportedError { stack, ..ReportedError::new(code, message.unwrap_or(code)) }
 }
 
 /// The result as today's extensions shape it: `{success, value, type}`. What is in it stays

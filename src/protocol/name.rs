@@ -45,6 +45,12 @@ impl ClientProgram {
         let label = label.trim();
         (!label.is_empty()).then(|| Self(label.into()))
     }
+
+    /// The label.
+    #[must_use]
+    pub fn into_text(self) -> Arc<str> {
+        self.0
+    }
 }
 
 /// Whether a character stands for itself: it neither controls a terminal nor turns the

@@ -45,7 +45,10 @@ impl CommandReport {
             Status::Pending { message, .. } => Some(message.clone()),
             Status::Error { error, .. } | Status::Timeout { error, .. } => Some(error.to_string()),
             Status::Expired { error, .. } => Some((*error).to_owned()),
-            Status::Cancelled { .. } => Some("it was cancelled".to_owned()),
+            Status::Cancelled { reason: None, .. } => Some("it was cancelled".to_owned()),
+            Status::Cancelled { reason: Some(_), .. } => {
+                Some("the person at the browser stopped it".to_owned())
+            }
         }
     }
 }
@@ -107,6 +110,12 @@ pub enum Status {
         /// Where in the script.
         #[serde(skip_serializing_if = "Option::is_none")]
         stack: Option<Arc<str>>,
+        /// What to do next, if the extension says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<Arc<str>>,
+        /// Whether it may have begun in the page, if the extension says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        may_have_run: Option<bool>,
         /// Whether pages decide what stands in `error` and `stack`; they do in all but a
         /// job's.
         untrusted: bool,
@@ -141,6 +150,12 @@ pub enum Status {
         cancelled_at: Moment,
         /// Whether it may have begun in the page.
         may_have_run: bool,
+        /// A word for programs, if it was not its owner who did it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'static str>,
+        /// What to do next, if it was not its owner who did it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<&'static str>,
     },
 }
 

@@ -8,6 +8,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest pattern, in bytes.
@@ -18,7 +19,9 @@ pub const SITE_PATTERNS_MAX: usize = 1_000;
 
 /// A pattern of sites: `example.com` with all that is below it, `*.example.com` for what is below
 /// it alone, an address, each with a scheme and a port where only these are meant, or `file:`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct SitePattern(Arc<str>);
 

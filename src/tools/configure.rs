@@ -12,14 +12,13 @@ use super::arguments::Arguments;
 use super::failure::{Failure, NotFound, RefusedCall, UnknownRule};
 use super::observe::{Nothing, command_result};
 use super::result::{Part, Told, status};
-use super::{Call, ToolResult, Tools, read, stored, streams};
+use super::{Call, ToolResult, Tools, read, sites, stored, streams};
 use crate::hub::{Caller, CaptureChange, ClientSummary, Requests, Storage, Wish};
 use crate::protocol::{ClientId, SERVER_VERSION, Stream, TabId};
 
 pub(super) const NAME: &str = "configure";
 
-pub(super) const DESCRIPTION: &str =
-    "Manages commands, stored JSON, the daemon, and what is recorded of pages.";
+pub(super) const DESCRIPTION: &str = "Manages commands, stored JSON, recording and sites.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::of::<Configure, Nothing>("action"));
@@ -39,7 +38,7 @@ enum Configure {
     },
     Health {},
     Clients {},
-    /// Records what pages do, or stops it.
+    /// Records pages, or stops it.
     Capture {
         /// Default true.
         on: Option<bool>,
@@ -50,12 +49,17 @@ enum Configure {
         /// Default every browser.
         browser: Option<String>,
     },
-    /// Hides logs and requests; lists the rules.
+    /// Hides logs and requests.
     NoiseRule {
-        /// Part of a text or URL; * is anything.
+        /// Part of a text or URL (* is anything); a host.
         pattern: Option<String>,
-        /// Id of the rule to remove.
+        /// Rule id.
         remove: Option<String>,
+    },
+    /// Denies sites.
+    SiteRules {
+        /// A host.
+        pattern: Option<String>,
     },
     /// Drops what was recorded.
     Clear {
@@ -121,6 +125,7 @@ pub(super) fn answers(answers: &mut Answers) {
     answers.of(NAME, "clients").are::<Clients>();
     answers.of(NAME, "capture").are::<streams::CaptureAnswer>();
     answers.of(NAME, "noise_rule").are::<streams::NoiseAnswer>();
+    answers.of(NAME, "site_rules").are::<sites::SitesAnswer<'_>>();
     answers.of(NAME, "clear").are::<streams::ClearAnswer>();
     answers.of(NAME, "store").are::<stored::StoredAnswer>();
     answers.of(NAME, "load").are::<stored::Loaded>();
@@ -171,6 +176,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Configure::NoiseRule { pattern, remove } => {
             streams::noise_rule(hub, caller, pattern.as_deref(), remove.as_deref())
         }
+        Configure::SiteRules { pattern } => sites::site_rules(tools, pattern.as_deref()),
         Configure::Clear { streams } => streams::clear(hub, streams),
         Configure::Store { name, data } => stored::store(tools, caller, name, data).await,
         Configure::Load { name, offset, limit } => {

@@ -12,6 +12,7 @@ mod job_view;
 mod jobs;
 mod observe;
 mod result;
+mod sites;
 mod stored;
 mod streams;
 mod submit;
@@ -30,6 +31,7 @@ use crate::home::Store;
 use crate::hub::{Caller, Hub};
 use crate::jobs::Jobs;
 use crate::protocol::CorrelationId;
+use crate::sites::Sites;
 use answers::{Answers, outline};
 use arguments::Arguments;
 use failure::Failure;
@@ -47,6 +49,8 @@ pub struct Tools {
     jobs: Option<Jobs>,
     /// What people draw.
     annotations: Option<Annotations>,
+    /// Which sites may be used.
+    sites: Option<Sites>,
 }
 
 /// One tool as `tools/list` shows it.
@@ -216,7 +220,7 @@ impl Tools {
     /// the result unless the call says otherwise.
     #[must_use]
     pub const fn new(hub: Hub, default_wait: Duration) -> Self {
-        Self { hub, default_wait, store: None, jobs: None, annotations: None }
+        Self { hub, default_wait, store: None, jobs: None, annotations: None, sites: None }
     }
 
     /// The same tools, with a place for what agents store. Without one nothing can be.
@@ -229,6 +233,18 @@ impl Tools {
     #[must_use]
     pub fn with_annotations(self, annotations: Annotations) -> Self {
         Self { annotations: Some(annotations), ..self }
+    }
+
+    /// The same tools, with the rules which sites may be used. Without, none can be made.
+    #[must_use]
+    pub fn with_sites(self, sites: Sites) -> Self {
+        Self { sites: Some(sites), ..self }
+    }
+
+    /// Which sites may be used, if rules can be kept.
+    #[must_use]
+    pub const fn sites(&self) -> Option<&Sites> {
+        self.sites.as_ref()
     }
 
     /// What people draw, if that can be kept.

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 21] = [
+const SUBCOMMANDS: [&[&str]; 25] = [
     &["install"],
     &["uninstall"],
     &["pair"],
@@ -32,11 +32,66 @@ const SUBCOMMANDS: [&[&str]; 21] = [
     &["extension", "id"],
     &["extension", "allow"],
     &["legacy"],
+    &["sites"],
+    &["sites", "allow"],
+    &["sites", "deny"],
+    &["sites", "remove"],
     &["drawings"],
     &["drawings", "delete"],
     &["drawings", "clear"],
     &["demo"],
 ];
+
+#[tokio::test]
+async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_follows() {
+    let place = Place::new();
+    let rules = async |arguments: &[&str]| {
+        let ran = place.run(&[&["sites"], arguments, &["--json"]].concat()).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        json_of(&ran.stdout)
+    };
+    assert_eq!(rules(&[]).await, json!({"allow": [], "deny": []}));
+    assert_eq!(rules(&["deny", "Bank.Example."]).await["deny"], json!(["bank.example"]));
+    let served = place.serve(&[]).await;
+    let mut client = StdioClient::start(&place);
+    let held = client.call("configure", json!({"action": "site_rules"})).await;
+    assert_eq!(held["deny"], json!(["bank.example"]));
+    rules(&["allow", "*.corp.example"]).await;
+    // An agent may deny more, and open nothing.
+    let tighter = json!({"action": "site_rules", "pattern": "https://mail.corp.example"});
+    let held = client.call("configure", tighter).await;
+    assert_eq!(held["allow"], json!(["*.corp.example"]));
+    assert_eq!(held["deny"], json!(["bank.example", "https://mail.corp.example"]));
+    for opens in [json!({"allow": "bank.example"}), json!({"remove": "bank.example"})] {
+        let mut asked = opens;
+        asked["action"] = "site_rules".into();
+        client.call_fails("configure", asked).await;
+    }
+    let wrong =
+        client.call_fails("configure", json!({"action": "site_rules", "pattern": "*"})).await;
+    assert!(wrong["message"].as_str().unwrap().contains("no site pattern"), "{wrong}");
+    assert_eq!(
+        rules(&["remove", "bank.example"]).await["deny"],
+        json!(["https://mail.corp.example"])
+    );
+    let shown = place.run(&["sites"]).await.stdout;
+    assert!(shown.contains("allow  *.corp.example"), "{shown}");
+    let refused = place.run(&["sites", "deny", "example.com/path"]).await;
+    assert_eq!(refused.code, Some(2));
+    client.kill().await;
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
+    assert!(served.end().await.success());
+}
+
+#[tokio::test]
+async fn a_daemon_does_not_start_on_rules_that_it_cannot_read() {
+    let place = Place::new();
+    let file = place.home().dir().join("site_rules.json");
+    fs::write(&file, "{\"deny\": [\"*\"]}").unwrap();
+    let ran = place.run(&["serve"]).await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("site_rules.json") && ran.stderr.contains("Correct it"), "{ran:?}");
+}
 
 #[tokio::test]
 async fn which_polling_extensions_are_let_in_is_shown_and_set() {

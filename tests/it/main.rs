@@ -46,6 +46,7 @@ mod retry;
 mod rmcp;
 mod secrecy;
 mod simulation;
+mod sites;
 mod streams;
 mod tasks;
 mod ws;

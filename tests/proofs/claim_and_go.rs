@@ -130,7 +130,7 @@ impl View {
             Outcome::Error { .. } => ("error", true),
             Outcome::Timeout { .. } => ("timeout", true),
             Outcome::Expired { reason, may_have_run } => (reason.code(), *may_have_run),
-            Outcome::Cancelled { may_have_run } => ("cancelled", *may_have_run),
+            Outcome::Cancelled { may_have_run, .. } => ("cancelled", *may_have_run),
         };
         Self::Ended { how, may_have_run, hold }
     }

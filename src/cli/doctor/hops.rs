@@ -118,6 +118,7 @@ fn remedy(error: &HomeError) -> String {
             "move {} away, then run `tabwire extension unpack` and reload the extension",
             path.display()
         ),
+        HomeError::DamagedSiteRules { path, .. } => format!("correct {}", path.display()),
         HomeError::Damaged { path, .. } => format!("move {} away", path.display()),
     }
 }

@@ -92,6 +92,9 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
         | FromExtension::Events { .. }
         | FromExtension::Annotations(_)
         | FromExtension::Tabs { .. }
+        | FromExtension::Stop { .. }
+        | FromExtension::Stopped { .. }
+        | FromExtension::SiteRule(_)
         | FromExtension::Nack { .. }
         | FromExtension::Pong { .. } => None,
     }
@@ -114,6 +117,7 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::AnnotationsAck { .. }
         | ToExtension::AnnotationsOver { .. }
         | ToExtension::Capture { .. }
+        | ToExtension::SiteRules { .. }
         | ToExtension::Ping { .. } => None,
     }
 }

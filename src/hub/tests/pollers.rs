@@ -420,3 +420,21 @@ async fn a_look_from_outside_takes_nothing_and_tells_little() {
     assert!(!glimpse.contains("document.title") && !glimpse.contains(id.as_str()), "{glimpse}");
     assert_eq!(taken(&old).await, id.as_str());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_extension_that_polls_gets_no_command_while_there_are_rules_for_sites() {
+    let hub = Hub::start(Limits::default());
+    let old = Old::new(&hub, "s1");
+    assert!(old.poll().await.is_none());
+    let rules = serde_json::from_str(r#"{"deny": ["a.example"]}"#).unwrap();
+    hub.set_site_rules(rules);
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    assert!(old.poll().await.is_none());
+    let Status::Error { reason, may_have_run, .. } = look(&hub, "a", &id).await else {
+        panic!("refused")
+    };
+    assert_eq!((&*reason, may_have_run), ("blocked_by_policy", Some(false)));
+    hub.set_site_rules(crate::protocol::SiteRules::default());
+    hub.submit(&agent("a"), script()).await.unwrap();
+    assert!(old.poll().await.is_some());
+}

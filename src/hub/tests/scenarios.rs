@@ -40,11 +40,7 @@ async fn timeout_the_extension_says_so_at_ten_seconds_and_the_agent_sees_the_fai
     hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     pass(seconds(10)).await;
-    let error = ReportedError {
-        code: "execution_timeout".to_owned(),
-        message: "execution exceeded 10 s".to_owned(),
-        stack: None,
-    };
+    let error = ReportedError::new("execution_timeout", "execution exceeded 10 s");
     browser.report(&id, attempt, ExtensionReport::Timeout { error });
     let Status::Timeout { error, may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
     assert_eq!(&*error, "execution exceeded 10 s");

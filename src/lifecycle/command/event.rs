@@ -31,6 +31,8 @@ pub enum Event {
     Finish(Outcome),
     /// Its owner cancels it (rows 15, 16).
     Cancel,
+    /// The person at the browser ends it (rows 15, 16).
+    Stop,
     /// Its owner has had the outcome.
     Read,
     /// Time has passed: whatever deadline is over takes effect (rows 4, 8, 12–14).

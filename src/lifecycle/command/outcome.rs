@@ -38,11 +38,13 @@ pub enum Outcome {
     Cancelled {
         /// Whether it may have begun in the page.
         may_have_run: bool,
+        /// Whether the person at the browser did it, and not its owner.
+        by_user: bool,
     },
 }
 
 /// Results are the same if they are the same byte for byte: so a replayed report is
-/// told from another one.
+/// told from another one. Who cancelled is no part of a report.
 impl PartialEq for Outcome {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -55,7 +57,10 @@ impl PartialEq for Outcome {
                 Self::Expired { reason: a, may_have_run: b },
                 Self::Expired { reason: c, may_have_run: d },
             ) => a == c && b == d,
-            (Self::Cancelled { may_have_run: a }, Self::Cancelled { may_have_run: b }) => a == b,
+            (
+                Self::Cancelled { may_have_run: a, by_user: _ },
+                Self::Cancelled { may_have_run: b, by_user: _ },
+            ) => a == b,
             (
                 Self::Complete { .. }
                 | Self::Error { .. }
@@ -85,6 +90,15 @@ impl Outcome {
     /// The word that programs know the terminal timeout by.
     pub const EXECUTION_TIMEOUT: &'static str = "execution_timeout";
 
+    /// The word that programs know a stop by the person by.
+    pub const STOPPED_BY_USER: &'static str = "stopped_by_user";
+
+    /// It was cancelled by its owner, or by whoever the extension does not name.
+    #[must_use]
+    pub const fn cancelled(may_have_run: bool) -> Self {
+        Self::Cancelled { may_have_run, by_user: false }
+    }
+
     /// What a report makes of a running command: its end, or that it goes on.
     pub(super) fn reported(report: ExtensionReport) -> Result<Self, StillRunning> {
         Ok(match report {
@@ -96,15 +110,30 @@ impl Outcome {
             }
             ExtensionReport::Error { error } => Self::Error { error: error.into() },
             ExtensionReport::Timeout { error } => Self::Timeout { error: error.into() },
-            ExtensionReport::Cancelled { may_have_run } => Self::Cancelled { may_have_run },
+            ExtensionReport::Cancelled { may_have_run } => Self::cancelled(may_have_run),
         })
+    }
+
+    /// What a report makes of a command that needs `go` and has had none: its end, if it says that
+    /// nothing has run.
+    pub(super) fn reported_unstarted(report: ExtensionReport) -> Option<Self> {
+        match report {
+            ExtensionReport::Cancelled { may_have_run } => Some(Self::cancelled(may_have_run)),
+            ExtensionReport::Error { error } if error.may_have_run == Some(false) => {
+                Some(Self::Error { error: error.into() })
+            }
+            ExtensionReport::Pending { .. }
+            | ExtensionReport::Complete { .. }
+            | ExtensionReport::Error { .. }
+            | ExtensionReport::Timeout { .. } => None,
+        }
     }
 
     /// Row 13: neither a result nor the extension's own timeout came.
     pub(super) fn overran(timeout: Duration) -> Self {
         let message = format!("execution exceeded {} s", timeout.as_secs_f64());
         let code = Self::EXECUTION_TIMEOUT.to_owned();
-        Self::Timeout { error: ReportedError { code, message, stack: None }.into() }
+        Self::Timeout { error: ReportedError::new(code, message).into() }
     }
 }
 

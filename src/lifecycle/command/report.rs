@@ -10,6 +10,10 @@ use crate::protocol::{
     PendingCommand, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
 };
 
+/// What its owner is told of a command that the person at the browser has stopped.
+const STOPPED_HINT: &str =
+    "The person at the browser stopped it: ask them before you try it again.";
+
 impl Command {
     /// The command as its owner sees it; `with_trace` adds the time of every phase.
     #[must_use]
@@ -89,6 +93,8 @@ impl Command {
                 error: error.message.as_str().into(),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(Into::into),
+                hint: error.hint.as_deref().map(Into::into),
+                may_have_run: error.may_have_run,
                 untrusted: self.is_untrusted(),
                 failed_at: at,
             },
@@ -104,9 +110,12 @@ impl Command {
                 hint: reason.hint_for(self.facts.work.kind()),
                 may_have_run: *may_have_run,
             },
-            Outcome::Cancelled { may_have_run } => {
-                Status::Cancelled { cancelled_at: at, may_have_run: *may_have_run }
-            }
+            Outcome::Cancelled { may_have_run, by_user } => Status::Cancelled {
+                cancelled_at: at,
+                may_have_run: *may_have_run,
+                reason: by_user.then_some(Outcome::STOPPED_BY_USER),
+                hint: by_user.then_some(STOPPED_HINT),
+            },
         }
     }
 
@@ -307,7 +316,9 @@ impl Outcome {
             Self::Error { error } => (StatusWord::Error, Some(error.code.as_str().into())),
             Self::Timeout { .. } => (StatusWord::Timeout, Some(Self::EXECUTION_TIMEOUT.into())),
             Self::Expired { reason, .. } => (StatusWord::Expired, Some(reason.code().into())),
-            Self::Cancelled { .. } => (StatusWord::Cancelled, None),
+            Self::Cancelled { by_user, .. } => {
+                (StatusWord::Cancelled, by_user.then(|| Self::STOPPED_BY_USER.into()))
+            }
         }
     }
 }

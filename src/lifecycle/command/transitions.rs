@@ -95,7 +95,8 @@ impl Command {
             Event::Begin => self.begin(now),
             Event::Advance(said) => self.advance(said, now),
             Event::Finish(outcome) => self.finish_undertaken(outcome, now),
-            Event::Cancel => self.cancel(now),
+            Event::Cancel => self.cancel(false, now),
+            Event::Stop => self.cancel(true, now),
             Event::Read => self.read(now),
             Event::Tick => Step::Unchanged(Reply::Nothing),
         }
@@ -152,16 +153,12 @@ impl Command {
             State::Sent { hold, .. } | State::Started { hold, .. } if !hold.is(peer, attempt) => {
                 stale
             }
-            // Only a safe command, or one that was polled for, is reported without a claim.
-            // Any other that is has run without `go`: its word does not count.
-            State::Sent { .. } if !self.may_have_run() => match report {
-                ExtensionReport::Cancelled { may_have_run } => {
-                    self.finish(Outcome::Cancelled { may_have_run }, now)
-                }
-                ExtensionReport::Pending { .. }
-                | ExtensionReport::Complete { .. }
-                | ExtensionReport::Error { .. }
-                | ExtensionReport::Timeout { .. } => stale,
+            // Only a safe command, or one that was polled for, is reported without a claim, or
+            // one that is not to be run. Any other has run without `go`: its word does not count.
+            State::Sent { .. } if !self.may_have_run() => match Outcome::reported_unstarted(report)
+            {
+                Some(outcome) => self.finish(outcome, now),
+                None => stale,
             },
             State::Sent { .. } | State::Started { .. } => match Outcome::reported(report) {
                 Ok(outcome) => self.finish(outcome, now),
@@ -294,9 +291,9 @@ impl Command {
     }
 
     /// Rows 15 and 16.
-    fn cancel(&mut self, now: Moment) -> Step {
+    fn cancel(&mut self, by_user: bool, now: Moment) -> Step {
         let (from, may_have_run) = (self.phase(), self.may_have_run());
-        let outcome = Outcome::Cancelled { may_have_run };
+        let outcome = Outcome::Cancelled { may_have_run, by_user };
         match &self.state {
             State::Queued { .. } | State::Waiting | State::Working { .. } => {
                 self.end(outcome, now);

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, CorrelationId, Drawing, DrawingError, DrawingId,
-    InstanceId, NackReason, TabId,
+    InstanceId, NackReason, SiteChange, TabId,
 };
 
 /// What an extension sends to the daemon.
@@ -42,6 +42,18 @@ pub enum FromExtension {
         /// All tabs.
         tabs: Vec<Tab>,
     },
+    /// The person ends a command.
+    Stop {
+        /// The command.
+        correlation_id: CorrelationId,
+    },
+    /// The person has stopped everything in this browser, or lets agents go on.
+    Stopped {
+        /// Whether everything is stopped.
+        stopped: bool,
+    },
+    /// The person changes which sites may be used.
+    SiteRule(SiteChange),
     /// It does not know a type of frame that we sent.
     Nack {
         /// Why what we sent does not count.
@@ -103,6 +115,12 @@ pub struct Ready {
     /// The waits that drawing tools are open for. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draws_for: Option<Vec<CorrelationId>>,
+    /// Whether it enforces which sites may be used. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_rules: Option<bool>,
+    /// Whether the person has stopped everything in this browser. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<bool>,
 }
 
 /// A command that the extension still has to do with.
@@ -197,11 +215,24 @@ pub struct ReportedError {
     /// Where in the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
+    /// What to do next, a sentence for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Whether it may have begun in the page, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_have_run: Option<bool>,
 }
 
 impl ReportedError {
     /// The code of a job that the daemon has broken off.
     pub const BROKE_OFF: &'static str = "internal_error";
+
+    /// One that says no more than this.
+    #[must_use]
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        let (code, message) = (code.into(), message.into());
+        Self { code, message, stack: None, hint: None, may_have_run: None }
+    }
 }
 
 /// Why a text is no frame.
@@ -258,6 +289,11 @@ impl FromExtension {
                     drawing.map_err(|why| FrameError::BadDrawing { drawing_id, why })?,
                 ))
             }
+            "stop" => {
+                Self::Stop { correlation_id: serde_json::from_str::<Stop>(text)?.correlation_id }
+            }
+            "stopped" => Self::Stopped { stopped: serde_json::from_str::<Stopped>(text)?.stopped },
+            "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
             "pong" => Self::Pong { t: serde_json::from_str::<Pong>(text)?.t },
@@ -313,6 +349,16 @@ struct Events {
 #[derive(Deserialize)]
 struct Named {
     drawing_id: DrawingId,
+}
+
+#[derive(Deserialize)]
+struct Stop {
+    correlation_id: CorrelationId,
+}
+
+#[derive(Deserialize)]
+struct Stopped {
+    stopped: bool,
 }
 
 #[derive(Deserialize)]

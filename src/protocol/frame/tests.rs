@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{
     Action, Analysis, Attempt, CaptureSettings, CorrelationId, DrawingId, ImageFormat, SessionName,
-    Stream, TabCapture, TabId, garbled,
+    SiteRuleError, SiteRules, Stream, TabCapture, TabId, garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -64,8 +64,13 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         timeout_ms: 10_000,
         safe: action.is_safe(),
         redelivered: attempt > 1,
+        client: "Claude Code 2.1.330".into(),
     };
     ToExtension::Command { attempt: Attempt(attempt), command }
+}
+
+fn rules(allow: &[&str], deny: &[&str]) -> Arc<SiteRules> {
+    Arc::new(serde_json::from_value(json!({"allow": allow, "deny": deny})).expect("rules"))
 }
 
 /// The golden frames to an extension, built by hand.
@@ -137,7 +142,28 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
         ),
     ];
     let frames = frames.into_iter().map(|(name, frame)| (name.to_owned(), frame));
-    frames.chain(golden_commands()).collect()
+    frames.chain(golden_site_rules()).chain(golden_commands()).collect()
+}
+
+/// The rules which sites may be used, and why a change of them does not count.
+fn golden_site_rules() -> impl Iterator<Item = (String, ToExtension)> {
+    let frames = [
+        (
+            "site_rules",
+            ToExtension::SiteRules {
+                rules: rules(&["example.com"], &["https://*.private.example.com:8443"]),
+                problem: None,
+            },
+        ),
+        (
+            "site_rules.problem",
+            ToExtension::SiteRules {
+                rules: rules(&[], &[]),
+                problem: Some(SiteRuleError::TooMany.to_string()),
+            },
+        ),
+    ];
+    frames.into_iter().map(|(name, frame)| (name.to_owned(), frame))
 }
 
 /// One of each action, and one that was delivered before.
@@ -212,6 +238,9 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "pending",
         "pong",
         "ready",
+        "site_rule",
+        "stop",
+        "stopped",
         "tabs",
         "timeout",
     ];
@@ -227,6 +256,9 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Events { .. } => "events",
         FromExtension::Annotations(_) => "annotations",
         FromExtension::Tabs { .. } => "tabs",
+        FromExtension::Stop { .. } => "stop",
+        FromExtension::Stopped { .. } => "stopped",
+        FromExtension::SiteRule(_) => "site_rule",
         FromExtension::Pong { .. } => "pong",
         FromExtension::Nack { .. } => "nack",
         FromExtension::Report { report, .. } => match report {
@@ -515,7 +547,10 @@ fn every_part_of_a_frame_that_was_cut_off_is_malformed() {
 fn is_optional(frame: &Value, field: &str) -> bool {
     match frame["type"].as_str() {
         Some("annotations") => !["type", "drawing_id", "annotations", "page_url"].contains(&field),
-        _ => ["message", "progress", "origin", "session", "draws_for"].contains(&field),
+        _ => {
+            ["message", "progress", "origin", "session", "draws_for", "site_rules", "stopped"].contains(&field)
+                && frame["type"] != "stopped"
+        }
     }
 }
 

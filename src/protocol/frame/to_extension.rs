@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::protocol::{Attempt, CaptureSettings, CorrelationId, DrawingId, QueryId, TabId};
+use crate::protocol::{
+    Attempt, CaptureSettings, CorrelationId, DrawingId, QueryId, SiteRules, TabId,
+};
 
 /// What the daemon sends to an extension.
 #[derive(Clone, Debug, Serialize)]
@@ -89,6 +91,15 @@ pub enum ToExtension {
         /// What to record from now on.
         capture: CaptureSettings,
     },
+    /// Which sites may be used. Comes before the first command, and whenever it has changed.
+    SiteRules {
+        /// The rules.
+        #[serde(flatten)]
+        rules: Arc<SiteRules>,
+        /// Why what the person has changed in the browser is not among them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
     /// Shows that the daemon lives, as a data frame: protocol pings do not keep
     /// the extension's worker alive.
     Ping {
@@ -112,6 +123,7 @@ impl ToExtension {
             | Self::Command { .. }
             | Self::Cancel { .. }
             | Self::Capture { .. }
+            | Self::SiteRules { .. }
             | Self::Ping { .. } => false,
         }
     }
@@ -138,6 +150,8 @@ pub struct CommandBody {
     pub safe: bool,
     /// Whether an earlier attempt was delivered and lost before it began.
     pub redelivered: bool,
+    /// What the agent calls itself: a label for the person, and no proof of anything.
+    pub client: Arc<str>,
 }
 
 /// Why the daemon asks for a command to be stopped.

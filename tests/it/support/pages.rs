@@ -123,6 +123,12 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/shop" => STYLED,
         _ => "",
     };
+    if let Some(to) = path.strip_prefix("/to?") {
+        let answer = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        return stream.write_all(answer.as_bytes()).await.ok();
+    }
     let rows;
     let (title, body, ends) = match path.as_str() {
         "/" => ("Home Page", "", true),

@@ -158,7 +158,7 @@ fn order() -> impl Strategy<Value = Order> {
 fn report() -> impl Strategy<Value = ExtensionReport> {
     let failure = || {
         let (code, message) = ("script_threw".to_owned(), "no".to_owned());
-        ReportedError { code, message, stack: None }
+        ReportedError::new(code, message)
     };
     let complete = (0..3_u8).prop_map(|n| ExtensionReport::Complete {
         result: RawValue::from_string(n.to_string()).expect("a JSON text").into(),

@@ -147,7 +147,7 @@ fn a_safe_command_that_was_sent_may_have_run_and_one_that_was_not_has_not() {
     {
         let mut forgotten = command.clone();
         let _ = command.apply(Event::Cancel, ms(1_600));
-        assert_ended(&command, &Outcome::Cancelled { may_have_run }, ms(1_600));
+        assert_ended(&command, &Outcome::cancelled(may_have_run), ms(1_600));
         let _ = forgotten.apply(Event::Tick, LATER);
         let (outcome, _) = ending(&forgotten).expect("an end");
         assert!(matches!(outcome, Outcome::Expired { may_have_run: m, .. } if *m == may_have_run));

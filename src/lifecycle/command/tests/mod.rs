@@ -18,7 +18,8 @@ mod undertaken;
 use super::transitions::LATE_MARKS;
 use super::*;
 use crate::protocol::{
-    Action, CancelReason, ExtensionReport, InFlightState, NackReason, ReportedError, TraceEntry,
+    Action, CancelReason, ExtensionReport, InFlightState, NackReason, ReportedError, Status,
+    TraceEntry,
 };
 
 const ACCEPTED_AT: Moment = ms(0);
@@ -184,7 +185,7 @@ fn complete(result: &str) -> ExtensionReport {
 }
 
 fn failure(message: &str) -> ReportedError {
-    ReportedError { code: "script_threw".into(), message: message.into(), stack: None }
+    ReportedError::new("script_threw", message)
 }
 
 fn error(message: &str) -> ExtensionReport {

@@ -73,7 +73,7 @@ fn one_that_said_pending_is_never_offered_again() {
 fn a_cancelled_one_may_have_run_and_keeps_its_lane_for_a_while() {
     let command = after(polled(), [(Event::Cancel, ms(2_000))]);
     let State::Ended { outcome, .. } = command.state() else { panic!("{command:?}") };
-    assert_eq!(*outcome, Outcome::Cancelled { may_have_run: true });
+    assert_eq!(*outcome, Outcome::cancelled(true));
     assert_eq!(command.phase(), Phase::Leaving);
 }
 

@@ -108,7 +108,7 @@ fn it_can_be_cancelled_while_it_waits_for_its_browser() {
     let step = command.apply(Event::Cancel, ms(6_000));
     let why = CancelReason::Cancelled;
     assert_eq!(step, stops(Phase::Started, Phase::Leaving, Reply::Nothing, why));
-    assert_ended(&command, &Outcome::Cancelled { may_have_run: true }, ms(6_000));
+    assert_ended(&command, &Outcome::cancelled(true), ms(6_000));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_safe_command_from_before_the_restart_may_have_run_since_it_may_have_been_se
         let mut command = restored(&before, BACK_AT);
         assert!(command.may_have_run());
         let _ = command.apply(Event::Cancel, ms(6_000));
-        assert_ended(&command, &Outcome::Cancelled { may_have_run: true }, ms(6_000));
+        assert_ended(&command, &Outcome::cancelled(true), ms(6_000));
     }
 }
 

@@ -160,6 +160,24 @@ fn row_6a_a_safe_command_starts_when_it_is_first_heard_of() {
 }
 
 #[test]
+fn row_6b_a_command_that_the_extension_refuses_before_its_claim_never_ran() {
+    let mut row = Row::of("6b");
+    let mut command = sent();
+    let refusal = |may_have_run| {
+        let error = ReportedError { may_have_run, ..failure("not there") };
+        hears(ExtensionReport::Error { error })
+    };
+    // Whoever does not say that nothing has run has run it without `go`.
+    for may_have_run in [None, Some(true)] {
+        let step = command.apply(refusal(may_have_run), ENDED_AT);
+        assert_eq!(step, Step::Unchanged(Reply::Nack(NackReason::StaleAttempt)));
+    }
+    let step = row.take(&mut command, refusal(Some(false)), ENDED_AT);
+    assert_eq!(step, moved(Phase::Sent, Phase::Ended, Reply::Ack));
+    assert!(!command.may_have_run());
+}
+
+#[test]
 fn row_7_a_lost_link_puts_it_back_and_respond_runs_on() {
     let mut row = Row::of("7");
     assert_eq!(row.guard, format!("attempt < {}", limits::ATTEMPTS));
@@ -319,7 +337,7 @@ fn row_14_a_command_that_started_late_is_given_up_at_total() {
 #[test]
 fn row_15_a_command_cancelled_before_it_began_never_ran() {
     let mut row = Row::of("15");
-    let never_ran = Outcome::Cancelled { may_have_run: false };
+    let never_ran = Outcome::cancelled(false);
     for mut command in [command(), requeued()] {
         let step = row.take(&mut command, Event::Cancel, ENDED_AT);
         assert_eq!(step, moved(Phase::Queued, Phase::Ended, Reply::Nothing));
@@ -340,15 +358,31 @@ fn row_16_a_command_cancelled_in_the_page_is_stopped_and_may_have_run() {
     let step = row.take(&mut command, Event::Cancel, ENDED_AT);
     let why = CancelReason::Cancelled;
     assert_eq!(step, stops(Phase::Started, Phase::Leaving, Reply::Nothing, why));
-    assert_ended(&command, &Outcome::Cancelled { may_have_run: true }, ENDED_AT);
+    assert_ended(&command, &Outcome::cancelled(true), ENDED_AT);
     assert_eq!(command.next_deadline(), ENDED_AT + limits::LANE_HOLD);
     row.names("may_have_run: true");
     row.names("cancel");
     let mut command = claimed();
     let step = row.take(&mut command, Event::Cancel, ENDED_AT);
     assert_eq!(step, stops(Phase::Started, Phase::Ended, Reply::Nothing, why));
-    assert_ended(&command, &Outcome::Cancelled { may_have_run: false }, ENDED_AT);
+    assert_ended(&command, &Outcome::cancelled(false), ENDED_AT);
     row.names("false");
+}
+
+#[test]
+fn row_16b_a_command_that_the_person_stops_says_who_did_it() {
+    let mut row = Row::of("16b");
+    for (mut command, may_have_run) in [(command(), false), (sent(), false), (started(), true)] {
+        let _ = row.take(&mut command, Event::Stop, ENDED_AT);
+        let Status::Cancelled { reason, hint, may_have_run: may, .. } =
+            command.report(false).status
+        else {
+            panic!("it is cancelled")
+        };
+        assert_eq!((reason, may), (Some("stopped_by_user"), may_have_run));
+        assert!(hint.is_some());
+    }
+    row.names("stopped_by_user");
 }
 
 #[test]
@@ -361,7 +395,7 @@ fn row_16a_a_person_pressed_stop_and_the_extension_says_whether_it_ran() {
             let mut command = state.clone();
             let step = row.take(&mut command, hears(stopped(may_have_run)), ENDED_AT);
             assert_eq!(step, moved(phase, Phase::Ended, Reply::Ack));
-            assert_ended(&command, &Outcome::Cancelled { may_have_run }, ENDED_AT);
+            assert_ended(&command, &Outcome::cancelled(may_have_run), ENDED_AT);
         }
     }
     row.names("may_have_run");

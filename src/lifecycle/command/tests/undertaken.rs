@@ -110,7 +110,7 @@ fn row_26_its_owner_cancels_it_and_nobody_is_sent_a_word() {
         let may_have_run = phase == Phase::Working;
         let step = row.take(&mut command, Event::Cancel, ENDED_AT);
         assert_eq!(step, moved(phase, Phase::Ended, Reply::Nothing));
-        assert_ended(&command, &Outcome::Cancelled { may_have_run }, ENDED_AT);
+        assert_ended(&command, &Outcome::cancelled(may_have_run), ENDED_AT);
     }
     row.names("may_have_run");
 }

@@ -1,0 +1,127 @@
+// @ts-check
+// What the person lets agents do in this browser: on which sites, and whether anything at all. Kept in
+// chrome.storage.local, so that a worker that restarts enforces it before it hears from the daemon.
+
+/** @import {Command, SiteRulesFrame} from './protocol.js' */
+/** @import {SiteRules} from './sites.js' */
+
+import { ActionError } from './errors.js';
+import { once } from './once.js';
+import { isBrowserPage } from './pages.js';
+import { blockOf, isOpen } from './sites.js';
+
+const KEY = 'policy';
+
+/** @typedef {{url?: string, pendingUrl?: string}} Shown what a tab shows, and what it is about to */
+
+export class Policy {
+  /** Null until the daemon has told them once. @type {SiteRules | null} */
+  #rules = null;
+  #stopped = false;
+  /** Why the person's last change of the rules does not count. */
+  problem = '';
+  /** Rules, or whether all is stopped, are others now. */
+  onChange = () => {};
+
+  /** What an earlier worker knew. Must be done before anything is decided here. */
+  restore = once(() => this.#restore());
+
+  async #restore() {
+    // Scripts in pages, whoever has got hold of them, are not to write here.
+    await chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' });
+    const { rules, stopped } = /** @type {any} */ ((await chrome.storage.local.get(KEY))[KEY] ?? {});
+    this.#rules ??= rules ?? null;
+    this.#stopped ||= stopped === true;
+  }
+
+  /** @param {SiteRulesFrame} frame */
+  hear({ allow, deny, problem = '' }) {
+    this.#rules = { allow, deny };
+    this.problem = problem;
+    this.#store().catch(console.warn);
+    this.onChange();
+  }
+
+  /** The person stops everything, or lets agents go on. Kept when this resolves. @param {boolean} stopped */
+  async setStopped(stopped) {
+    this.#stopped = stopped;
+    this.onChange();
+    await this.#store();
+  }
+
+  #store() {
+    return chrome.storage.local.set({ [KEY]: { rules: this.#rules, stopped: this.#stopped } });
+  }
+
+  get isStopped() {
+    return this.#stopped;
+  }
+
+  /** Whether there is nothing to look out for. */
+  get isOpen() {
+    return !this.#stopped && this.allowsEverySite;
+  }
+
+  get allowsEverySite() {
+    return this.#rules !== null && isOpen(this.#rules);
+  }
+
+  /** For the popup. @returns {SiteRules} */
+  get rules() {
+    return this.#rules ?? { allow: [], deny: [] };
+  }
+
+  /**
+   * Whether a command may begin, as far as the browser knows where its tab is.
+   * @param {Command} command @param {() => Promise<Shown>} look at the tab that it is for
+   */
+  async check({ type, params, tab_id }, look) {
+    if (this.#stopped) throw stoppedByUser();
+    if (this.#rules === null) throw notHeard();
+    if (this.allowsEverySite) return;
+    if (['navigate', 'tab_open'].includes(type) && typeof params.url === 'string') this.assertUrl(params.url);
+    if (['tab_open', 'tab_list'].includes(type)) return;
+    // One that is not there fails by itself, with better words.
+    const tab = await look().catch(() => null);
+    // The browser keeps extensions out of its own pages; from there agents may go where they may go.
+    if (tab) this.assertTab(isBrowserPage(tab.url ?? '') ? { pendingUrl: tab.pendingUrl } : tab);
+    else console.debug('tabwire: no such tab', tab_id);
+  }
+
+  /** @param {string} url @returns {boolean} whether its site may not be used */
+  blocks(url) {
+    return this.#rules === null || blockOf(this.#rules, url) !== null;
+  }
+
+  /** @param {Shown} tab @throws {ActionError} its site may not be used, or the one that it is on its way to */
+  assertTab({ url = '', pendingUrl = '' }) {
+    this.assertUrl(url);
+    this.assertUrl(pendingUrl);
+  }
+
+  /** @param {string} url @param {{ran?: boolean}} [so] `ran`: the command may have begun @throws {ActionError} */
+  assertUrl(url, { ran = false } = {}) {
+    if (this.#rules === null) throw notHeard();
+    const block = blockOf(this.#rules, url);
+    if (block) throw blocked(`${block.host} may not be used by agents, by ${block.rule}`, ran);
+  }
+}
+
+/** @param {string} message @param {boolean} ran */
+function blocked(message, ran) {
+  return new ActionError('blocked_by_policy', message, undefined, {
+    hint: 'Use another site. Only the person can change the rules: with `tabwire sites`, or in the popup of the Tabwire extension.',
+    mayHaveRun: ran,
+  });
+}
+
+function notHeard() {
+  return blocked('the daemon has not said yet which sites agents may use', false);
+}
+
+function stoppedByUser() {
+  return new ActionError('stopped_by_user', 'the person has stopped everything that agents do in this browser', undefined, {
+    hint: 'Ask the person before you go on; only they can let agents go on, in the popup of the Tabwire extension.',
+    mayHaveRun: false,
+  });
+}

@@ -1,0 +1,238 @@
+// A page that has gone somewhere since anybody looked: nothing is done there, and nothing of it is told.
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import vm from 'node:vm';
+import { installChrome, settled } from './support/fakes.js';
+
+installChrome();
+const { actions } = await import('../actions/index.js');
+const { handleDetach } = await import('../debugger.js');
+const { Navigations } = await import('../navigations.js');
+const { Recorder } = await import('../capture/recorder.js');
+const { documentTarget, blocksFrame } = await import('../site_guard.js');
+const { DrawMode } = await import('../draw/draw_mode.js');
+const { policy, tabs } = await import('../state.js');
+
+const ALLOWED = 'http://allowed.example/';
+const DENIED = 'http://denied.example/secret';
+const rules = (allow, deny) => policy.hear({ type: 'site_rules', allow, deny });
+
+/** What the browser shows in tab 7, and what it does when it is asked for something. */
+let shown;
+let sent;
+let before;
+
+/** The page's own world. */
+function world({ protocol, host, origin }) {
+  return vm.createContext({ location: { protocol, host, origin }, crypto, touched: [] });
+}
+
+function evaluate({ expression, contextId }) {
+  const page = shown.world;
+  if (expression === 'self.origin') return { result: { value: shown.origin ?? new URL(shown.url).origin } };
+  if (contextId === 2) return { result: { value: '{"title":"Secret"}' } };
+  try {
+    return Promise.resolve(vm.runInContext(expression, page)).then((value) => ({ result: { value } }));
+  } catch (error) {
+    return { exceptionDetails: { exception: { value: error, description: String(error) }, scriptId: '1' } };
+  }
+}
+
+const answers = {
+  'Page.getFrameTree': () => ({ frameTree: { frame: { id: 'F', url: shown.url } } }),
+  'Page.createIsolatedWorld': () => ({ executionContextId: 2 }),
+  'Page.getLayoutMetrics': () => ({ cssVisualViewport: { clientWidth: 9 }, cssContentSize: {}, visualViewport: { clientWidth: 9 } }),
+  'Page.captureScreenshot': () => ({ data: 'c2VjcmV0' }),
+  'Page.getNavigationHistory': () => ({ currentIndex: 1, entries: [{ id: 1, url: DENIED }, { id: 2, url: ALLOWED }] }),
+  'Runtime.evaluate': evaluate,
+};
+
+/** The page goes there. @param {string} url @param {string} [origin] of whoever has opened it */
+function go(url, origin) {
+  shown = { url, origin, world: world(new URL(url)) };
+}
+
+beforeEach(async () => {
+  handleDetach({ tabId: 7 }, 'target_closed');
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  mock.method(console, 'debug', () => {});
+  installChrome();
+  [sent, before] = [[], {}];
+  const tab = { id: 7, windowId: 1, url: ALLOWED, title: 'Allowed', active: true, status: 'complete' };
+  Object.assign(chrome.tabs, { query: async () => [tab], get: async () => tab });
+  chrome.debugger = {
+    attach: async () => {},
+    detach: async () => {},
+    sendCommand: async (_, method, params) => {
+      sent.push(method);
+      await before[method]?.();
+      return answers[method]?.(params ?? {}) ?? {};
+    },
+  };
+  go(ALLOWED);
+  rules([], ['denied.example']);
+  await tabs.load();
+});
+
+const context = () => ({
+  tab_id: 7, timeout_ms: 1_000, signal: new AbortController().signal, begin: () => {}, onStop: () => {},
+});
+const run = (script) => actions.execute_js({ script }, context());
+const blocked = (ran) => ({ code, message, more }) => {
+  assert.equal(code, 'blocked_by_policy');
+  assert.equal(more.mayHaveRun, ran);
+  assert.doesNotMatch(message, /secret/);
+  return true;
+};
+
+for (const script of ['touched.push(1)', 'const a = 1; touched.push(a)', 'touched.push(1); return 1']) {
+  test(`${script} runs on an allowed page`, async () => {
+    await run(script).catch(() => {});
+    assert.equal(shown.world.touched.length, 1);
+  });
+
+  test(`${script} does not run on a page that came before the debugger was attached`, async () => {
+    before['Page.enable'] = () => go(DENIED);
+    await assert.rejects(run(script), blocked(false));
+    assert.ok(!sent.includes('Runtime.evaluate'));
+  });
+
+  test(`${script} does not run on a page that comes between the look and the script`, async () => {
+    before['Runtime.evaluate'] = () => { if (shown.url === ALLOWED) go(DENIED); };
+    await assert.rejects(run(script), blocked(false));
+    assert.equal(shown.world.touched.length, 0);
+  });
+
+  test(`${script} does not run on another allowed page that comes meanwhile, and says so`, async () => {
+    before['Runtime.evaluate'] = () => { if (shown.url === ALLOWED) go('https://other.example/'); };
+    await assert.rejects(run(script), ({ code, more }) => code === 'navigation_interrupted' && more.mayHaveRun === false);
+    assert.equal(shown.world.touched.length, 0);
+  });
+}
+
+test('a script that closes its own form early does not get past the look', async () => {
+  for (const script of ['1)),touched.push(1),((1', '}; touched.push(1); {', '}), touched.push(1), (() => {']) {
+    go(ALLOWED);
+    before['Runtime.evaluate'] = () => { if (shown.url === ALLOWED) go(DENIED); };
+    const { code } = await run(script).catch((error) => error);
+    assert.ok(['blocked_by_policy', 'syntax_error'].includes(code), `${script}: ${code}`);
+    assert.equal(shown.world.touched.length, 0, script);
+  }
+});
+
+test('without rules a script gets no head and a page no look', async () => {
+  rules([], []);
+  await run('touched.push(1)');
+  assert.ok(!sent.includes('Page.getFrameTree'));
+});
+
+test('an empty page is of the site that has opened it', async () => {
+  go('about:blank', 'http://denied.example');
+  await assert.rejects(run('1'), blocked(false));
+  go('about:blank', 'null');
+  assert.equal((await run('1')).value, 1);
+});
+
+test('a picture that may show a denied page is not handed out', async () => {
+  assert.equal((await actions.screenshot({}, context()).catch((error) => error)).code, undefined);
+  before['Page.captureScreenshot'] = () => go(DENIED);
+  await assert.rejects(actions.screenshot({}, context()), blocked(true));
+});
+
+test('what was read while the page left for a denied one is not handed out', async () => {
+  assert.equal((await actions.page_summary({}, context())).value.title, 'Secret');
+  before['Runtime.evaluate'] = () => go(DENIED);
+  for (const name of ['page_summary', 'dom']) {
+    go(ALLOWED);
+    await assert.rejects(actions[name]({ selector: 'a' }, context()), blocked(true));
+  }
+});
+
+test('a step in the history to a denied page is not made', async () => {
+  await assert.rejects(actions.back({}, context()), blocked(false));
+  assert.ok(!sent.includes('Page.navigateToHistoryEntry'));
+});
+
+test('a redirect to a denied site ends the navigation there and then', async () => {
+  const navigations = new Navigations(policy);
+  const followed = navigations.follow(7, { url: ALLOWED }, new AbortController().signal);
+  navigations.handleBeforeNavigate({ tabId: 7, frameId: 0, url: ALLOWED });
+  navigations.handleCommitted({ tabId: 7, frameId: 0, url: DENIED });
+  await assert.rejects(followed, blocked(true));
+});
+
+test('what is injected goes into the document that was looked at, and into no other', async () => {
+  chrome.webNavigation = { getFrame: async () => ({ url: shown.url, documentId: 'D' }) };
+  assert.deepEqual(await documentTarget(7), { tabId: 7, documentIds: ['D'] });
+  go(DENIED);
+  await assert.rejects(documentTarget(7), blocked(false));
+  go('about:blank');
+  for (const [result, isBlocked] of [['http://denied.example', true], ['null', false]]) {
+    chrome.scripting = { executeScript: async () => [{ result }] };
+    const target = await documentTarget(7).catch(({ code }) => code);
+    assert.equal(target === 'blocked_by_policy', isBlocked, result);
+  }
+  rules([], []);
+  assert.deepEqual(await documentTarget(7), { tabId: 7 });
+});
+
+test('a frame of a denied site is not read with the page around it', () => {
+  assert.equal(blocksFrame(DENIED, 'http://denied.example'), true);
+  assert.equal(blocksFrame('about:srcdoc', 'http://denied.example'), true);
+  assert.equal(blocksFrame('about:srcdoc', 'http://allowed.example'), false);
+  assert.equal(blocksFrame('about:blank', 'null'), false);
+});
+
+test('of a tab that shows a denied page neither title nor path is told', async () => {
+  chrome.tabs.query = async () => [{ id: 7, windowId: 1, url: DENIED, title: 'Secret', active: true }];
+  await tabs.load();
+  assert.deepEqual(tabs.list().map(({ url, title }) => [url, title]), [['http://denied.example', '']]);
+  assert.equal(tabs.titleOf(7), 'Secret', 'the person sees it');
+});
+
+test('a denied page is not recorded, and nothing is while all is stopped', async () => {
+  const recorder = new Recorder(policy);
+  await recorder.restore();
+  recorder.configure({ all: ['logs'] });
+  await settled();
+  assert.equal(recorder.recording().length, 1);
+  recorder.handleTab({ id: 7, url: DENIED });
+  assert.equal(recorder.recording().length, 0);
+  recorder.handleTab({ id: 7, url: ALLOWED, pendingUrl: DENIED });
+  assert.equal(recorder.recording().length, 0);
+  await policy.setStopped(true);
+  recorder.handleTab({ id: 7, url: ALLOWED });
+  assert.equal(recorder.recording().length, 0);
+  await policy.setStopped(false);
+  recorder.handleTab({ id: 7, url: ALLOWED });
+  assert.equal(recorder.recording().length, 1);
+  recorder.configure({});
+});
+
+test('what a recorded page says after it has left for a denied one is not kept', async () => {
+  const recorder = new Recorder(policy);
+  const events = [];
+  recorder.onEvents = (text) => events.push(...JSON.parse(text).entries);
+  await recorder.restore();
+  recorder.configure({ all: ['logs', 'network', 'actions'] });
+  await settled();
+  const say = (method, params) => recorder.handleEvent({ tabId: 7 }, method, params);
+  const log = (text) => say('Runtime.consoleAPICalled', { type: 'log', args: [{ type: 'string', value: text }], timestamp: Date.now() + 1_000 });
+  log('before');
+  say('Page.frameNavigated', { frame: { id: 'F', url: DENIED } });
+  log('secret');
+  mock.timers.tick(1_000);
+  assert.deepEqual(events.map(({ text }) => text), ['before']);
+  recorder.configure({});
+});
+
+test('an overlay whose word has woken the worker is heard once the rules are read', async () => {
+  const restored = mock.method(policy, 'restore', async () => { rules([], ['other.example']); });
+  rules([], ['allowed.example']);
+  const sender = { tab: { id: 7, url: ALLOWED }, frameId: 0 };
+  const { error } = await new DrawMode().handleMessage({ draw: 'zap' }, sender);
+  assert.equal(restored.mock.callCount(), 1);
+  assert.equal(error.code, 'internal', 'it is heard, and not known');
+  restored.mock.restore();
+});

@@ -1,0 +1,139 @@
+//! Which sites agents may use, as the state directory keeps it.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::{Home, HomeError, open_private, read_json, write_json};
+use crate::protocol::{SiteChange, SiteRuleError, SiteRules};
+
+const SITE_RULES: &str = "site_rules.json";
+const SITE_RULES_LOCK: &str = "site_rules.lock";
+
+/// The file of the rules. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SiteRulesFile {
+    dir: PathBuf,
+}
+
+/// Why the rules are not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteRulesError {
+    /// They cannot be read or written.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The change cannot be made.
+    #[error(transparent)]
+    Change(#[from] SiteRuleError),
+}
+
+impl Home {
+    /// The file of the rules which sites agents may use.
+    #[must_use]
+    pub fn site_rules(&self) -> SiteRulesFile {
+        SiteRulesFile { dir: self.dir.clone() }
+    }
+}
+
+impl SiteRulesFile {
+    /// The rules; none if there is no file.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::DamagedSiteRules`]: what cannot be read is not taken
+    /// for no rules.
+    pub fn read(&self) -> Result<SiteRules, HomeError> {
+        let path = self.dir.join(SITE_RULES);
+        let damaged = |source| HomeError::DamagedSiteRules { path: path.clone(), source };
+        // As an object first: a list would be read field by field.
+        let fields = read_json::<Map<String, Value>>(&path).map_err(|error| {
+            if let HomeError::Damaged { source, .. } = error { damaged(source) } else { error }
+        })?;
+        let Some(fields) = fields else { return Ok(SiteRules::default()) };
+        serde_json::from_value(fields.into()).map_err(damaged)
+    }
+
+    /// Makes a change. The rules then, and whether anything changed. One at a time: daemon and
+    /// command line may both want to.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteRulesError`]: nothing changed.
+    pub fn change(&self, change: &SiteChange) -> Result<(SiteRules, bool), SiteRulesError> {
+        let path = self.dir.join(SITE_RULES_LOCK);
+        let lock = open_private(&path)?;
+        lock.lock().map_err(|source| HomeError::Io { path, source })?;
+        let mut rules = self.read()?;
+        let is_changed = rules.apply(change)?;
+        if is_changed {
+            write_json(&self.dir.join(SITE_RULES), &rules)?;
+        }
+        Ok((rules, is_changed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::protocol::{SiteList, SitePattern};
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let dir =
+            tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
+        let home = Home::open(&dir.path().join("state")).unwrap();
+        (dir, home)
+    }
+
+    fn deny(pattern: &str) -> SiteChange {
+        SiteChange::Add { list: SiteList::Deny, pattern: SitePattern::parse(pattern).unwrap() }
+    }
+
+    #[test]
+    fn rules_are_kept_in_a_file_that_only_its_owner_can_read() {
+        let (_dir, home) = home();
+        assert!(home.site_rules().read().unwrap().is_empty());
+        assert!(home.site_rules().change(&deny("example.com")).unwrap().1);
+        assert!(!home.site_rules().change(&deny("example.com")).unwrap().1);
+        let rules = home.site_rules().read().unwrap();
+        assert_eq!(rules.deny(), [SitePattern::parse("example.com").unwrap()]);
+        let mode = fs::metadata(home.dir().join(SITE_RULES)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_is_named_with_the_next_step_and_never_taken_for_no_rules() {
+        let (_dir, home) = home();
+        let wrong = [
+            "",
+            "{",
+            "[]",
+            "null",
+            r#"{"deny":["*"]}"#,
+            r#"{"deny":"example.com"}"#,
+            r#"{"deni":["example.com"]}"#,
+            r#"{"deny":["example.com/x"]}"#,
+        ];
+        for text in wrong {
+            fs::write(home.dir().join(SITE_RULES), text).unwrap();
+            let error = home.site_rules().read().unwrap_err().to_string();
+            assert!(error.contains(SITE_RULES) && error.contains("Correct it"), "{text}: {error}");
+            assert!(home.site_rules().change(&deny("example.com")).is_err(), "{text}");
+            assert_eq!(fs::read_to_string(home.dir().join(SITE_RULES)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn changes_of_several_at_once_are_all_kept() {
+        let (_dir, home) = home();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let file = home.site_rules();
+                scope.spawn(move || file.change(&deny(&format!("h{n}.example"))).unwrap());
+            }
+        });
+        assert_eq!(home.site_rules().read().unwrap().deny().len(), 8);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the person decides of browsers: which sites may be used, and that nothing may be done.
+//!
+//! Both are enforced in the extension. Here it is seen to that each extension knows the rules
+//! before its first command, and that one which cannot enforce them gets none.
+
+use std::sync::Arc;
+
+use super::Hub;
+use super::desk::Desk;
+use super::links::Link;
+use crate::lifecycle::{Command, Event, Peer};
+use crate::protocol::{
+    BrowserId, CorrelationId, ExtensionReport, ReportedError, SiteRules, ToExtension,
+};
+
+impl Hub {
+    /// Which sites may be used from here on, in all browsers; those that are here are told.
+    pub fn set_site_rules(&self, rules: SiteRules) {
+        self.with_desk(|desk| {
+            desk.site_rules = Arc::new(rules);
+            for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
+                desk.tell_site_rules(&browser, None);
+            }
+        });
+    }
+
+    /// Which sites may be used.
+    #[must_use]
+    pub fn site_rules(&self) -> Arc<SiteRules> {
+        self.with_desk(|desk| desk.site_rules.clone())
+    }
+}
+
+impl Link {
+    /// Tells the person why a change that they made of the rules does not count.
+    pub fn refuse_site_change(&self, problem: String) {
+        let browser = &self.peer().browser;
+        self.hub().with_desk(|desk| desk.tell_site_rules(browser, Some(problem)));
+    }
+}
+
+impl Desk<'_> {
+    /// Tells a browser which sites may be used, if its extension asks about that.
+    pub(super) fn tell_site_rules(&mut self, browser: &BrowserId, problem: Option<String>) {
+        if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
+            let rules = self.site_rules.clone();
+            self.send(browser, ToExtension::SiteRules { rules, problem });
+        }
+    }
+
+    /// The person at a browser ends one of its commands.
+    pub(super) fn stop_one(&mut self, browser: &BrowserId, id: &CorrelationId) {
+        if self.targets.get(id).is_some_and(|lane| lane.browser == *browser) {
+            self.apply(id, Event::Stop);
+        }
+    }
+
+    /// The person at a browser stops everything in it, or lets agents go on.
+    pub(super) fn set_stopped(&mut self, browser: &BrowserId, stopped: bool) {
+        let Some(known) = self.browsers.get_mut(browser) else { return };
+        if known.is_stopped != stopped {
+            tracing::info!(%browser, stopped, "the person has stopped the browser, or let it go on");
+        }
+        known.is_stopped = stopped;
+        if !stopped {
+            return self.may_deliver_to(browser);
+        }
+        let of_it = self.targets.iter().filter(|(_, lane)| lane.browser == *browser);
+        for id in of_it.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.apply(&id, Event::Stop);
+        }
+    }
+
+    /// Ends a command that was just given to an extension which would not keep to the rules.
+    /// False: it does, or there are none.
+    pub(super) fn is_refused_by_rules(&mut self, peer: &Peer, command: &Command) -> bool {
+        let keeps = self.browsers.get(&peer.browser).is_some_and(|known| known.enforces_sites);
+        let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return false };
+        if keeps || self.site_rules.is_empty() {
+            return false;
+        }
+        let error = ReportedError {
+            hint: Some(
+                "Ask the person to install this version's extension (`tabwire extension unpack`), \
+                 or to remove their site rules (`tabwire sites`)."
+                    .to_owned(),
+            ),
+            may_have_run: Some(false),
+            ..ReportedError::new(
+                "blocked_by_policy",
+                "There are rules for which sites agents may use, and this browser's extension is \
+                 an old one that does not enforce them",
+            )
+        };
+        let report = ExtensionReport::Error { error };
+        self.apply(&command.facts().id, Event::Report(peer.clone(), attempt, report));
+        true
+    }
+}

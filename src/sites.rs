@@ -1,0 +1,98 @@
+//! Which sites agents may use: kept in the state directory, and told to every browser.
+
+use std::sync::Arc;
+
+use crate::home::{HomeError, SiteRulesError, SiteRulesFile};
+use crate::hub::Hub;
+use crate::protocol::{SiteChange, SiteRules};
+
+/// The rules of a running daemon. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Sites {
+    hub: Hub,
+    file: SiteRulesFile,
+}
+
+impl Sites {
+    /// Those of this file, from here on told to the hub's browsers.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: the file cannot be read.
+    pub fn open(hub: Hub, file: SiteRulesFile) -> Result<Self, HomeError> {
+        let sites = Self { hub, file };
+        sites.reload()?;
+        Ok(sites)
+    }
+
+    /// The rules that hold.
+    #[must_use]
+    pub fn rules(&self) -> Arc<SiteRules> {
+        self.hub.site_rules()
+    }
+
+    /// Makes a change, keeps it and tells the browsers.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteRulesError`]: nothing changed.
+    pub fn change(&self, change: &SiteChange) -> Result<Arc<SiteRules>, SiteRulesError> {
+        let (rules, _) = self.file.change(change)?;
+        self.hold(rules);
+        Ok(self.rules())
+    }
+
+    /// Reads the file anew, which somebody else has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: it cannot be read, and the rules stay as they are.
+    pub fn reload(&self) -> Result<Arc<SiteRules>, HomeError> {
+        self.hold(self.file.read()?);
+        Ok(self.rules())
+    }
+
+    fn hold(&self, rules: SiteRules) {
+        if *self.rules() != rules {
+            self.hub.set_site_rules(rules);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::Home;
+    use crate::lifecycle::Limits;
+    use crate::protocol::{SiteList, SitePattern};
+
+    fn deny(pattern: &str) -> SiteChange {
+        SiteChange::Add { list: SiteList::Deny, pattern: SitePattern::parse(pattern).unwrap() }
+    }
+
+    #[tokio::test]
+    async fn what_was_changed_holds_in_the_next_life_and_what_others_wrote_once_it_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("state")).unwrap();
+        let sites = Sites::open(Hub::start(Limits::default()), home.site_rules()).unwrap();
+        assert_eq!(sites.change(&deny("a.example")).unwrap().deny().len(), 1);
+        let again = Sites::open(Hub::start(Limits::default()), home.site_rules()).unwrap();
+        assert_eq!(again.rules(), sites.rules());
+        home.site_rules().change(&deny("b.example")).unwrap();
+        assert_eq!(again.rules().deny().len(), 1);
+        assert_eq!(again.reload().unwrap().deny().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_read_any_more_changes_no_rule_that_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("state")).unwrap();
+        let sites = Sites::open(Hub::start(Limits::default()), home.site_rules()).unwrap();
+        let held = sites.change(&deny("a.example")).unwrap();
+        std::fs::write(home.dir().join("site_rules.json"), "{").unwrap();
+        assert!(sites.reload().is_err());
+        assert!(sites.change(&deny("b.example")).is_err());
+        assert_eq!(sites.rules(), held);
+        assert!(Sites::open(Hub::start(Limits::default()), home.site_rules()).is_err());
+    }
+}

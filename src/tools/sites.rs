@@ -1,0 +1,56 @@
+//! What `configure` does with the rules which sites may be used. An agent may only tighten them:
+//! one that is talked into something must not open a door.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::{ToolResult, Tools};
+use crate::home::SiteRulesError;
+use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
+
+/// What the rules mean, and who can loosen them.
+const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only the person can \
+                     allow a site or take a rule back: with `tabwire sites`, or in the extension's \
+                     popup.";
+
+/// The rules as they are now.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SitesAnswer<'a> {
+    /// If there are any, no other site may be used.
+    allow: &'a [SitePattern],
+    /// What may not be used, whatever is allowed.
+    deny: &'a [SitePattern],
+    /// What that means.
+    message: &'static str,
+}
+
+/// Lists the rules, and denies one more site before if one is named.
+pub(super) fn site_rules(tools: &Tools, deny: Option<&str>) -> ToolResult {
+    let Some(sites) = tools.sites() else {
+        let message = "This daemon keeps no rules for sites";
+        return Failure::new("not_available", message, "Go on without.").into();
+    };
+    let Some(pattern) = deny else { return listed(&sites.rules()) };
+    let list = SiteList::Deny;
+    let changed = SitePattern::parse(pattern)
+        .map_err(SiteRulesError::from)
+        .and_then(|pattern| sites.change(&SiteChange::Add { list, pattern }));
+    match changed {
+        Ok(rules) => listed(&rules),
+        Err(SiteRulesError::Change(why)) => {
+            let hint =
+                "Name a host such as example.com, *.example.com or https://example.com:8443.";
+            Failure::of_param("pattern", why.to_string(), hint).into()
+        }
+        Err(SiteRulesError::Home(why)) => {
+            tracing::warn!(%why, "the rules for sites cannot be changed");
+            let hint = "Ask the person to mend that.";
+            Failure::new("storage_unavailable", why.to_string(), hint).into()
+        }
+    }
+}
+
+fn listed(rules: &SiteRules) -> ToolResult {
+    ToolResult::of(&SitesAnswer { allow: rules.allow(), deny: rules.deny(), message: SCOPE })
+}

@@ -1,0 +1,202 @@
+//! Sites that agents may not use, and a stop by the person, in a real Chromium: nothing is done
+//! there, and nothing of it is told.
+
+use serde_json::{Value, json};
+use tabwire::demo::Browser;
+use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
+
+use crate::support::{Daemon, Hand, McpClient, Pages, soon, until};
+
+/// How often a page leaves while a command for it is on its way.
+const RACES: u32 = 20;
+
+/// A daemon, a browser, a client, and a server that is two sites: one by its address, one by name.
+struct Stage {
+    daemon: Daemon,
+    client: McpClient,
+    pages: Pages,
+    browser: Browser,
+    folder: tempfile::TempDir,
+    tab: Value,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let daemon = Daemon::start().await;
+        let client = McpClient::legacy(&daemon).named("Some Agent");
+        let pages = Pages::start().await;
+        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
+        let tab = client.call("interact", tabs).await["result"]["value"][0]["tab_id"].clone();
+        Self { daemon, client, pages, browser, folder, tab }
+    }
+
+    /// The same server under its other name.
+    fn denied(&self, path: &str) -> String {
+        self.pages.url(path).replace("127.0.0.1", "localhost")
+    }
+
+    async fn deny_localhost(&self) {
+        let rule = json!({"action": "site_rules", "pattern": "localhost"});
+        self.client.call("configure", rule).await;
+    }
+
+    async fn answer(&self, tool: &str, mut arguments: Value) -> Value {
+        arguments["wait_ms"] = 20_000.into();
+        let raw = self.client.call_raw(tool, arguments).await;
+        raw["structuredContent"].clone()
+    }
+
+    #[track_caller]
+    fn assert_blocked(answer: &Value, may_have_run: bool) {
+        assert_eq!(answer["status"], "error", "{answer}");
+        assert_eq!(answer["reason"], "blocked_by_policy", "{answer}");
+        assert_eq!(answer["may_have_run"], may_have_run, "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains("localhost"), "{answer}");
+        assert!(answer["hint"].as_str().unwrap().contains("tabwire sites"), "{answer}");
+        let told = answer.to_string();
+        assert!(!told.contains("Second Page") && !told.contains("/second"), "{told}");
+    }
+}
+
+/// Waits until this is true of the page.
+async fn shows(hand: &mut Hand, what: &str) {
+    let waiting = format!(
+        "new Promise((done) => {{ const look = () => (({what}) ? done(true) : setTimeout(look, 50)); \
+         look(); }})"
+    );
+    assert_eq!(soon(what, hand.read(&waiting)).await, true);
+}
+
+#[tokio::test]
+async fn nothing_is_done_on_a_denied_site_and_nothing_of_it_is_told() {
+    let stage = Stage::set().await;
+    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    hand.go(&stage.denied("/second")).await;
+    stage.deny_localhost().await;
+    let tab = &stage.tab;
+    let acts = [
+        json!({"action": "execute_js", "script": "fetch('/touched')", "tab_id": tab}),
+        json!({"action": "screenshot", "tab_id": tab}),
+        json!({"action": "page_info", "tab_id": tab}),
+        json!({"action": "refresh", "tab_id": tab}),
+        json!({"action": "back", "tab_id": tab}),
+        json!({"action": "navigate", "url": stage.pages.url("/"), "tab_id": tab}),
+        json!({"action": "tab_close", "tab_id": tab}),
+        json!({"action": "tab_open", "url": stage.denied("/second")}),
+    ];
+    for act in acts {
+        Stage::assert_blocked(&stage.answer("interact", act).await, false);
+    }
+    for what in ["page_summary", "accessibility", "performance"] {
+        let asked = json!({"what": what, "tab_id": tab});
+        Stage::assert_blocked(&stage.answer("analyze", asked).await, false);
+    }
+    let listed = stage.answer("interact", json!({"action": "tab_list"})).await;
+    assert!(listed.to_string().contains("localhost"), "{listed}");
+    assert!(!listed.to_string().contains("econd"), "neither path nor title: {listed}");
+    assert_eq!(stage.pages.hits("/touched"), 0);
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_redirect_to_a_denied_site_and_a_page_that_goes_there_meanwhile_are_not_followed_there() {
+    let stage = Stage::set().await;
+    stage.deny_localhost().await;
+    let to = stage.pages.url(&format!("/to?{}", stage.denied("/second")));
+    let navigate = json!({"action": "navigate", "url": to, "tab_id": stage.tab});
+    Stage::assert_blocked(&stage.answer("interact", navigate).await, true);
+    let open = json!({"action": "tab_open", "url": to});
+    let opened = stage.answer("interact", open).await;
+    Stage::assert_blocked(&opened, true);
+
+    let touch = "new Image().src = '/touched?' + location.hostname; return location.hostname";
+    let mut ran = 0;
+    for _ in 0..RACES {
+        let open = json!({"action": "tab_open", "url": stage.pages.url("/")});
+        let opened = stage.answer("interact", open).await;
+        let tab = &opened["result"]["value"]["tab_id"];
+        let leave = format!("setTimeout(() => location.href = '{}')", stage.denied("/second"));
+        let leave = json!({"action": "execute_js", "script": leave, "tab_id": tab});
+        let touch = json!({"action": "execute_js", "script": touch, "tab_id": tab});
+        let look = json!({"what": "page_summary", "tab_id": tab});
+        let (_, touched, seen) = tokio::join!(
+            stage.answer("interact", leave),
+            stage.answer("interact", touch),
+            stage.answer("analyze", look)
+        );
+        ran += u32::from(touched["status"] == "complete");
+        for answer in [touched, seen] {
+            let told = answer.to_string();
+            assert!(!told.contains("Second Page"), "{told}");
+            assert_ne!(answer["result"]["value"], "localhost", "{answer}");
+        }
+    }
+    println!("{ran} of {RACES} ran before the page had left");
+    assert_eq!(stage.pages.hits("/touched?localhost"), 0);
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
+    let stage = Stage::set().await;
+    let pattern = SitePattern::parse("localhost").unwrap();
+    let change = SiteChange::Add { list: SiteList::Deny, pattern };
+    stage.daemon.home().site_rules().change(&change).unwrap();
+    // Not read yet: nobody has said so.
+    let there = json!({"action": "navigate", "url": stage.denied("/second"), "tab_id": stage.tab});
+    assert_eq!(stage.answer("interact", there.clone()).await["status"], "complete");
+    let Stage { daemon, client, pages, browser, folder, tab } = stage;
+    let daemon = daemon.restart().await;
+    let stage = Stage { daemon, client, pages, browser, folder, tab };
+    Stage::assert_blocked(&stage.answer("interact", there.clone()).await, false);
+    crate::support::kill_worker(&stage.browser);
+    Stage::assert_blocked(&stage.answer("interact", there).await, false);
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_person_stops_everything_in_mid_command_and_lets_agents_go_on() {
+    let stage = Stage::set().await;
+    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup.html")).await;
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
+    let opened = stage.answer("interact", open).await;
+    let tab = opened["result"]["value"]["tab_id"].clone();
+    let long =
+        json!({"action": "execute_js", "script": "await new Promise(() => {})", "tab_id": tab});
+    let running = stage.client.submit(long.clone()).await;
+    let queued = stage.client.submit(long.clone()).await;
+    shows(&mut hand, "document.querySelector('#running').textContent.includes('Some Agent')").await;
+    hand.click("#stop-all").await;
+    for (id, may_have_run) in [(&running, true), (&queued, false)] {
+        let ended = stage.client.outcome(id).await;
+        assert_eq!(ended["status"], "cancelled", "{ended}");
+        assert_eq!(ended["reason"], "stopped_by_user", "{ended}");
+        assert_eq!(ended["may_have_run"], may_have_run, "{ended}");
+    }
+    let refused = stage.answer("interact", long.clone()).await;
+    assert_eq!(refused["error"], "stopped_by_user", "{refused}");
+
+    let Stage { daemon, client, pages, browser, folder, tab: first } = stage;
+    let daemon = daemon.restart().await;
+    let stage = Stage { daemon, client, pages, browser, folder, tab: first };
+    let after = stage.answer("interact", long).await;
+    let word = if after["error"].is_null() { &after["reason"] } else { &after["error"] };
+    assert_eq!(word, "stopped_by_user", "{after}");
+    shows(&mut hand, "!document.querySelector('#stopped').hidden").await;
+    hand.click("#release").await;
+    let ask = json!({"action": "execute_js", "script": "document.title", "tab_id": tab});
+    soon(
+        "agents go on",
+        until(async || {
+            stage.answer("interact", ask.clone()).await["result"]["value"] == "Second Page"
+        }),
+    )
+    .await;
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
