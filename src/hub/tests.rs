@@ -177,6 +177,8 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> Ready {
         tabs: tabs(1..=10, "http://127.0.0.1/"),
         in_flight: Vec::new(),
         draws_for: Some(draws_for),
+        site_rules: None,
+        stopped: None,
     }
 }
 

@@ -21,6 +21,7 @@ impl Extension {
             session: None,
             tabs: tabs(1..=10, "http://127.0.0.1/"),
             in_flight: Vec::new(),
+            draws_for: None,
             site_rules: Some(true),
             stopped: Some(stopped),
         }));

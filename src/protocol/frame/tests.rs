@@ -548,7 +548,8 @@ fn is_optional(frame: &Value, field: &str) -> bool {
     match frame["type"].as_str() {
         Some("annotations") => !["type", "drawing_id", "annotations", "page_url"].contains(&field),
         _ => {
-            ["message", "progress", "origin", "session", "draws_for", "site_rules", "stopped"].contains(&field)
+            ["message", "progress", "origin", "session", "draws_for", "site_rules", "stopped"]
+                .contains(&field)
                 && frame["type"] != "stopped"
         }
     }
