@@ -144,13 +144,6 @@ impl<'a> Desk<'a> {
         self.is_draining || self.inner.closed.is_cancelled()
     }
 
-    /// Whether a command runs in a page, or is about to.
-    pub(super) fn is_anything_running(&self) -> bool {
-        let mut held = self.browsers.values().flat_map(|browser| &browser.held);
-        let runs = |command: &Command| command.phase() == Phase::Started || command.may_have_run();
-        held.any(|id| self.inner.commands.get(id).is_some_and(|command| runs(&command.borrow())))
-    }
-
     /// Appends to the journal what must outlive the process.
     pub(super) fn record(&self, entry: Entry) -> Seq {
         self.inner.journal.append(entry)

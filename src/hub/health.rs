@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Hub;
+use super::desk::Desk;
+use crate::lifecycle::{Command, Phase};
 
 /// How the daemon is.
 #[derive(Clone, Debug)]
@@ -65,5 +67,14 @@ impl Hub {
             clients: desk.clients.len(),
             requests: self.0.requests.read(),
         })
+    }
+}
+
+impl Desk<'_> {
+    /// Whether a command runs in a page, or is about to.
+    pub(super) fn is_anything_running(&self) -> bool {
+        let mut held = self.browsers.values().flat_map(|browser| &browser.held);
+        let runs = |command: &Command| command.phase() == Phase::Started || command.may_have_run();
+        held.any(|id| self.inner.commands.get(id).is_some_and(|command| runs(&command.borrow())))
     }
 }

@@ -5,14 +5,13 @@
 //! keeps working. Golden examples stand in `tests/fixtures/wire/`.
 
 mod from_extension;
+mod ready;
 #[cfg(test)]
 mod tests;
 mod to_extension;
 
-pub use from_extension::{
-    ExtensionReport, FrameError, FromExtension, Hello, InFlight, InFlightState, Ready,
-    ReportedError, Tab,
-};
+pub use from_extension::{ExtensionReport, FrameError, FromExtension, Hello, ReportedError};
+pub use ready::{InFlight, InFlightState, Ready, Tab};
 pub use to_extension::{
     CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, NackReason, ToExtension,
 };

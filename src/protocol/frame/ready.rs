@@ -1,0 +1,77 @@
+//! What an extension says of itself and its browser, once both sides are proven.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Attempt, BrowserSession, CorrelationId, TabId};
+
+/// What the extension has and what it can do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ready {
+    /// What a person would call this browser.
+    pub label: String,
+    /// The browser's user agent.
+    pub user_agent: String,
+    /// The names of the actions that it can run.
+    pub actions: Vec<String>,
+    /// Which run of the browser this is. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<BrowserSession>,
+    /// All tabs.
+    pub tabs: Vec<Tab>,
+    /// The commands that it still has to do with.
+    pub in_flight: Vec<InFlight>,
+    /// The waits that drawing tools are open for. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws_for: Option<Vec<CorrelationId>>,
+    /// Whether it enforces which sites may be used. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_rules: Option<bool>,
+    /// Whether the person has stopped everything in this browser. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<bool>,
+}
+
+/// A command that the extension still has to do with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InFlight {
+    /// The command.
+    pub correlation_id: CorrelationId,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// How far it is.
+    pub state: InFlightState,
+}
+
+/// How far the extension is with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InFlightState {
+    /// Claimed; no `go` has come.
+    Claimed,
+    /// `go` has come and it runs.
+    Running,
+    /// It is over and its report is in the outbox.
+    Done,
+}
+
+/// A browser tab.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tab {
+    /// The tab.
+    pub tab_id: TabId,
+    /// Its window.
+    pub window_id: i64,
+    /// What it shows.
+    #[serde(default)]
+    pub url: String,
+    /// The page's title.
+    #[serde(default)]
+    pub title: String,
+    /// Whether it is the one its window shows.
+    #[serde(default)]
+    pub active: bool,
+    /// Whether its window is the one that had the focus last.
+    #[serde(default)]
+    pub focused: bool,
+}
