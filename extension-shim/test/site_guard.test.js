@@ -24,7 +24,7 @@ let before;
 
 /** The page's own world. */
 function world({ protocol, host, origin }) {
-  return vm.createContext({ location: { protocol, host, origin }, crypto, touched: [] });
+  return vm.createContext({ location: { protocol, host, origin }, crypto, AbortController, touched: [] });
 }
 
 function evaluate({ expression, contextId }) {
@@ -110,6 +110,24 @@ for (const script of ['touched.push(1)', 'const a = 1; touched.push(a)', 'touche
     assert.equal(shown.world.touched.length, 0);
   });
 }
+
+for (const script of ['touched.push(tabwireSignal.aborted)', 'const a = tabwireSignal; touched.push(a.aborted)', 'touched.push(tabwireSignal.aborted); return 1']) {
+  test(`${script} has its signal on an allowed page, and nothing on another`, async () => {
+    await run(script).catch(() => {});
+    assert.deepEqual([...shown.world.touched], [false]);
+    const hooks = () => Object.getOwnPropertyNames(shown.world).filter((name) => name.startsWith('tabwire_'));
+    go(ALLOWED);
+    before['Runtime.evaluate'] = () => { if (shown.url === ALLOWED) go(DENIED); };
+    await assert.rejects(run(script), blocked(false));
+    assert.deepEqual([[...shown.world.touched], hooks()], [[], []]);
+  });
+}
+
+test('what is cancelled while its page is looked at does not look', async () => {
+  const gone = { ...context(), begin: () => { throw new Error('it is cancelled'); } };
+  await assert.rejects(actions.accessibility({}, gone));
+  assert.ok(!sent.includes('Accessibility.getFullAXTree') && !sent.includes('Runtime.evaluate'), String(sent));
+});
 
 test('a script that closes its own form early does not get past the look', async () => {
   for (const script of ['1)),touched.push(1),((1', '}; touched.push(1); {', '}), touched.push(1), (() => {']) {
