@@ -7,6 +7,8 @@ export const BACKOFF_FIRST_MS = 100;
 export const BACKOFF_MAX_MS = 5_000;
 /** The daemon gives us 5 s for `hello`; a peer slower than twice that is not the daemon. */
 export const HANDSHAKE_MS = 10_000;
+/** The browser answers in milliseconds; what it has not by then is asked for again. */
+export const BROWSER_CALL_MS = 5_000;
 /** Two of the daemon's pings (20 s each) may be late before the link counts as dead. */
 export const SILENCE_MS = 45_000;
 /** After so many sockets in a row that could not be had, HTTP is tried: a restart alone rarely takes more. */

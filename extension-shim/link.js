@@ -12,8 +12,9 @@
 import { openHttp, openSocket } from './carriers.js';
 import { Handshake } from './handshake.js';
 import {
-  BACKOFF_FIRST_MS, BACKOFF_MAX_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
+  BACKOFF_FIRST_MS, BACKOFF_MAX_MS, BROWSER_CALL_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
 } from './limits.js';
+import { within } from './within.js';
 
 const LOST = 1006;
 const REPLACED = 4001;
@@ -101,12 +102,12 @@ export class Link {
   async #open() {
     this.#isPreparing = true;
     try {
-      await this.#hooks.prepare();
+      await within(BROWSER_CALL_MS, this.#hooks.prepare());
       const hold = this.#takeover.remainingHoldMs();
       if (hold > 0) return this.#retryAs('replaced', hold, 'another browser connected as this one');
-      const config = await this.#hooks.loadConfig();
+      const config = await within(BROWSER_CALL_MS, this.#hooks.loadConfig());
       if (!config) return this.#retryAs('unpaired', BACKOFF_MAX_MS, '');
-      const browserId = await this.#identity.browserId();
+      const browserId = await within(BROWSER_CALL_MS, this.#identity.browserId());
       this.#hooks.onStatus('connecting', `127.0.0.1:${config.port}`);
       this.#dial(openSocket, config, browserId);
     } catch (error) {

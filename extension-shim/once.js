@@ -1,12 +1,15 @@
 // @ts-check
 // Work that is done once, however often it is asked for, and again only if it failed.
 
+import { BROWSER_CALL_MS } from './limits.js';
+import { within } from './within.js';
+
 /** @param {() => Promise<void>} work @returns {() => Promise<void>} */
 export function once(work) {
   /** @type {Promise<void> | undefined} */
   let done;
   return () => {
-    done ??= work().catch((error) => {
+    done ??= within(BROWSER_CALL_MS, work()).catch((error) => {
       done = undefined;
       throw error;
     });

@@ -13,6 +13,7 @@ import { Dispatcher } from './dispatcher.js';
 import { drawMode } from './draw/index.js';
 import { browserLabel, browserSession, Identity } from './identity.js';
 import { Link } from './link.js';
+import { once } from './once.js';
 import { Outbox } from './outbox.js';
 import { Pairing } from './pairing.js';
 import { makePanel } from './panel.js';
@@ -77,20 +78,16 @@ async function tryNow() {
   link.connectNow();
 }
 
-/** @type {Promise<unknown> | undefined} */
-let restored;
+const restored = once(async () => {
+  await Promise.all([policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore()]);
+});
 let session = '';
 
 /** What an earlier worker left is read once, what is open each time. */
 async function prepare() {
-  // What could not be read now can be at the next try.
-  restored ??= Promise.all([policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore()])
-    .catch((error) => {
-      restored = undefined;
-      throw error;
-    });
+  const all = Promise.all([browserSession(), restored(), tabs.load()]);
   showStopped(policy.isStopped);
-  [session] = await Promise.all([browserSession(), restored, tabs.load()]);
+  [session] = await all;
 }
 
 /** @param {Status} status @param {string} detail */

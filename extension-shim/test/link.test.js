@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Identity } from '../identity.js';
 import { Link } from '../link.js';
-import { HANDSHAKE_MS, REPLACED_HOLD_MS, SILENCE_MS } from '../limits.js';
+import { BROWSER_CALL_MS, HANDSHAKE_MS, REPLACED_HOLD_MS, SILENCE_MS } from '../limits.js';
 import { helloMac, welcomeMac } from '../proof.js';
 import { Takeover } from '../takeover.js';
 import { cryptoSettled, FakeRequest, FakeSocket, installChrome, proofVectors, settled } from './support/fakes.js';
@@ -95,6 +95,23 @@ beforeEach(() => {
   config = { port: 4711, ext_key: KEY };
   makeLink();
 });
+
+for (const hook of ['prepare', 'loadConfig']) {
+  test(`a call of the browser's that never settles in ${hook} keeps nobody away`, async () => {
+    let asked = 0;
+    const hooks = { prepare: async () => {}, loadConfig: async () => config };
+    const usual = hooks[hook];
+    hooks[hook] = () => (asked++ === 0 ? new Promise(() => {}) : usual());
+    link = new Link(new Identity(), new Takeover(), {
+      ...hooks, onSetback: () => false, onWelcome: (welcome) => welcomes.push(welcome), onFrame: () => true, onStatus() {},
+    });
+    link.ensureConnected();
+    const delay = await delayToNextSocket();
+    assert.ok(delay >= BROWSER_CALL_MS && delay < BROWSER_CALL_MS + 1_000, `${delay} ms`);
+    await prove();
+    assert.equal(welcomes.length, 1);
+  });
+}
 
 test('dials the port that it is given with the subprotocol', async () => {
   link.ensureConnected();
