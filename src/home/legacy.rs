@@ -112,21 +112,12 @@ impl Home {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
-
-    fn home() -> (tempfile::TempDir, Home) {
-        let dir =
-            tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
-        let home = Home::open(&dir.path().join("state")).unwrap();
-        (dir, home)
-    }
+    use crate::home::in_temporary;
 
     #[test]
     fn the_first_that_asks_is_let_in_and_no_other() {
-        let (_dir, home) = home();
+        let (_dir, home) = in_temporary();
         assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
         assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Unknown);
         assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
@@ -136,7 +127,7 @@ mod tests {
 
     #[test]
     fn where_our_own_was_ever_connected_none_is_let_in_for_asking_first() {
-        let (_dir, home) = home();
+        let (_dir, home) = in_temporary();
         home.note_paired().unwrap();
         assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Unknown);
         home.set_legacy_mode(LegacyMode::Allow).unwrap();
@@ -148,7 +139,7 @@ mod tests {
 
     #[test]
     fn switched_off_is_off_for_those_that_were_let_in_too() {
-        let (_dir, home) = home();
+        let (_dir, home) = in_temporary();
         assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
         home.allow_extension("b").unwrap();
         home.set_legacy_mode(LegacyMode::Deny).unwrap();

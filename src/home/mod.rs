@@ -369,6 +369,14 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), HomeError> {
         .map_err(|source| HomeError::Io { path: path.to_owned(), source })
 }
 
+/// A state directory for a test, and what it goes with.
+#[cfg(test)]
+fn in_temporary() -> (tempfile::TempDir, Home) {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::open(&dir.path().join("state")).unwrap();
+    (dir, home)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::{prop_assert, prop_assert_eq, proptest};

@@ -74,18 +74,12 @@ impl SiteRulesFile {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::home::in_temporary;
     use crate::protocol::{SiteList, SitePattern};
-
-    fn home() -> (tempfile::TempDir, Home) {
-        let dir =
-            tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
-        let home = Home::open(&dir.path().join("state")).unwrap();
-        (dir, home)
-    }
 
     fn deny(pattern: &str) -> SiteChange {
         SiteChange::Add { list: SiteList::Deny, pattern: SitePattern::parse(pattern).unwrap() }
@@ -93,7 +87,7 @@ mod tests {
 
     #[test]
     fn rules_are_kept_in_a_file_that_only_its_owner_can_read() {
-        let (_dir, home) = home();
+        let (_dir, home) = in_temporary();
         assert!(home.site_rules().read().unwrap().is_empty());
         assert!(home.site_rules().change(&deny("example.com")).unwrap().1);
         assert!(!home.site_rules().change(&deny("example.com")).unwrap().1);
@@ -105,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_damaged_is_named_with_the_next_step_and_never_taken_for_no_rules() {
-        let (_dir, home) = home();
+        let (_dir, home) = in_temporary();
         let wrong = [
             "",
             "{",
@@ -127,7 +121,7 @@ mod tests {
 
     #[test]
     fn changes_of_several_at_once_are_all_kept() {
-        let (_dir, home) = home();
+        let (_dir, home) = in_temporary();
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let file = home.site_rules();

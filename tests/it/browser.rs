@@ -44,11 +44,24 @@ impl Stage {
     }
 
     async fn in_browser(program: &Path, page: Option<&str>) -> Self {
-        let daemon = Daemon::start().await;
-        let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
+        let (daemon, pages) = (Daemon::start().await, Pages::start().await);
         let home = pages.url("/");
-        let (browser, folder) = open_browser(program, &daemon, page.unwrap_or(&home), None);
+        let opened = open_browser(program, &daemon, page.unwrap_or(&home), None);
+        Self::connected(daemon, pages, opened).await
+    }
+
+    /// With another extension in the browser.
+    pub(crate) async fn beside(daemon: Daemon, pages: Pages, other: &Path) -> Self {
+        let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
+        Self::connected(daemon, pages, opened).await
+    }
+
+    async fn connected(
+        daemon: Daemon,
+        pages: Pages,
+        (browser, folder): (Browser, tempfile::TempDir),
+    ) -> Self {
+        let client = McpClient::legacy(&daemon);
         // Accepted before the browser is there, and run when it is.
         let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
         let tabs = client.call("interact", tabs).await;
@@ -101,7 +114,7 @@ impl Stage {
 }
 
 /// A browser with the extension of this daemon, and with another one if that is named.
-pub(crate) fn open_browser(
+fn open_browser(
     program: &Path,
     daemon: &Daemon,
     page: &str,
@@ -121,7 +134,7 @@ pub(crate) fn open_browser(
     (browser, folder)
 }
 
-pub(crate) fn chromium() -> PathBuf {
+fn chromium() -> PathBuf {
     find_browser().expect("the tests need a Chromium: `make test` installs it on Debian")
 }
 

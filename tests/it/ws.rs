@@ -14,7 +14,7 @@ const OUR_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
 
 /// A handshake with these headers in place of our extension's.
-fn handshake<'a>(origins: &'a [String], protocol: &'a str) -> Vec<&'a str> {
+pub(crate) fn handshake<'a>(origins: &'a [impl AsRef<str>], protocol: &'a str) -> Vec<&'a str> {
     let mut lines = vec![
         "GET /ws HTTP/1.1",
         "Host: HOST",
@@ -23,12 +23,12 @@ fn handshake<'a>(origins: &'a [String], protocol: &'a str) -> Vec<&'a str> {
         "Sec-WebSocket-Version: 13",
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
     ];
-    lines.extend(origins.iter().map(String::as_str));
+    lines.extend(origins.iter().map(AsRef::as_ref));
     lines.extend((!protocol.is_empty()).then_some(protocol));
     lines
 }
 
-const PROTOCOL: &str = "Sec-WebSocket-Protocol: tabwire.v1";
+pub(crate) const PROTOCOL: &str = "Sec-WebSocket-Protocol: tabwire.v1";
 
 fn origin(origin: &str) -> Vec<String> {
     vec![format!("Origin: {origin}")]

@@ -3,59 +3,22 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use tabwire::demo::Browser;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::browser::{chromium, open_browser};
-use crate::support::{Daemon, McpClient, Pages, Row, cli_of, finish, soon, until};
+use crate::browser::Stage;
+use crate::support::{Daemon, Pages, Row, cli_of, finish, soon, until};
 
-/// A browser with our extension and an agent that drives it.
-struct Victim {
-    daemon: Daemon,
-    client: McpClient,
-    pages: Pages,
-    browser: Browser,
-    _folder: tempfile::TempDir,
-}
-
-impl Victim {
-    async fn alone() -> Self {
-        Self::beside(Daemon::start().await, Pages::start().await, None).await
-    }
-
-    /// One whose browser has another extension, too.
-    async fn beside(daemon: Daemon, pages: Pages, other: Option<&Path>) -> Self {
-        let client = McpClient::legacy(&daemon);
-        let page = pages.url("/");
-        let (browser, folder) = open_browser(&chromium(), &daemon, &page, other);
-        let victim = Self { daemon, client, pages, browser, _folder: folder };
-        victim.act(json!({"action": "tab_list"})).await;
-        victim
-    }
-
-    /// Acts as its agent, and wants a result.
-    async fn act(&self, mut arguments: Value) -> Value {
-        arguments["wait_ms"] = 30_000.into();
-        let answer = soon("an answer", self.client.call("interact", arguments)).await;
-        assert_eq!(answer["status"], "complete", "{answer}");
-        answer["result"]["value"].clone()
-    }
-
-    /// What the daemon has let in up to now, and what came of it.
-    async fn standing(&self) -> Value {
-        let health = self.client.call("configure", json!({"action": "health"})).await;
-        let clients = self.client.call("configure", json!({"action": "clients"})).await;
-        json!({
-            "requests": health["requests"], "kept": health["kept"],
-            "browsers": health["browsers"], "clients": clients["count"],
-        })
-    }
-
-    async fn end(self) {
-        self.browser.end().await.unwrap();
-        self.daemon.stop().await;
-    }
+/// What the daemon has let in up to now, and what came of it.
+async fn standing(stage: &Stage) -> Value {
+    let health = stage.client.call("configure", json!({"action": "health"})).await;
+    let clients = stage.client.call("configure", json!({"action": "clients"})).await;
+    json!({
+        "requests": health["requests"], "kept": health["kept"],
+        "browsers": health["browsers"], "clients": clients["count"],
+    })
 }
 
 /// Whether nothing came of it that a page could use: it was not let in, or could not read it.
@@ -72,7 +35,7 @@ fn is_nothing(outcome: &str) -> bool {
 
 #[tokio::test]
 async fn rows_1_to_4_pages_in_chromium_move_nothing_in_the_daemon() {
-    let victim = Victim::alone().await;
+    let victim = Stage::set().await;
     let port = victim.daemon.port();
     let daemon = format!("127.0.0.1:{port}");
     let (mut page, mut socket) = (Row::new(1), Row::new(4));
@@ -80,11 +43,10 @@ async fn rows_1_to_4_pages_in_chromium_move_nothing_in_the_daemon() {
     let same_host = victim.pages.url("/hostile");
     let other_site = same_host.replace("127.0.0.1", "localhost");
     for url in [same_host, other_site] {
-        victim.act(json!({"action": "navigate", "url": url})).await;
-        let before = victim.standing().await;
-        let script = format!("return await attack('{daemon}')");
-        let came = victim.act(json!({"action": "execute_js", "script": script})).await;
-        let after = victim.standing().await;
+        victim.interact(json!({"action": "navigate", "url": url})).await;
+        let before = standing(&victim).await;
+        let came = victim.value(&format!("return await attack('{daemon}')")).await;
+        let after = standing(&victim).await;
         let came = came.as_object().unwrap();
         assert_eq!(came.len(), 27, "all of them were tried: {came:?}");
         for (name, outcome) in came {
@@ -130,37 +92,14 @@ fn hostile_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
 
 /// What the hostile extension has told of each try.
 fn told(pages: &Pages) -> HashMap<String, String> {
-    let reports = pages.asked_like("/report?name=");
-    let pairs = reports.iter().map(|path| {
-        let url = url_of(path);
-        let text = |name: &str| url.get(name).cloned().unwrap_or_default();
-        (text("name"), text("outcome"))
-    });
-    pairs.collect()
-}
-
-/// The parts of a query, decoded.
-fn url_of(path: &str) -> HashMap<String, String> {
-    let (_, query) = path.split_once('?').unwrap();
-    let parts = query.split('&').filter_map(|part| part.split_once('='));
-    parts.map(|(name, value)| (name.to_owned(), decoded(value))).collect()
-}
-
-/// The text of an `application/x-www-form-urlencoded` value.
-fn decoded(value: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = value.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let digits = [rest.next().unwrap(), rest.next().unwrap()];
-                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).unwrap()
+    let reports = pages.asked_like("/report?told=");
+    let read = |path: &String| {
+        let (_, text) = path.split_once('=').unwrap();
+        let (name, outcome) =
+            serde_json::from_slice(&BASE64_STANDARD.decode(text).unwrap()).unwrap();
+        (name, outcome)
+    };
+    reports.iter().map(read).collect()
 }
 
 /// What a try of the hostile extension may come to: the same refusal that anybody gets.
@@ -185,13 +124,11 @@ async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_resu
     let folder = tempfile::tempdir().unwrap();
     let (daemon, pages) = (Daemon::start().await, Pages::start().await);
     hostile_extension(folder.path(), &daemon, &pages);
-    let victim = Victim::beside(daemon, pages, Some(folder.path())).await;
+    let victim = Stage::beside(daemon, pages, folder.path()).await;
     // Works while it is tried.
-    let page = victim.pages.url("/second");
-    victim.act(json!({"action": "navigate", "url": page})).await;
-    let script = json!({"action": "execute_js", "script": "return document.title"});
+    victim.go("/second").await;
     let over = async || {
-        assert_eq!(victim.act(script.clone()).await, "Second Page");
+        assert_eq!(victim.value("return document.title").await, "Second Page");
         victim.pages.hits("/report?over") > 0
     };
     soon("the end of the attack", until(over)).await;
@@ -209,10 +146,9 @@ async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_resu
 
 #[tokio::test]
 async fn row_17_what_a_page_says_is_data_and_nothing_that_it_does_submits_a_command() {
-    let victim = Victim::alone().await;
-    let url = victim.pages.url("/orders");
-    victim.act(json!({"action": "navigate", "url": url})).await;
-    let before = victim.standing().await;
+    let victim = Stage::set().await;
+    victim.go("/orders").await;
+    let before = standing(&victim).await;
     let script =
         json!({"action": "execute_js", "script": "return document.title", "wait_ms": 20_000});
     let answer = victim.client.call("interact", script).await;
@@ -230,7 +166,7 @@ async fn row_17_what_a_page_says_is_data_and_nothing_that_it_does_submits_a_comm
     let failed = json!({"action": "execute_js", "script": "throw new Error(document.title)", "wait_ms": 20_000});
     let failed = victim.client.call_raw("interact", failed).await;
     row.tried("an error of its own", failed["structuredContent"]["untrusted"] == true, &failed);
-    let after = victim.standing().await;
+    let after = standing(&victim).await;
     let kept = |of: &Value| of["kept"].as_u64().unwrap();
     row.tried("its events, messages and keys", kept(&after) == kept(&before) + 3, &after);
     for words in [&["commands"][..], &["status"], &["doctor"]] {

@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 
 use super::scene::Scene;
 use crate::support::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, Stopwatch, raw};
+use crate::ws::{PROTOCOL, handshake};
 
 const OURS: &str = "Origin: chrome-extension://cojpnlnglaiojkhnmkknknhgnedlcmlg";
 const JSON: &str = "Content-Type: application/json";
@@ -115,16 +116,7 @@ async fn row_3_no_page_is_given_leave_to_ask() {
 
 /// The status of an attempt to open a socket.
 async fn upgrade(daemon: &Daemon, origins: &[&str]) -> u16 {
-    let mut lines = vec![
-        "GET /ws HTTP/1.1",
-        "Host: HOST",
-        "Connection: Upgrade",
-        "Upgrade: websocket",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-        "Sec-WebSocket-Protocol: tabwire.v1",
-    ];
-    lines.extend(origins);
+    let lines = handshake(origins, PROTOCOL);
     raw(daemon, &lines, &[]).await.status
 }
 
