@@ -151,7 +151,7 @@ async fn a_session_leaves_nothing_private_in_the_log_and_no_key_even_at_the_lowe
 }
 
 #[tokio::test]
-async fn no_file_of_a_session_is_open_to_others() {
+async fn no_file_of_a_session_is_open_to_others_or_left_when_all_is_removed() {
     let place = Place::new();
     logged(&place, "").await;
     let files = files_below(place.path());
@@ -162,4 +162,5 @@ async fn no_file_of_a_session_is_open_to_others() {
         row.tried(&path.to_string_lossy(), mode & 0o77 == 0, format!("{mode:o}"));
     }
     row.report();
+    assert!(place.home().remove().unwrap(), "each is known to `tabwire uninstall --state`");
 }
