@@ -8,7 +8,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: hostile controls chaos clients conformance demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: hostile controls chaos clients conformance macos demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -115,6 +115,10 @@ bench: browser
 soak: nextest browser
 	SIMULATION_SEEDS=5000 $(CARGO) nextest run --locked -E 'test(whatever_breaks)'
 	$(CARGO) nextest run --locked --run-ignored only --success-output final
+
+# Whether it compiles for macOS, from Linux. Fetches a target for rustup, so `test` does not need it.
+macos:
+	CARGO="$(CARGO)" sh scripts/check-macos.sh
 
 browser:
 	@sh scripts/need-chromium.sh

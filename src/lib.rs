@@ -2,6 +2,9 @@
 //!
 //! The map, bottom up. A module names only modules above it.
 
+#[cfg(not(unix))]
+compile_error!("Tabwire runs on Linux and macOS only: file modes keep its secrets.");
+
 /// What goes over the wire: ids, actions, frames, reports.
 pub mod protocol;
 

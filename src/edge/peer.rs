@@ -126,6 +126,7 @@ mod sock_diag {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
