@@ -1,5 +1,6 @@
 //! A throw-away Chromium with the extension in it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,6 +15,9 @@ const END: Duration = Duration::from_secs(5);
 /// How often, and how far apart, it is looked whether its processes have all ended.
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How much of what a browser says is told, in bytes.
+const SAID: usize = 8 * 1024;
 
 /// Programs that load an unpacked extension from the command line. Branded Chrome does
 /// not.
@@ -63,6 +67,7 @@ pub fn find_browser() -> anyhow::Result<PathBuf> {
 pub struct Browser {
     process: Child,
     group: Option<Pid>,
+    log: PathBuf,
 }
 
 impl Browser {
@@ -114,6 +119,7 @@ impl Browser {
         page: &str,
     ) -> anyhow::Result<Self> {
         std::fs::create_dir_all(profile)?;
+        let log = profile.join("browser.log");
         command.args(FLAGS).env("HOME", profile).env("XDG_CACHE_HOME", profile.join("cache"));
         command.env("XDG_CONFIG_HOME", profile.join("config")).env("TMPDIR", profile);
         if rustix::process::geteuid().is_root() {
@@ -126,19 +132,28 @@ impl Browser {
             .arg(page)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(&log)?)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let group = pid(process.id());
-        Ok(Self { process, group })
+        Ok(Self { process, group, log })
     }
 
     /// The browser's process.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id().unwrap_or_default()
+    }
+
+    /// The last that it has said of itself, for whoever looks for why something did not happen:
+    /// at most 8 KiB.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        let last = &log[log.len().saturating_sub(SAID)..];
+        String::from_utf8_lossy(last).into_owned()
     }
 
     /// Ends it, with everything that it has started.

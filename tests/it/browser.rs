@@ -11,7 +11,7 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::io::AsyncReadExt as _;
 
-use crate::support::{Daemon, McpClient, Pages, kill_worker, phases, soon};
+use crate::support::{Daemon, McpClient, Pages, first_tab, kill_worker, phases, soon};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 pub(crate) struct Stage {
@@ -62,10 +62,7 @@ impl Stage {
         (browser, folder): (Browser, tempfile::TempDir),
     ) -> Self {
         let client = McpClient::legacy(&daemon);
-        // Accepted before the browser is there, and run when it is.
-        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
-        let tabs = client.call("interact", tabs).await;
-        assert_eq!(tabs["status"], "complete", "{tabs}");
+        first_tab(&client, &browser).await;
         Self { daemon, client, pages, browser, _folder: folder }
     }
 

@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, LOOK, McpClient, Pages, Stopwatch, soon, until};
+use crate::support::{Daemon, LOOK, McpClient, Pages, Stopwatch, first_tab, soon, until};
 
 /// How long a browser may take to start and to connect on a busy machine.
 const START: Duration = Duration::from_secs(30);
@@ -77,10 +77,7 @@ impl Stage {
         let profile = Profile::new(&daemon);
         change(&profile);
         let browser = profile.open(&pages.url("/"));
-        // Accepted before the browser is there, and run when it is.
-        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
-        let tabs = client.call("interact", tabs).await;
-        assert_eq!(tabs["status"], "complete", "{tabs}");
+        first_tab(&client, &browser).await;
         Self { daemon, client, pages, profile, browser }
     }
 

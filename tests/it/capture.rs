@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
-use crate::support::{Daemon, Hand, LATE, McpClient, Pages, Relay, kill_worker};
+use crate::support::{Daemon, Hand, LATE, McpClient, Pages, Relay, first_tab, kill_worker};
 
 /// A daemon, a relay before it, a browser that is connected through it, pages and a client.
 struct Stage {
@@ -28,10 +28,7 @@ impl Stage {
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
         let (browser, folder) = Hand::open_browser(&daemon, relay.port(), &pages.url("/"));
-        // Accepted before the browser is there, and run when it is.
-        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
-        let tabs = client.call("interact", tabs).await;
-        let tab = tabs["result"]["value"][0]["tab_id"].clone();
+        let tab = first_tab(&client, &browser).await;
         Self { daemon, relay, client, pages, browser, folder, tab }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
-use crate::support::{Daemon, Hand, LATE, McpClient, Pages, soon, until};
+use crate::support::{Daemon, Hand, LATE, McpClient, Pages, first_tab, soon, until};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 struct Stage {
@@ -23,9 +23,7 @@ impl Stage {
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
         let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
-        // Accepted before the browser is there, and run when it is.
-        let tabs = client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
-        let tab = tabs["result"]["value"][0]["tab_id"].clone();
+        let tab = first_tab(&client, &browser).await;
         Self { daemon, client, pages, browser, folder, tab }
     }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Relay, kill_worker, soon, until};
+use crate::support::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_worker, soon, until};
 
 /// What every mark is painted in.
 const INK: [u64; 3] = [230, 0, 110];
@@ -28,8 +28,7 @@ impl Stage {
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
         let (browser, folder) = Hand::open_browser(&daemon, relay.port(), &pages.url(page));
-        // Accepted before the browser is there, and run when it is.
-        client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
+        first_tab(&client, &browser).await;
         let hand = Hand::reach(&folder.path().join("profile")).await;
         Self { daemon, relay, client, pages, browser, hand, _folder: folder }
     }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, kill_worker, soon, until};
+use crate::support::{Daemon, Hand, McpClient, Pages, first_tab, kill_worker, soon, until};
 
 /// A person at a browser, and an agent.
 struct Stage {
@@ -22,8 +22,7 @@ impl Stage {
         let page = pages.url("/strict");
         let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &page);
         let client = McpClient::modern(&daemon);
-        // Accepted before the browser is there, and run when it is.
-        client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
+        first_tab(&client, &browser).await;
         let hand = Hand::reach(&folder.path().join("profile")).await;
         Self { daemon, pages, browser, hand, _folder: folder }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
 
-use crate::support::{Daemon, Hand, McpClient, Pages, soon, until};
+use crate::support::{Daemon, Hand, McpClient, Pages, first_tab, soon, until};
 
 /// How often a page leaves while a command for it is on its way.
 const RACES: u32 = 20;
@@ -26,8 +26,7 @@ impl Stage {
         let client = McpClient::legacy(&daemon).named("Some Agent");
         let pages = Pages::start().await;
         let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
-        let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
-        let tab = client.call("interact", tabs).await["result"]["value"][0]["tab_id"].clone();
+        let tab = first_tab(&client, &browser).await;
         Self { daemon, client, pages, browser, folder, tab }
     }
 
