@@ -129,7 +129,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
 /// Answers whatever comes as the edge does where there is nothing, and looks at none of it.
 async fn answer_all(stream: DuplexStream) {
     const NOTHING: &[u8] =
-        br#"{"error":"not_found","message":"There is nothing here; MCP is at POST /mcp"}"#;
+        br#"{"error":"not_found","message":"There is nothing here","hint":"MCP is at POST /mcp; docs/protocol.md has the rest"}"#;
     let service = hyper::service::service_fn(|_: Request<hyper::body::Incoming>| async {
         let mut response = Response::new(Full::new(Bytes::from_static(NOTHING)));
         *response.status_mut() = hyper::StatusCode::NOT_FOUND;

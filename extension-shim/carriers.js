@@ -185,7 +185,10 @@ class Session {
     const method = body === undefined ? 'GET' : 'POST';
     const response = await fetch(this.#base + path, { method, headers, body, signal, cache: 'no-store' });
     const answer = await response.json();
-    if (!response.ok) throw new Refused(answer.code ?? 1006, String(answer.message ?? response.status));
+    if (!response.ok) {
+      const { code = 1006, message = response.status, hint } = answer;
+      throw new Refused(code, hint === undefined ? String(message) : `${message}. ${hint}`);
+    }
     return answer;
   }
 

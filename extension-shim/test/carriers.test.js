@@ -132,6 +132,13 @@ test('a refusal ends the link with the code of a close frame, and nothing is ask
   assert.equal(post(), undefined);
 });
 
+test('a refusal that says what to do is told with that', async () => {
+  carrier = openHttp(4711, { onFrame: () => {}, onEnd: (code, reason) => ends.push([code, reason]) });
+  const refused = { error: 'unknown_extension', message: 'This extension may not connect', hint: 'Allow it' };
+  await FakeRequest.open('POST', '/session').answer(refused, 403);
+  assert.deepEqual(ends, [[1006, 'This extension may not connect. Allow it']]);
+});
+
 test('a session that the daemon does not know is a lost link', async () => {
   await opened();
   await poll().answer({ error: 'no_session', message: 'no such session' }, 401);

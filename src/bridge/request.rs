@@ -71,7 +71,7 @@ impl Unanswered {
             Self::NoDaemon(_) => "no_daemon",
             Self::Lost { .. } => "daemon_lost",
             Self::TimedOut(_) => "daemon_timeout",
-            Self::Refused { body } => return with_hint(body.clone()),
+            Self::Refused { body } => return body.clone(),
         };
         json!({"error": code, "message": self.to_string(), "hint": self.hint(submits)})
     }
@@ -99,14 +99,6 @@ impl Unanswered {
             Self::Lost { .. } | Self::TimedOut(_) | Self::Refused { .. } => "Call again.",
         }
     }
-}
-
-/// What a daemon says of a request that it has not looked into, with what to do next.
-fn with_hint(mut body: Value) -> Value {
-    if body.is_object() && body["hint"].is_null() {
-        body["hint"] = "Change what the message names, then call again.".into();
-    }
-    body
 }
 
 /// A message to a daemon.

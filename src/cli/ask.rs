@@ -177,8 +177,7 @@ impl Answer {
             return Ok(body);
         }
         let message = body["message"].as_str().unwrap_or("it says nothing more");
-        anyhow::bail!(
-            "the daemon refuses ({status}): {message}. `tabwire doctor` says what is wrong"
-        )
+        let next = body["hint"].as_str().unwrap_or("`tabwire doctor` says what is wrong");
+        anyhow::bail!("the daemon refuses ({status}): {message}. {next}")
     }
 }

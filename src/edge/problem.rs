@@ -146,28 +146,19 @@ impl Problem {
                 "This daemon is not to be reached through a proxy or a tunnel".to_owned()
             }
             Self::ForeignOrigin => "Web pages and other extensions may not call this".to_owned(),
-            Self::UnknownExtension => {
-                "This extension may not connect. Allow it with `tabwire extension allow ID`"
-                    .to_owned()
-            }
-            Self::UnknownPoller => {
-                "This extension may not poll. Allow it with `tabwire extension allow ID`".to_owned()
-            }
-            Self::PollingSwitchedOff => {
-                "No extension may poll. `tabwire legacy auto` lets one".to_owned()
-            }
+            Self::UnknownExtension => "This extension may not connect".to_owned(),
+            Self::UnknownPoller => "This extension may not poll".to_owned(),
+            Self::PollingSwitchedOff => "No extension may poll".to_owned(),
             Self::MalformedJson => "The body is not the JSON that belongs here".to_owned(),
             Self::BadDrawing { why } => format!("The body is not a drawing: {why}"),
-            Self::StorageUnavailable => {
-                "What happens cannot be recorded now; try again in a moment".to_owned()
-            }
-            Self::NotEvents => "Say Accept: text/event-stream to get the stream".to_owned(),
-            Self::NotJson => "The body must be application/json".to_owned(),
+            Self::StorageUnavailable => "What happens cannot be recorded now".to_owned(),
+            Self::NotEvents => "There are only events here".to_owned(),
+            Self::NotJson => "The body must be JSON, and be said to be".to_owned(),
             Self::TooLarge { limit } => {
                 format!("The body is larger than {limit} bytes; nothing of it was taken")
             }
             Self::SlowBody => "The body did not come within 15 s".to_owned(),
-            Self::NoToken => "A bearer token is needed; `tabwire token` prints it".to_owned(),
+            Self::NoToken => "A bearer token is needed".to_owned(),
             Self::TooManyWrongTokens { .. } => "Too many wrong tokens".to_owned(),
             Self::BadClient => {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
@@ -175,16 +166,59 @@ impl Problem {
             Self::BadIdempotencyKey => {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
-            Self::NoRoute => "There is nothing here; MCP is at POST /mcp".to_owned(),
-            Self::NoMethod { allow } => format!("Use {}", joined(*allow)),
+            Self::NoRoute => "There is nothing here".to_owned(),
+            Self::NoMethod { .. } => "It is here, but not with this method".to_owned(),
             Self::Undeclared => "Nobody may call this".to_owned(),
             Self::BadHandshake => {
                 format!("This is a WebSocket of version 13 with the subprotocol {WS_SUBPROTOCOL}")
             }
-            Self::BadFrames => "This is not what docs/protocol.md has there".to_owned(),
-            Self::NoSession => "There is no such session; begin one with POST /session".to_owned(),
+            Self::BadFrames => "This is not what belongs there".to_owned(),
+            Self::NoSession => "There is no such session".to_owned(),
             Self::TooManySessions => "There are too many sessions".to_owned(),
         }
+    }
+
+    /// What to do next.
+    fn hint(&self) -> String {
+        match self {
+            Self::BadHost | Self::ForeignHost => {
+                "Call it as 127.0.0.1, localhost or [::1], with the port that it listens on"
+            }
+            Self::Forwarded => "Call it directly, from the computer that it runs on",
+            Self::ForeignOrigin => "Call it from an MCP client; `tabwire mcp-config` sets one up",
+            Self::UnknownExtension | Self::UnknownPoller => {
+                "`tabwire extension allow ID` lets it, if it is yours"
+            }
+            Self::PollingSwitchedOff => {
+                "`tabwire legacy auto` lets one, `tabwire install` sets up one that need not"
+            }
+            Self::NotJson => "Send it with Content-Type: application/json",
+            Self::NotEvents => "Send Accept: text/event-stream",
+            Self::MalformedJson
+            | Self::BadDrawing { .. }
+            | Self::BadClient
+            | Self::BadIdempotencyKey
+            | Self::BadHandshake => "Change what the message names, then send it again",
+            Self::StorageUnavailable => {
+                "Try again in a moment; `tabwire status` says what is wrong"
+            }
+            Self::TooLarge { .. } => "Send less at once",
+            Self::SlowBody => "Send it again, without a pause",
+            Self::NoToken => "`tabwire token` prints it",
+            Self::TooManyWrongTokens { retry_after_secs } => {
+                return format!(
+                    "`tabwire token` prints the right one; wait {retry_after_secs} s with a guess"
+                );
+            }
+            Self::NoRoute | Self::Undeclared => {
+                "MCP is at POST /mcp; docs/protocol.md has the rest"
+            }
+            Self::NoMethod { allow } => return format!("Use {}", joined(*allow)),
+            Self::BadFrames => "docs/protocol.md has what does",
+            Self::NoSession => "Begin one with POST /session",
+            Self::TooManySessions => "Close those that nobody needs",
+        }
+        .to_owned()
     }
 
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
@@ -228,7 +262,7 @@ fn joined(methods: [Option<&'static str>; 2]) -> String {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         tracing::debug!(problem = self.code(), "request refused");
-        let body = json!({"error": self.code(), "message": self.message()});
+        let body = json!({"error": self.code(), "message": self.message(), "hint": self.hint()});
         let mut response = json_response(self.status(), body.to_string());
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);

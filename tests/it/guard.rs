@@ -196,8 +196,8 @@ async fn nobody_gets_in_without_a_token() {
     check(&daemon, &cases).await;
     let answer = ask(&daemon, &post("none", &[(authorization, "")], 401)).await;
     assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
-    let message = answer.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("tabwire token"), "the next step: {message}");
+    let hint = answer.json()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("tabwire token"), "the next step: {hint}");
 }
 
 #[tokio::test]

@@ -348,7 +348,7 @@ async fn only_one_extension_is_let_in_for_asking_and_what_the_person_says_counts
         Old { extension: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", session: "ext_2_b", daemon: &daemon };
     let refused = other.name_session().await;
     assert_eq!(refused.status, 403);
-    assert!(refused.json()["message"].as_str().unwrap().contains("tabwire extension allow"));
+    assert!(refused.json()["hint"].as_str().unwrap().contains("tabwire extension allow"));
     daemon.home().allow_extension(other.extension).unwrap();
     assert_eq!(other.name_session().await.status, 200);
     daemon.home().set_legacy_mode(tabwire::home::LegacyMode::Deny).unwrap();

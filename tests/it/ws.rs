@@ -77,8 +77,8 @@ async fn a_refusal_of_an_unknown_extension_names_the_command_that_allows_it() {
     let daemon = Daemon::start().await;
     let other = origin(&format!("chrome-extension://{OTHER_ID}"));
     let answer = raw(&daemon, &handshake(&other, PROTOCOL), b"").await;
-    let message = answer.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("tabwire extension allow"), "{message}");
+    let hint = answer.json()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("tabwire extension allow"), "{hint}");
 }
 
 #[tokio::test]
