@@ -11,6 +11,9 @@ use super::problem::Problem;
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(15);
 
+/// For how long nothing may come of a body that is too large: then nobody waits for the rest.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// How much of a body that is too large is read and dropped, so that the client gets to
 /// read why it was refused rather than a broken connection.
 const DRAIN: usize = 32 * 1024 * 1024;
@@ -41,11 +44,11 @@ pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Pro
     }
 }
 
-/// Reads and drops what is left of a body that is too large.
+/// Reads and drops what is left of a body that is too large, for as long as it keeps coming.
 pub(super) async fn drain(mut body: Body) {
     let mut left = DRAIN;
     let drained = async {
-        while let Some(Ok(frame)) = body.frame().await {
+        while let Ok(Some(Ok(frame))) = tokio::time::timeout(PAUSE, body.frame()).await {
             left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
             if left == 0 {
                 return;

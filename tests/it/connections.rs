@@ -123,6 +123,18 @@ async fn the_body_of_a_request_that_is_refused_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_that_is_too_large_and_does_not_come_is_waited_for_a_second() {
+    let time = Frozen::time().await;
+    let daemon = Daemon::start().await;
+    let mut connection = RawConnection::open(&daemon).await;
+    let length = "Content-Length: 1048577";
+    connection.send(begin_post(&daemon, &daemon.token(), length)).await;
+    until_read(&daemon).await;
+    time.pass_ms(1_001).await;
+    assert_eq!(connection.answer().await.expect("closed").status, 413);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_being_answered_lasts_as_long_as_it_likes() {
     let time = Frozen::time().await;
     let daemon = Daemon::start().await;
