@@ -107,6 +107,19 @@ export class Dispatcher {
     for (const id of [...this.#entries.keys()]) this.stop(id);
   }
 
+  /** Rules are others now: what they keep out does not go on either. */
+  handleRules() {
+    if (this.#gate.isOpen()) return;
+    for (const entry of this.#entries.values()) this.#gate.check(entry.command).catch((error) => this.#refuse(entry, error));
+  }
+
+  /** @param {Entry} entry @param {unknown} error why it may not go on */
+  #refuse(entry, error) {
+    if (this.#entries.get(entry.correlation_id) !== entry) return;
+    const ran = entry.running?.begun ?? false;
+    this.#stop(entry, 'cancelled', () => failureReport(entry, error instanceof ActionError ? error.after({ ran }) : error));
+  }
+
   /** What a person sees of it. @returns {RunningCommand[]} */
   running() {
     return [...this.#entries.values()].flatMap(({ correlation_id, command: { type, tab_id, client }, running }) => {

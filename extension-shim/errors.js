@@ -14,6 +14,11 @@ export class ActionError extends Error {
     this.pageStack = pageStack;
     this.more = more;
   }
+
+  /** The same of a command that was under way. @param {{ran: boolean}} so whether it had begun */
+  after({ ran }) {
+    return new ActionError(this.code, this.message, this.pageStack, { ...this.more, mayHaveRun: ran });
+  }
 }
 
 /** @param {number} timeoutMs @param {string} [note] what else came of it */

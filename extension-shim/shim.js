@@ -142,6 +142,7 @@ function onFrame(frame) {
 
 policy.onChange = () => {
   showStopped(policy.isStopped);
+  dispatcher.handleRules();
   tabs.handleChange();
   recorder.apply().catch(console.warn);
 };

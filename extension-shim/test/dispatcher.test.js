@@ -453,3 +453,43 @@ test('a person who stops all ends what runs and what was only claimed', () => {
   const ended = sent.filter(({ type }) => type === 'cancelled').map(({ correlation_id, may_have_run }) => [correlation_id, may_have_run]);
   assert.deepEqual(ended, [['x', true], ['y', false]]);
 });
+
+test('what runs where agents may not be any more ends, and tells that it may have run', async () => {
+  const asked = gated();
+  for (const id of ['x', 'y']) dispatcher.handleCommand(command({ correlation_id: id }));
+  for (const { resolve } of asked) resolve();
+  await settled();
+  go();
+  asked[2].resolve();
+  await settled();
+  const { context, resolve } = runs[0];
+  context.begin();
+  dispatcher.handleRules();
+  for (const { reject } of asked.slice(3)) reject(refusal());
+  await settled();
+  resolve('too late');
+  await settled();
+  const ended = sent.filter(({ type }) => type !== 'claim');
+  assert.deepEqual(ended, [
+    { type: 'error', ...ref(), error: { ...told, may_have_run: true } },
+    { type: 'error', correlation_id: 'y', attempt: 1, error: told },
+  ]);
+  assert.equal(context.signal.aborted, true);
+});
+
+test('what runs where agents may still be goes on', async () => {
+  const asked = gated();
+  dispatcher.handleCommand(command());
+  asked[0].resolve();
+  await settled();
+  go();
+  asked[1].resolve();
+  await settled();
+  dispatcher.handleRules();
+  asked[2].resolve();
+  await settled();
+  assert.equal(runs[0].context.signal.aborted, false);
+  runs[0].resolve('done');
+  await settled();
+  assert.equal(types().at(-1), 'complete');
+});
