@@ -70,6 +70,8 @@ export const DETACH_IDLE_MS = 5 * 60_000;
 export const PAGE_PROBE_MS = 500;
 /** A page that is free answers within a millisecond or two: so long is waited for one that has not answered for long. */
 export const PAGE_ANSWER_MS = 20;
+/** An empty page that does not say this soon who has opened it counts as somebody's whom agents may not see. */
+export const OWNER_MS = 1_000;
 /** How often a page is asked while a script runs in it, so that it is known at once whether it is busy. */
 export const PULSE_MS = 100;
 /** A crash takes 60 to 150 ms. */

@@ -8,11 +8,14 @@
 import { ActionError } from './errors.js';
 import { once } from './once.js';
 import { isBrowserPage } from './pages.js';
-import { blockOf, isOpen } from './sites.js';
+import { blockOf, isEmptyPage, isOpen } from './sites.js';
 
 const KEY = 'policy';
 
-/** @typedef {{url?: string, pendingUrl?: string}} Shown what a tab shows, and what it is about to */
+/**
+ * @typedef {{url?: string, pendingUrl?: string, owner?: string | null}} Shown what a tab shows, and what it is about to;
+ *   `owner`: of an empty page, see `blocksPage`
+ */
 
 export class Policy {
   /** Null until the daemon has told them once. @type {SiteRules | null} */
@@ -93,10 +96,28 @@ export class Policy {
     return this.#rules === null || blockOf(this.#rules, url) !== null;
   }
 
+  /**
+   * @param {string} url @param {string | null} owner the origin of the page: that of whoever has opened it, if the page
+   *   is empty. "null": of no site; null: not known
+   * @returns {boolean} whether its site may not be used
+   */
+  blocksPage(url, owner) {
+    if (this.blocks(url)) return true;
+    if (!isEmptyPage(url) || owner === 'null') return false;
+    return owner === null ? !this.allowsEverySite : this.blocks(owner);
+  }
+
   /** @param {Shown} tab @throws {ActionError} its site may not be used, or the one that it is on its way to */
-  assertTab({ url = '', pendingUrl = '' }) {
+  assertTab({ url = '', pendingUrl = '', owner = 'null' }) {
     this.assertUrl(url);
     this.assertUrl(pendingUrl);
+    this.assertOwner(owner);
+  }
+
+  /** @param {string | null} owner as of `blocksPage` @param {{ran?: boolean}} [so] @throws {ActionError} */
+  assertOwner(owner, { ran = false } = {}) {
+    if (owner === null && !this.allowsEverySite) throw blocked('an empty page that does not say who has opened it may not be used by agents', ran);
+    if (owner !== null && owner !== 'null') this.assertUrl(owner, { ran });
   }
 
   /** @param {string} url @param {{ran?: boolean}} [so] `ran`: the command may have begun @throws {ActionError} */

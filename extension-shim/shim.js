@@ -17,6 +17,7 @@ import { once } from './once.js';
 import { Outbox } from './outbox.js';
 import { Pairing } from './pairing.js';
 import { makePanel } from './panel.js';
+import { withOwner } from './site_guard.js';
 import { policy, recorder, tabs } from './state.js';
 import { Takeover } from './takeover.js';
 
@@ -24,7 +25,7 @@ const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
   isOpen: () => policy.isOpen,
-  check: (command) => policy.check(command, () => tabs.fresh(command.tab_id)),
+  check: (command) => policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id))),
 });
 const pairing = new Pairing(() => link.connectNow());
 export const link = new Link(new Identity(), takeover, {

@@ -3,11 +3,12 @@
 // before, what counts is the document that is there now.
 
 import { cdp } from './debugger.js';
-import { ActionError, navigationInterrupted } from './errors.js';
+import { messageOf, navigationInterrupted } from './errors.js';
+import { originOfFrame } from './frame_origin.js';
+import { OWNER_MS } from './limits.js';
+import { isEmptyPage } from './sites.js';
 import { policy } from './state.js';
-
-const EMPTY = /^about:(?:blank|srcdoc)(?:[?#]|$)/i;
-const WORLD = 'tabwire';
+import { within } from './within.js';
 
 /**
  * The page that the debugger is attached to, refused if its site is.
@@ -18,7 +19,7 @@ export async function assertPage(tabId, so) {
   const { frameTree: { frame: { id, url } } } = await cdp(tabId, 'Page.getFrameTree');
   policy.assertUrl(url, so);
   // An empty page belongs to whoever has opened it, and holds what they wrote into it.
-  if (EMPTY.test(url)) assertOrigin(await originOfFrame(tabId, id), so);
+  if (isEmptyPage(url)) policy.assertOwner(await originOfFrame(tabId, id), so);
   return url;
 }
 
@@ -32,11 +33,33 @@ export async function documentTarget(tabId) {
   if (!frame?.documentId) throw navigationInterrupted();
   policy.assertUrl(frame.url);
   const target = { tabId, documentIds: [frame.documentId] };
-  if (EMPTY.test(frame.url)) {
-    const [{ result }] = await chrome.scripting.executeScript({ target, func: () => self.origin, injectImmediately: true });
-    assertOrigin(result ?? 'null');
-  }
+  if (isEmptyPage(frame.url)) policy.assertOwner(await ownerIn(target));
   return target;
+}
+
+/**
+ * The tab, and whose page it shows if that is an empty one.
+ * @template {{id?: number, url?: string}} T @param {T} tab @returns {Promise<T & {owner?: string | null}>}
+ */
+export async function withOwner(tab) {
+  if (policy.allowsEverySite || tab.id === undefined || !isEmptyPage(tab.url ?? '')) return tab;
+  return { ...tab, owner: await ownerIn({ tabId: tab.id }) };
+}
+
+/** What the browser says of an empty page that no site has opened: there is none whose permission would be ours. */
+const OF_NO_SITE = /^Cannot access contents of url "about:/;
+
+/** @param {{tabId: number, documentIds?: string[]}} injection @returns {Promise<string | null>} "null": of no site; null: not known */
+async function ownerIn(injection) {
+  const target = /** @type {chrome.scripting.InjectionTarget} */ (injection);
+  try {
+    const [{ result }] = await within(OWNER_MS, chrome.scripting.executeScript({ target, func: () => self.origin, injectImmediately: true }));
+    return result ?? null;
+  } catch (error) {
+    if (OF_NO_SITE.test(messageOf(error))) return 'null';
+    console.debug('tabwire: whose page it is, is not known', error);
+    return null;
+  }
 }
 
 /**
@@ -49,22 +72,4 @@ export function fenceFor(url) {
   const mark = `tabwire:${crypto.randomUUID()}`;
   const { protocol, host } = new URL(url);
   return { head: `if(location.protocol+location.host!==${JSON.stringify(protocol + host)})throw${JSON.stringify(mark)};`, mark };
-}
-
-/** A frame within a page. @param {string} url @param {string} origin @returns {boolean} whether its site may not be used */
-export function blocksFrame(url, origin) {
-  return policy.blocks(url) || (EMPTY.test(url) && origin !== 'null' && policy.blocks(origin));
-}
-
-/** @param {string} origin "null": of no site @param {{ran?: boolean}} [so] */
-function assertOrigin(origin, so) {
-  if (origin !== 'null') policy.assertUrl(origin, so);
-}
-
-/** @param {number} tabId @param {string} frameId @returns {Promise<string>} */
-async function originOfFrame(tabId, frameId) {
-  const { executionContextId: contextId } = await cdp(tabId, 'Page.createIsolatedWorld', { frameId, worldName: WORLD });
-  const { result } = await cdp(tabId, 'Runtime.evaluate', { expression: 'self.origin', contextId });
-  if (typeof result.value !== 'string') throw new ActionError('internal', 'the page does not say of which site it is');
-  return result.value;
 }

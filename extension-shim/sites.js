@@ -41,6 +41,11 @@ function withoutDot(host) {
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
+/** @param {string} url @returns {boolean} whether it shows what whoever has opened it wrote, and nothing else */
+export function isEmptyPage(url) {
+  return EMPTY_PAGE.test(url);
+}
+
 /** @param {SiteRules} rules @returns {boolean} whether every site may be used */
 export function isOpen({ allow, deny }) {
   return allow.length === 0 && deny.length === 0;
@@ -51,7 +56,7 @@ export function isOpen({ allow, deny }) {
  * @returns {Block | null} null: it may be used. An empty page is of no site: who has made it is for the caller to find out
  */
 export function blockOf(rules, url) {
-  if (isOpen(rules) || url === '' || EMPTY_PAGE.test(url)) return null;
+  if (isOpen(rules) || url === '' || isEmptyPage(url)) return null;
   const place = placeOf(url);
   // A pattern that cannot be read denies everything and allows nothing.
   const denied = rules.deny.find((text) => matches(parsePattern(text) ?? 'unreadable', place));

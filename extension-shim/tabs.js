@@ -119,13 +119,14 @@ export class Tabs {
   /** @param {chrome.tabs.Tab} tab @returns {TabEntry} */
   #entry(tab) {
     const url = tab.url || tab.pendingUrl || '';
-    // Of what agents may not use, not even a title is told.
+    // Of what agents may not use, not even a title is told, nor of what may be theirs whom agents may not see.
     const isBlocked = this.#policy.blocks(url);
+    const isNamed = !this.#policy.blocksPage(url, null) && !this.#policy.blocks(tab.pendingUrl ?? '');
     return {
       tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
       window_id: tab.windowId,
       url: isBlocked ? siteOf(url) : url,
-      title: isBlocked ? '' : tab.title ?? '',
+      title: isNamed ? tab.title ?? '' : '',
       active: tab.active,
       focused: tab.windowId === this.#focusedWindow,
     };

@@ -11,7 +11,7 @@ import { evaluateIsolated, lookAt, readIsolated, withLook, wrongSelector } from 
 import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_TEXT } from '../limits.js';
 import { checkedInteger, checkedText } from '../params.js';
 import { originOf } from '../pages.js';
-import { blocksFrame } from '../site_guard.js';
+import { policy } from '../state.js';
 
 /** What is to be known of a frame before it is read. */
 const FRAME = "({url:location.href,origin:self.origin,elements:document.getElementsByTagName('*').length})";
@@ -118,7 +118,7 @@ async function frameTree(tabId, room, backendNodeId) {
   try {
     const { node: { frameId } } = await cdp(tabId, 'DOM.describeNode', { backendNodeId });
     const { url, origin, elements } = await readIsolated(tabId, FRAME, frameId);
-    return elements > AX_ELEMENTS || blocksFrame(url, origin) ? null : await treeOf(tabId, room, frameId);
+    return elements > AX_ELEMENTS || policy.blocksPage(url, origin) ? null : await treeOf(tabId, room, frameId);
   } catch (error) {
     // One of another site is in another process, which this session does not reach.
     console.debug('tabwire: a frame was not read', error);

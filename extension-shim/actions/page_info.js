@@ -6,6 +6,7 @@
 import { cdp, isAttached } from '../debugger.js';
 import { PAGE_PROBE_MS } from '../limits.js';
 import { assertReachable, originOf } from '../pages.js';
+import { withOwner } from '../site_guard.js';
 import { policy, tabs } from '../state.js';
 
 const PROBE = `({ready_state: document.readyState,
@@ -16,7 +17,7 @@ export async function page_info(_, { tab_id, begin }) {
   begin();
   const tab = await tabs.fresh(tab_id);
   assertReachable(tab);
-  policy.assertTab(tab);
+  policy.assertTab(await withOwner(tab));
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
   const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };

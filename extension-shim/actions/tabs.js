@@ -6,6 +6,7 @@
 
 import { ActionError, messageOf } from '../errors.js';
 import { checkedFlag, checkedUrl } from '../params.js';
+import { withOwner } from '../site_guard.js';
 import { navigations, policy, recorder, tabs } from '../state.js';
 import { stopNavigation } from '../unstick.js';
 
@@ -61,7 +62,7 @@ async function load(id, url, { signal, begin, onStop }) {
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function tab_close(_, { tab_id, begin }) {
-  const { id, url = '', title = '' } = await tabs.fresh(tab_id);
+  const { id, url = '', title = '' } = await permitted(tab_id);
   begin();
   await chrome.tabs.remove(id).catch(refused);
   // With its last tab a browser may end and answer nothing any more; closed is closed.
@@ -72,12 +73,19 @@ export async function tab_close(_, { tab_id, begin }) {
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function tab_activate({ focus }, { tab_id, begin }) {
   const withWindow = checkedFlag('focus', focus);
-  const { id, url = '', title = '' } = await tabs.fresh(tab_id);
+  const { id, url = '', title = '' } = await permitted(tab_id);
   begin();
   if (withWindow) await tabs.bringToFront(id);
   else await chrome.tabs.update(id, { active: true }).catch(refused);
   await tabs.tellNow();
   return { value: { tab_id: id, url, title }, type: 'object' };
+}
+
+/** It may have gone somewhere since it was looked at. @param {number | undefined} tabId */
+async function permitted(tabId) {
+  const tab = await tabs.fresh(tabId);
+  policy.assertTab(await withOwner(tab));
+  return tab;
 }
 
 /** @param {unknown} error @returns {never} */

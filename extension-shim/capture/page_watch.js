@@ -28,7 +28,7 @@ export function watchSource(streams, binding) {
     const stop = new AbortController();
     globalThis.tabwireStop = () => { delete globalThis.tabwireStop; stop.abort(); };
     const say = globalThis[${JSON.stringify(binding)}];
-    const tell = (stream, fields) => say(JSON.stringify({ stream, entry: { t: Date.now(), url: location.href, ...fields } }));
+    const tell = (stream, fields) => say(JSON.stringify({ stream, origin: self.origin, entry: { t: Date.now(), url: location.href, ...fields } }));
     ${actions}
     ${vitals}
   })()`;
@@ -38,10 +38,10 @@ export const STOP_WATCH = 'globalThis.tabwireStop?.()';
 
 /**
  * @param {string} payload what the script said @param {Set<Stream>} streams
- * @returns {{stream: 'actions' | 'performance', entry: any} | null} null: it is not asked for
+ * @returns {{stream: 'actions' | 'performance', origin: string, entry: any} | null} null: it is not asked for
  */
 export function readWatch(payload, streams) {
-  const { stream, entry } = JSON.parse(payload);
+  const { stream, origin, entry } = JSON.parse(payload);
   if (!streams.has(stream)) return null;
-  return { stream, entry: { ...entry, url: clip(entry.url, URL_MAX) } };
+  return { stream, origin, entry: { ...entry, url: clip(entry.url, URL_MAX) } };
 }

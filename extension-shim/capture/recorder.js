@@ -39,7 +39,7 @@ export class Recorder {
     add: (stream, entry) => this.#batches.add(stream, entry),
     remember: (tabId, mark) => store({ [MARK_PREFIX + tabId]: mark }),
     dropped: (tabId) => { this.ready(tabId).catch(console.debug); },
-    blocks: (url) => this.#policy.blocks(url),
+    blocks: (url, owner) => this.#policy.isStopped || this.#policy.blocksPage(url, owner),
   };
   /** Sends a frame; false if there is no daemon to hear it. @type {(text: string) => boolean} */
   onEvents = () => false;
@@ -91,9 +91,9 @@ export class Recorder {
     const isOff = isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
     const streams = isOff ? new Set() : streamsOf(this.#settings, tab.id);
     const recording = this.#tabs.get(tab.id);
-    if (streams.size > 0) this.#record(tab.id, /** @type {Set<Stream>} */ (streams));
+    if (streams.size > 0) this.#record(tab.id, /** @type {Set<Stream>} */ (streams), tab.url ?? '');
     else if (recording) this.#stop(tab.id, recording);
-    else if (this.#marks.has(tab.id)) this.#stop(tab.id, this.#begin(tab.id));
+    else if (this.#marks.has(tab.id)) this.#stop(tab.id, this.#begin(tab.id, ''));
   }
 
   /** @param {chrome.tabs.Tab} tab whether the person lets agents see it */
@@ -101,9 +101,9 @@ export class Recorder {
     return !this.#policy.isStopped && !this.#policy.blocks(url) && !this.#policy.blocks(pendingUrl);
   }
 
-  /** @param {number} tabId @param {Set<Stream>} streams */
-  #record(tabId, streams) {
-    const recording = this.#tabs.get(tabId) ?? this.#begin(tabId);
+  /** @param {number} tabId @param {Set<Stream>} streams @param {string} url what it shows */
+  #record(tabId, streams, url) {
+    const recording = this.#tabs.get(tabId) ?? this.#begin(tabId, url);
     if (recording.resting || sameStreams(recording.streams, streams)) return;
     recording.change(streams).catch((error) => {
       // A page that extensions are kept out of, or another debugger: tried again when the tab goes somewhere.
@@ -114,9 +114,9 @@ export class Recorder {
     });
   }
 
-  /** @param {number} tabId */
-  #begin(tabId) {
-    const recording = new TabRecording(tabId, this.#outlet, this.#marks.get(tabId));
+  /** @param {number} tabId @param {string} url what it shows */
+  #begin(tabId, url) {
+    const recording = new TabRecording(tabId, this.#outlet, url, this.#marks.get(tabId));
     this.#marks.delete(tabId);
     this.#tabs.set(tabId, recording);
     return recording;

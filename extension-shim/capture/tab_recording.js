@@ -6,7 +6,10 @@
 /** @import {Finished} from './requests.js' */
 
 import { cdp, drop, hold, letGo } from '../debugger.js';
-import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from '../limits.js';
+import { originOfFrame } from '../frame_origin.js';
+import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, OWNER_MS, RELEASE_MS, URL_MAX } from '../limits.js';
+import { isEmptyPage } from '../sites.js';
+import { within } from '../within.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
 import { FloodGuard } from './flood.js';
 import { browserEntry, consoleEntry, exceptionEntry } from './logs.js';
@@ -22,7 +25,8 @@ import { clip } from './text.js';
  * @typedef {object} Outlet
  * @property {(stream: Stream, entry: Recorded) => void} add
  * @property {(tabId: number, mark: Mark) => void} remember
- * @property {(url: string) => boolean} blocks whether nothing of this page may be recorded
+ * @property {(url: string, owner: string | null) => boolean} blocks whether nothing of this page may be recorded; `owner`
+ *   of an empty page: its origin, null if it is not known
  * @property {(tabId: number) => void} dropped the debugger was let go, and may be taken up again now
  */
 
@@ -36,8 +40,11 @@ export class TabRecording {
   #requests = new Requests();
   #sockets = new Sockets();
   #mark;
-  #url = '';
+  #url;
+  /** Whose the page is, if it is an empty one. @type {string | null} */
+  #owner = null;
   #mainFrame = '';
+  #arrivals = 0;
   #fetching = 0;
   #guard = new FloodGuard();
   /** When the last line was said, by what tells of it. @type {Partial<Record<Domain, number>>} */
@@ -50,10 +57,11 @@ export class TabRecording {
   #tabId;
   #outlet;
 
-  /** @param {number} tabId @param {Outlet} outlet @param {Mark} [mark] of an earlier worker */
-  constructor(tabId, outlet, mark) {
+  /** @param {number} tabId @param {Outlet} outlet @param {string} url what the tab shows @param {Mark} [mark] of an earlier worker */
+  constructor(tabId, outlet, url, mark) {
     this.#tabId = tabId;
     this.#outlet = outlet;
+    this.#url = clip(url, URL_MAX);
     this.#mark = mark ?? { since: Date.now(), domains: [], watch: null };
   }
 
@@ -90,8 +98,19 @@ export class TabRecording {
 
   async #look() {
     const { frameTree: { frame } } = await this.#cdp('Page.getFrameTree');
-    this.#mainFrame = frame.id;
-    this.#url = clip(frame.url, URL_MAX);
+    await this.#arrive(frame.id, frame.url).catch(console.debug);
+  }
+
+  /** What an empty page holds is theirs who have opened it. @param {string} frameId @param {string} url */
+  async #arrive(frameId, url) {
+    this.#mainFrame = frameId;
+    this.#url = clip(url, URL_MAX);
+    this.#owner = null;
+    this.#arrivals += 1;
+    const arrival = this.#arrivals;
+    if (!isEmptyPage(url)) return;
+    const owner = await within(OWNER_MS, originOfFrame(this.#tabId, frameId));
+    if (arrival === this.#arrivals) this.#owner = owner;
   }
 
   /** @param {string} name @param {boolean} on @param {object} [params] */
@@ -230,7 +249,7 @@ export class TabRecording {
       return;
     }
     for (const finished of this.#requests.handle(method, params)) {
-      if (this.#outlet.blocks(finished.entry.page_url)) continue;
+      if (this.#outlet.blocks(finished.entry.page_url, this.#owner)) continue;
       if (this.streams.has('network')) this.#add('network', finished.entry);
       if (this.streams.has('bodies')) this.#addBodies(finished).catch(console.debug);
     }
@@ -257,13 +276,12 @@ export class TabRecording {
     if (name !== this.#mark.watch?.binding) return;
     const said = readWatch(payload, this.streams);
     // A frame in the page may be of another site.
-    if (said && !this.#outlet.blocks(said.entry.url ?? '')) this.#add(said.stream, said.entry);
+    if (said && !this.#outlet.blocks(said.entry.url ?? '', said.origin)) this.#add(said.stream, said.entry);
   }
 
   /** @param {string} frameId @param {string} url */
   #handleNavigated(frameId, url) {
-    this.#mainFrame = frameId;
-    this.#url = clip(url, URL_MAX);
+    this.#arrive(frameId, url).catch(console.debug);
     if (this.streams.has('actions')) {
       this.#add('actions', /** @type {Recorded} */ ({ t: Date.now(), kind: 'navigate', url: this.#url }));
     }
@@ -271,7 +289,7 @@ export class TabRecording {
 
   /** @param {Stream} stream @param {Recorded} entry */
   #add(stream, { t, ...entry }) {
-    if (this.#outlet.blocks(this.#url)) return;
+    if (this.#outlet.blocks(this.#url, this.#owner)) return;
     this.#outlet.add(stream, { t: Math.round(t), tab_id: this.#tabId, ...entry });
   }
 

@@ -11,6 +11,7 @@
 import { attach } from '../debugger.js';
 import { ActionError, messageOf } from '../errors.js';
 import { assertReachable } from '../pages.js';
+import { withOwner } from '../site_guard.js';
 import { policy, tabs } from '../state.js';
 import { Deliveries } from './deliveries.js';
 import { cancelledFrames, framesOf } from './frames.js';
@@ -171,7 +172,7 @@ export class DrawMode {
 /** What an overlay says may be what has woken the worker. @param {chrome.tabs.Tab} tab */
 async function assertPermitted(tab) {
   await policy.restore();
-  policy.assertTab(tab);
+  policy.assertTab(await withOwner(tab));
 }
 
 /** @param {unknown} error */

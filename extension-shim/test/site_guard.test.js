@@ -9,7 +9,7 @@ const { actions } = await import('../actions/index.js');
 const { handleDetach } = await import('../debugger.js');
 const { Navigations } = await import('../navigations.js');
 const { Recorder } = await import('../capture/recorder.js');
-const { documentTarget, blocksFrame } = await import('../site_guard.js');
+const { documentTarget, withOwner } = await import('../site_guard.js');
 const { DrawMode } = await import('../draw/draw_mode.js');
 const { policy, tabs } = await import('../state.js');
 
@@ -196,10 +196,111 @@ test('what is injected goes into the document that was looked at, and into no ot
 });
 
 test('a frame of a denied site is not read with the page around it', () => {
-  assert.equal(blocksFrame(DENIED, 'http://denied.example'), true);
-  assert.equal(blocksFrame('about:srcdoc', 'http://denied.example'), true);
-  assert.equal(blocksFrame('about:srcdoc', 'http://allowed.example'), false);
-  assert.equal(blocksFrame('about:blank', 'null'), false);
+  assert.equal(policy.blocksPage(DENIED, 'http://denied.example'), true);
+  assert.equal(policy.blocksPage('about:srcdoc', 'http://denied.example'), true);
+  assert.equal(policy.blocksPage('about:srcdoc', 'http://allowed.example'), false);
+  assert.equal(policy.blocksPage('about:blank', 'null'), false);
+});
+
+test('an empty page that does not say whose it is counts as denied, unless all is allowed', () => {
+  assert.equal(policy.blocksPage('about:blank', null), true);
+  assert.equal(policy.blocksPage(ALLOWED, null), false);
+  rules([], []);
+  assert.equal(policy.blocksPage('about:blank', null), false);
+});
+
+/** Tab 7 shows an empty page that this one has opened. @param {string} origin */
+function openEmpty(origin) {
+  const tab = { id: 7, windowId: 1, url: 'about:blank', title: 'Secret', active: true, status: 'complete' };
+  Object.assign(chrome.tabs, { query: async () => [tab], get: async () => tab, remove: async () => {}, update: async () => tab });
+  chrome.scripting = { executeScript: async () => [{ result: origin }] };
+  go('about:blank', origin);
+}
+
+test('an empty page of a denied site is neither named nor looked at nor closed', async () => {
+  openEmpty('http://denied.example');
+  for (const name of ['page_info', 'tab_close', 'tab_activate']) {
+    await assert.rejects(actions[name]({}, context()), blocked(false), name);
+  }
+  await assert.rejects(policy.check({ type: 'navigate', params: { url: ALLOWED } }, async () => withOwner(await tabs.fresh(7))), blocked(false));
+  await tabs.load();
+  assert.deepEqual(tabs.list().map(({ title }) => title), ['']);
+  openEmpty('http://allowed.example');
+  assert.equal((await actions.page_info({}, context())).value.title, 'Secret');
+});
+
+test('an empty page that no site has opened may be used, and one that cannot be asked may not', async () => {
+  openEmpty('null');
+  const fails = (message) => { chrome.scripting.executeScript = async () => { throw new Error(message); }; };
+  fails('Cannot access contents of url "about:blank". Extension manifest must request permission to access this host.');
+  assert.equal((await actions.page_info({}, context())).value.url, 'about:blank');
+  for (const message of ['Cannot access contents of url "https://chromewebstore.google.com/".', 'Frame with ID 0 was removed.']) {
+    fails(message);
+    await assert.rejects(actions.page_info({}, context()), blocked(false), message);
+  }
+});
+
+test('an empty page whose answer does not come counts as denied', async () => {
+  openEmpty('http://allowed.example');
+  chrome.scripting.executeScript = () => new Promise(() => {});
+  const asked = withOwner(await tabs.fresh(7));
+  await settled();
+  mock.timers.tick(5_000);
+  assert.throws(() => policy.assertTab({ url: 'about:blank', owner: null }), blocked(false));
+  assert.equal((await asked).owner, null);
+});
+
+test('a tab that is on its way to a denied page has no title', async () => {
+  chrome.tabs.query = async () => [{ id: 7, windowId: 1, url: ALLOWED, pendingUrl: DENIED, title: 'denied.example/secret', active: true }];
+  await tabs.load();
+  assert.deepEqual(tabs.list().map(({ url, title }) => [url, title]), [[ALLOWED, '']]);
+});
+
+/** What is recorded of tab 7: a function that says a line, and the lines that were kept. */
+async function recorded() {
+  const recorder = new Recorder(policy);
+  const lines = [];
+  recorder.onEvents = (text) => lines.push(...JSON.parse(text).entries.map(({ text: said }) => said));
+  await recorder.restore();
+  recorder.configure({ all: ['logs'] });
+  await settled();
+  const say = (method, params) => recorder.handleEvent({ tabId: 7 }, method, params);
+  const log = (text) => say('Runtime.consoleAPICalled', { type: 'log', args: [{ type: 'string', value: text }], timestamp: Date.now() + 1_000 });
+  const end = () => {
+    mock.timers.tick(1_000);
+    recorder.configure({});
+    return lines;
+  };
+  return { end, say, log };
+}
+
+for (const [origin, kept] of [['http://denied.example', []], ['http://allowed.example', ['line']], ['null', ['line']]]) {
+  test(`an empty page that ${origin} has opened is recorded if its opener may be`, async () => {
+    openEmpty(origin);
+    const { end, log } = await recorded();
+    log('line');
+    assert.deepEqual(end(), kept);
+  });
+
+  test(`a page that becomes an empty one of ${origin} is recorded if that may be`, async () => {
+    const { end, say, log } = await recorded();
+    openEmpty(origin);
+    say('Page.frameNavigated', { frame: { id: 'F', url: 'about:blank' } });
+    log('too soon');
+    await settled();
+    log('line');
+    assert.deepEqual(end(), kept);
+  });
+}
+
+test('from the moment that all is stopped nothing more is recorded', async () => {
+  const { end, log } = await recorded();
+  log('before');
+  const stopped = policy.setStopped(true);
+  log('after');
+  await stopped;
+  await policy.setStopped(false);
+  assert.deepEqual(end(), ['before']);
 });
 
 test('of a tab that shows a denied page neither title nor path is told', async () => {

@@ -139,6 +139,86 @@ async fn a_redirect_to_a_denied_site_and_a_page_that_goes_there_meanwhile_are_no
 }
 
 #[tokio::test]
+async fn a_rule_that_comes_while_a_script_runs_ends_the_script_there_and_then() {
+    let stage = Stage::set().await;
+    let open = json!({"action": "tab_open", "url": stage.denied("/second")});
+    let tab = stage.answer("interact", open).await["result"]["value"]["tab_id"].clone();
+    let script = "new Image().src = '/begun'; await new Promise((done) => setTimeout(done, 3000)); \
+                  if (!tabwireSignal.aborted) new Image().src = '/went-on'; document.title";
+    let run = json!({"action": "execute_js", "script": script, "tab_id": tab});
+    let running = stage.client.submit(run).await;
+    stage.pages.asked_for("/begun").await;
+    stage.deny_localhost().await;
+    Stage::assert_blocked(&stage.client.outcome(&running).await, true);
+    assert_eq!(stage.pages.hits("/went-on"), 0);
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn an_empty_page_that_an_agent_has_opened_is_its_own_whatever_the_rules_are() {
+    let stage = Stage::set().await;
+    stage.deny_localhost().await;
+    let opened = stage.answer("interact", json!({"action": "tab_open"})).await;
+    let tab = &opened["result"]["value"]["tab_id"];
+    let acts = [
+        json!({"action": "execute_js", "script": "1 + 1"}),
+        json!({"action": "screenshot"}),
+        json!({"action": "page_info"}),
+        json!({"action": "tab_activate"}),
+        json!({"action": "navigate", "url": stage.pages.url("/")}),
+        json!({"action": "back"}),
+        json!({"action": "tab_close"}),
+    ];
+    for mut act in acts {
+        act["tab_id"] = tab.clone();
+        assert_eq!(stage.answer("interact", act.clone()).await["status"], "complete", "{act}");
+    }
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_the_site() {
+    let stage = Stage::set().await;
+    stage.deny_localhost().await;
+    stage.client.call("configure", json!({"action": "capture", "streams": ["logs"]})).await;
+    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    hand.go(&stage.denied("/opens")).await;
+    hand.click("#open").await;
+    let list = json!({"action": "tab_list"});
+    let is_there = async || {
+        let listed = stage.answer("interact", list.clone()).await;
+        listed["result"]["value"][1]["url"] == "about:blank"
+    };
+    soon("the empty page", until(is_there)).await;
+    let listed = stage.answer("interact", list).await;
+    assert!(!listed.to_string().contains("Secret"), "{listed}");
+    let tab = &listed["result"]["value"][1]["tab_id"];
+    for action in ["execute_js", "screenshot", "page_info", "tab_activate", "tab_close"] {
+        let asked = match action {
+            "execute_js" => json!({"action": action, "script": "document.title", "tab_id": tab}),
+            _ => json!({"action": action, "tab_id": tab}),
+        };
+        Stage::assert_blocked(&stage.answer("interact", asked).await, false);
+    }
+    // What an allowed page says comes after what the empty one has said meanwhile.
+    let said = json!({"action": "execute_js", "script": "console.log('an allowed line')",
+                      "tab_id": stage.tab});
+    hand.go(&stage.pages.url("/")).await;
+    let logs = async || stage.client.call("observe", json!({"what": "logs"})).await.to_string();
+    let is_recorded = async || {
+        stage.answer("interact", said.clone()).await;
+        logs().await.contains("an allowed line")
+    };
+    soon("what was recorded", until(is_recorded)).await;
+    let logs = logs().await;
+    assert!(!logs.contains("Secret"), "{logs}");
+    stage.browser.end().await.unwrap();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
 async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
     let stage = Stage::set().await;
     let pattern = SitePattern::parse("localhost").unwrap();

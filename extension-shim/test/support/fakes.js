@@ -21,7 +21,7 @@ function readJson(url) {
 
 /** The person lets agents do everything. */
 export const openGate = { isOpen: () => true, check: async () => {} };
-export const openPolicy = { isStopped: false, allowsEverySite: true, restore: async () => {}, blocks: () => false, assertUrl() {}, assertTab() {} };
+export const openPolicy = { isStopped: false, allowsEverySite: true, restore: async () => {}, blocks: () => false, blocksPage: () => false, assertOwner() {}, assertUrl() {}, assertTab() {} };
 
 /** Lets every promise that can settle do so; works under mocked timers. */
 export async function settled() {
