@@ -13,6 +13,8 @@ const PATTERN_MAX = 256;
 const FORM = /^(?:(https?):\/\/)?(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([1-9][0-9]{0,4}))?$/i;
 /** A last part that the URL parser takes for a number makes an address of the host. */
 const ADDRESS = /^\[|(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$/i;
+/** An IPv4 address in the clothes of IPv6, as the URL parser writes it: the browser connects to the former. */
+const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 const FOUR_NUMBERS = /^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})$/;
 /** What shows or holds the content of another URL. */
 const AROUND = /^(?:view-source|blob|filesystem):/i;
@@ -33,7 +35,14 @@ export function parsePattern(text) {
 /** @param {string} name @returns {string | null} as the URL parser writes it */
 function hostOf(name) {
   const url = `http://${name}/`;
-  return name.split('.').every((label) => label.length <= 63) && URL.canParse(url) ? withoutDot(new URL(url).hostname) : null;
+  return name.split('.').every((label) => label.length <= 63) && URL.canParse(url) ? plainHost(new URL(url).hostname) : null;
+}
+
+/** The one spelling of a host. @param {string} host as the URL parser writes it */
+function plainHost(host) {
+  const [, high, low] = MAPPED.exec(host) ?? [];
+  if (high === undefined) return withoutDot(host);
+  return [high, low].map((half) => parseInt(half, 16)).flatMap((half) => [half >> 8, half & 255]).join('.');
 }
 
 /** A name with a dot at its end is the same name. @param {string} host */
@@ -79,7 +88,7 @@ function placeOf(url) {
   if (!URL.canParse(inner)) return { scheme: '', host: '', port: '', name: 'a page of no site' };
   const { protocol, hostname, port } = new URL(inner);
   const scheme = protocol.slice(0, -1);
-  const host = withoutDot(hostname);
+  const host = plainHost(hostname);
   return { scheme, host, port: port || (USUAL_PORTS[scheme] ?? ''), name: host || `a ${protocol} page` };
 }
 
