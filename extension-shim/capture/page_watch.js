@@ -24,7 +24,7 @@ export function watchSource(streams, binding) {
   const vitals = streams.has('performance')
     ? `if (self === top) { ${WATCH_VITALS}\nwatchVitals((metrics) => tell('performance', { metrics }), stop.signal); }` : '';
   return `(() => {
-    if (globalThis.tabwireStop) return;
+    if (Object.hasOwn(globalThis, 'tabwireStop')) return;
     const stop = new AbortController();
     globalThis.tabwireStop = () => { delete globalThis.tabwireStop; stop.abort(); };
     const say = globalThis[${JSON.stringify(binding)}];
@@ -34,7 +34,8 @@ export function watchSource(streams, binding) {
   })()`;
 }
 
-export const STOP_WATCH = 'globalThis.tabwireStop?.()';
+/** Of its own: an element of that name in the page shows as a property, too. */
+export const STOP_WATCH = "Object.hasOwn(globalThis, 'tabwireStop') && globalThis.tabwireStop()"
 
 /**
  * @param {string} payload what the script said @param {Set<Stream>} streams

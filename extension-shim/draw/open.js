@@ -31,13 +31,17 @@ export async function openIn(tabId, ask) {
 
 /** Nobody waits for these any more. A page that cannot be told now is told on the next connection. @param {number} tabId @param {string[]} over */
 export async function withdrawIn(tabId, over) {
-  const func = (/** @type {string[]} */ waits) => /** @type {any} */ (globalThis).tabwireDraw?.withdraw(waits);
+  const func = (/** @type {string[]} */ waits) => {
+    if (Object.hasOwn(globalThis, 'tabwireDraw')) /** @type {any} */ (globalThis).tabwireDraw.withdraw(waits);
+  };
   await chrome.scripting.executeScript({ target: { tabId }, func, args: [over], injectImmediately: true });
 }
 
 /** @param {{tabId: number, documentIds?: string[]}} injection @param {Ask} [ask] @returns {Promise<(Opened & {documentId: string}) | null>} null: it is not there yet */
 async function callOverlay(injection, ask) {
-  const func = (/** @type {Ask | {}} */ request) => /** @type {any} */ (globalThis).tabwireDraw?.open(request) ?? null;
+  // Of its own: an element or a frame of that name in the page shows as a property here, too.
+  const func = (/** @type {Ask | {}} */ request) =>
+    (Object.hasOwn(globalThis, 'tabwireDraw') ? /** @type {any} */ (globalThis).tabwireDraw.open(request) : null);
   const [{ result, documentId }] = await chrome.scripting.executeScript({
     target: /** @type {chrome.scripting.InjectionTarget} */ (injection), func, args: [ask ?? {}], injectImmediately: true,
   });

@@ -60,6 +60,24 @@ beforeEach(() => {
 
 const send = (drawMode, asks) => drawMode.handleMessage({ draw: 'send', drawing: DRAWING, asks }, SENDER);
 
+test('a frame of the overlay\'s name in the page is not taken for the overlay', async () => {
+  const open = mock.fn(() => ({}));
+  let isOurs = false;
+  chrome.scripting.executeScript = async ({ func, files, args }) => {
+    if (files) isOurs = true;
+    else if (isOurs) return [{ result: { was_open: false, url: TAB.url, title: TAB.title }, documentId: 'D1' }];
+    return [{ result: func?.(...args) }];
+  };
+  // As names of elements do, it stands beside what the world itself has.
+  Object.defineProperty(Object.prototype, 'tabwireDraw', { value: { open }, configurable: true });
+  try {
+    assert.equal((await worker().open(TAB, ASK)).url, TAB.url);
+  } finally {
+    delete Object.prototype.tabwireDraw;
+  }
+  assert.deepEqual([open.mock.callCount(), isOurs], [0, true]);
+});
+
 // ── Frames ──
 
 test('a drawing is told as the golden frame has it', () => {

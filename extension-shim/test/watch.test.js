@@ -67,7 +67,7 @@ test('what is called something is told by that, never by what was typed', () => 
 // ── The watch as a whole, with a page of its own ─────────────────────────────────────
 
 /** Runs the script as a page would; what it says, and how to make things happen. */
-function inPage(streams, binding = 'say') {
+function inPage(streams, binding = 'say', named = {}) {
   const said = [];
   const listeners = new Map();
   const page = {
@@ -84,6 +84,8 @@ function inPage(streams, binding = 'say') {
     [binding]: (text) => said.push(JSON.parse(text)),
   };
   page.self = page.top = page.globalThis = page;
+  // As elements do that the page gives a name.
+  Object.setPrototypeOf(page, named);
   const run = (source) => new Function(...Object.keys(page), `return ${source}`)(...Object.values(page));
   run(watchSource(new Set(streams), binding));
   const fire = (name, element, more) => listeners.get(name)?.({ isTrusted: true, timeStamp: 1_000, composedPath: () => [element], ...more });
@@ -150,6 +152,15 @@ test('a watch that is stopped is gone, and one that is there is not doubled', ()
   assert.equal(listeners.get('click'), before);
   run(STOP_WATCH);
   assert.deepEqual([listeners.size, page.tabwireStop], [0, undefined]);
+});
+
+test('an element of the watch\'s name keeps no watch from beginning, and harms none that ends', () => {
+  const { run, page, listeners } = inPage(['actions'], 'say', { tabwireStop: {} });
+  assert.equal(listeners.has('click'), true);
+  run(STOP_WATCH);
+  assert.equal(listeners.size, 0);
+  run(STOP_WATCH);
+  assert.deepEqual(page.tabwireStop, {});
 });
 
 test('only what is asked for is watched, and heard', () => {
