@@ -13,7 +13,7 @@ import { readPairingLine } from './pairing_line.js';
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
- * @typedef {{stopped: boolean, rules: SiteRules, rules_problem: string}} PolicyState
+ * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string}} PolicyState no rules: they are not known yet
  * @typedef {Connection & PolicyState & {shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
  *   recording: RecordingRow[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
@@ -22,6 +22,7 @@ import { readPairingLine } from './pairing_line.js';
  * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
  *
  * @typedef {object} Parts what the panel shows and drives
+ * @property {() => Promise<void>} restored what an earlier worker knew is known
  * @property {() => Connection} connection
  * @property {() => PairingState} pairing
  * @property {() => RunningCommand[]} running
@@ -34,8 +35,11 @@ import { readPairingLine } from './pairing_line.js';
  * @property {() => Promise<void>} forget
  * @property {() => PolicyState} policy
  * @property {(stopped: boolean) => void} setStopped
- * @property {(change: SiteChange) => void} changeSites
+ * @property {(change: SiteChange) => boolean} changeSites false: there is no daemon to hear it
  */
+
+/** Rules are the same for all browsers: without the daemon they cannot change. */
+const NOBODY_KEEPS = 'Nothing has changed, since the daemon does not run. In a terminal `tabwire sites` changes it all the same.';
 
 /** @param {Parts} parts @returns {(ask: Ask) => Promise<Answer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
@@ -56,12 +60,14 @@ export function makePanel(parts) {
       case 'stop': parts.stop(ask.correlation_id); break;
       case 'stop_all': parts.setStopped(true); break;
       case 'release': parts.setStopped(false); break;
-      case 'site_rule': parts.changeSites({ change: ask.change, list: ask.list, pattern: ask.pattern }); break;
+      case 'site_rule':
+        if (!parts.changeSites({ change: ask.change, list: ask.list, pattern: ask.pattern })) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        break;
       case 'pair': return pair(parts, ask.line).then((trouble) => trouble ?? state());
       case 'forget': return parts.forget().then(state, notStored);
       default: return undefined;
     }
-    return Promise.resolve(state());
+    return parts.restored().then(state, state);
   };
 }
 

@@ -47,8 +47,11 @@ export class Policy {
 
   /** The person stops everything, or lets agents go on. Kept when this resolves. @param {boolean} stopped */
   async setStopped(stopped) {
+    // A stop waits for nothing; but what an earlier worker kept is neither to undo a release nor to be lost.
+    if (!stopped) await this.restore();
     this.#stopped = stopped;
     this.onChange();
+    await this.restore();
     await this.#store();
   }
 
@@ -69,9 +72,9 @@ export class Policy {
     return this.#rules !== null && isOpen(this.#rules);
   }
 
-  /** For the popup. @returns {SiteRules} */
+  /** For the popup. @returns {SiteRules | null} null: no daemon has told them yet */
   get rules() {
-    return this.#rules ?? { allow: [], deny: [] };
+    return this.#rules;
   }
 
   /**

@@ -3,6 +3,7 @@
 // from pages is set as text.
 
 /** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
+/** @import {SiteChange} from './protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import {
@@ -46,8 +47,9 @@ function show(state) {
   }
   element('stopped').hidden = !state.stopped;
   element('stop-all').hidden = state.stopped;
+  element('working').hidden = state.stopped && state.running.length === 0;
   showSites(state.rules);
-  if (state.rules_problem) element('site-trouble').textContent = state.rules_problem;
+  showProblem(state.rules_problem);
   element('recorded').hidden = state.recording.length === 0;
   element('recording').replaceChildren(...state.recording.map(recordingRow));
 }
@@ -60,15 +62,24 @@ function say(id, text) {
   place.replaceChildren(...withCode(text));
 }
 
+let shownProblem = '';
+
+/** Once, so that what is said of the next try stays. @param {string} problem of the last change */
+function showProblem(problem) {
+  if (problem === shownProblem) return;
+  shownProblem = problem;
+  say('site-trouble', problem);
+}
+
 let shownSites = '';
 
-/** @param {SiteRules} rules */
+/** @param {SiteRules | null} rules */
 function showSites(rules) {
   const text = JSON.stringify(rules);
   if (text === shownSites) return;
   shownSites = text;
   element('sites-say').textContent = sitesSummary(rules);
-  const rows = (/** @type {'allow' | 'deny'} */ list) => rules[list].map((pattern) => siteRow(list, pattern));
+  const rows = (/** @type {'allow' | 'deny'} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
   element('sites').replaceChildren(...rows('deny'), ...rows('allow'));
 }
 
@@ -81,7 +92,7 @@ function siteRow(list, pattern) {
   Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Remove ${list} ${pattern}` });
   remove.addEventListener('click', () => {
     remove.disabled = true;
-    tell({ ask: 'site_rule', change: 'remove', list, pattern }).catch(console.debug);
+    changeSite({ change: 'remove', list, pattern }).then((isDone) => { remove.disabled = isDone; }, console.debug);
   });
   row.append(text, remove);
   return row;
@@ -92,10 +103,16 @@ function addSite(event) {
   event.preventDefault();
   const site = /** @type {HTMLInputElement} */ (element('site'));
   const { change, wrong } = siteChange(/** @type {HTMLSelectElement} */ (element('site-list')).value, site.value);
-  element('site-trouble').textContent = wrong;
-  if (!change) return;
-  site.value = '';
-  tell({ ask: 'site_rule', ...change }).catch(console.debug);
+  say('site-trouble', wrong);
+  if (change) changeSite(change).then((isDone) => { if (isDone) site.value = ''; }, console.debug);
+}
+
+/** @param {SiteChange} change @returns {Promise<boolean>} whether it was asked for */
+async function changeSite(change) {
+  shownProblem = '';
+  const trouble = await tell({ ask: 'site_rule', ...change });
+  if (trouble) say('site-trouble', trouble);
+  return trouble === '';
 }
 
 /** @param {RecordingRow} one */

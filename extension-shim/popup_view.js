@@ -68,8 +68,10 @@ export function since(startedAt, now) {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** @param {SiteRules} rules @returns {string} */
-export function sitesSummary({ allow, deny }) {
+/** @param {SiteRules | null} rules null: not known yet @returns {string} */
+export function sitesSummary(rules) {
+  if (!rules) return 'Sites: none yet, the daemon has not said which';
+  const { allow, deny } = rules;
   if (allow.length > 0) return `Sites: only ${allow.length} allowed${deny.length > 0 ? `, ${deny.length} denied` : ''}`;
   return deny.length > 0 ? `Sites: all but ${deny.length}` : 'Sites: all';
 }

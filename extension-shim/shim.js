@@ -38,6 +38,7 @@ export const link = new Link(new Identity(), takeover, {
 let connection = { status: 'connecting', detail: '', daemon_version: null };
 
 export const panel = makePanel({
+  restored: () => policy.restore(),
   connection: () => connection,
   pairing: () => pairing.state(),
   running: () => dispatcher.running(),
@@ -69,7 +70,7 @@ export const panel = makePanel({
     if (stopped) dispatcher.stopAll();
   },
   changeSites(/** @type {SiteChange} */ change) {
-    link.send({ type: 'site_rule', ...change });
+    return link.sendText(JSON.stringify({ type: 'site_rule', ...change }));
   },
 });
 

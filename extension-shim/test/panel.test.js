@@ -16,11 +16,13 @@ const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base6
 
 let done;
 let broken;
+let isHeard;
 let panel;
 
 beforeEach(() => {
-  [done, broken] = [[], null];
+  [done, broken, isHeard] = [[], null, true];
   panel = makePanel({
+    restored: async () => {},
     connection: () => ({ status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0' }),
     running: () => [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1 }],
     recording: () => [{ tab_id: 8, streams: ['logs', 'actions'] }],
@@ -36,7 +38,7 @@ beforeEach(() => {
     forget: async () => done.push('forget'),
     policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
-    changeSites: (change) => done.push(change),
+    changeSites: (change) => isHeard && done.push(change) > 0,
   });
 });
 
@@ -53,6 +55,15 @@ test('tells connection, versions and what runs in which tab', async () => {
   assert.deepEqual(done, []);
 });
 
+test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
+  let isStopped = false;
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING };
+  const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
+  const stopped = async (restored) => (await makePanel({ ...parts, policy, restored })({ ask: 'state' })).stopped;
+  assert.equal(await stopped(async () => { isStopped = true; }), true);
+  assert.equal(await stopped(async () => { throw new Error('unreadable'); }), true);
+});
+
 test('does what is clicked, and tells what is then', async () => {
   const change = { change: 'add', list: 'deny', pattern: 'b.example' };
   const asks = [
@@ -63,6 +74,13 @@ test('does what is clicked, and tells what is then', async () => {
     assert.equal((await panel(ask)).status, 'connected');
   }
   assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, 'forget']);
+});
+
+test('a change of the rules that nobody hears is said to be none', async () => {
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'site_rule', change: 'add', list: 'deny', pattern: 'b.example' });
+  assert.match(trouble, /`tabwire sites`/);
+  assert.deepEqual(done, []);
 });
 
 test('takes a pasted line that is whole, and no other', async () => {
@@ -159,4 +177,5 @@ test('how many sites may be used is told in a few words', () => {
   const of = (allow, deny) => sitesSummary({ allow, deny });
   assert.deepEqual([of([], []), of([], ['a']), of(['a'], []), of(['a'], ['b', 'c'])],
     ['Sites: all', 'Sites: all but 1', 'Sites: only 1 allowed', 'Sites: only 1 allowed, 2 denied']);
+  assert.doesNotMatch(sitesSummary(null), /all/, 'before any rule is known none may be used');
 });

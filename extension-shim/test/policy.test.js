@@ -49,6 +49,27 @@ test('a worker that begins anew enforces what the last one knew', async () => {
   await assert.rejects(check('execute_js', {}, at('https://denied.example/')), refused('blocked_by_policy'));
 });
 
+test('a stop by which a worker begins anew holds at once, and keeps the rules', async () => {
+  policy.hear(rules([], ['denied.example']));
+  await settled();
+  policy = new Policy();
+  const stopped = policy.setStopped(true);
+  assert.equal(policy.isStopped, true);
+  await stopped;
+  await worker();
+  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'] }]);
+});
+
+test('a release by which a worker begins anew is not undone by what is read', async () => {
+  policy.hear(rules());
+  await policy.setStopped(true);
+  policy = new Policy();
+  await policy.setStopped(false);
+  assert.equal(policy.isStopped, false);
+  await worker();
+  assert.equal(policy.isStopped, false);
+});
+
 test('what the daemon says while an earlier worker\'s word is read counts', async () => {
   policy.hear(rules([], ['denied.example']));
   await settled();

@@ -219,6 +219,23 @@ async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_th
 }
 
 #[tokio::test]
+async fn a_rule_that_no_daemon_hears_is_said_to_be_none_and_stays_to_be_sent() {
+    let stage = Stage::set().await;
+    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup.html")).await;
+    stage.daemon.stop().await;
+    shows(&mut hand, "document.querySelector('#headline').textContent === 'Not connected'").await;
+    hand.click("#sites-say").await;
+    hand.click("#site").await;
+    hand.type_text("bank.example").await;
+    hand.press("Enter", 1).await;
+    let trouble = "document.querySelector('#site-trouble').textContent.includes('tabwire sites')";
+    shows(&mut hand, trouble).await;
+    assert_eq!(hand.read("document.querySelector('#site').value").await, "bank.example");
+    stage.browser.end().await.unwrap();
+}
+
+#[tokio::test]
 async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
     let stage = Stage::set().await;
     let pattern = SitePattern::parse("localhost").unwrap();
