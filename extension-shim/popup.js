@@ -68,7 +68,13 @@ let shownProblem = '';
 function showProblem(problem) {
   if (problem === shownProblem) return;
   shownProblem = problem;
-  say('site-trouble', problem);
+  saySiteTrouble(problem);
+}
+
+/** Where a long list has pushed it out of sight, too. @param {string} text */
+function saySiteTrouble(text) {
+  say('site-trouble', text);
+  if (text) element('site-trouble').scrollIntoView({ block: 'nearest' });
 }
 
 let shownSites = '';
@@ -103,7 +109,7 @@ function addSite(event) {
   event.preventDefault();
   const site = /** @type {HTMLInputElement} */ (element('site'));
   const { change, wrong } = siteChange(/** @type {HTMLSelectElement} */ (element('site-list')).value, site.value);
-  say('site-trouble', wrong);
+  saySiteTrouble(wrong);
   if (change) changeSite(change).then((isDone) => { if (isDone) site.value = ''; }, console.debug);
 }
 
@@ -111,7 +117,7 @@ function addSite(event) {
 async function changeSite(change) {
   shownProblem = '';
   const trouble = await tell({ ask: 'site_rule', ...change });
-  if (trouble) say('site-trouble', trouble);
+  if (trouble) saySiteTrouble(trouble);
   return trouble === '';
 }
 

@@ -70,7 +70,7 @@ export function since(startedAt, now) {
 
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */
 export function sitesSummary(rules) {
-  if (!rules) return 'Sites: none yet, the daemon has not said which';
+  if (!rules) return 'Sites: not known yet';
   const { allow, deny } = rules;
   if (allow.length > 0) return `Sites: only ${allow.length} allowed${deny.length > 0 ? `, ${deny.length} denied` : ''}`;
   return deny.length > 0 ? `Sites: all but ${deny.length}` : 'Sites: all';
