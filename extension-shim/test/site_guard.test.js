@@ -293,6 +293,18 @@ for (const [origin, kept] of [['http://denied.example', []], ['http://allowed.ex
   });
 }
 
+test('an empty page that comes after another one is not taken for it', async () => {
+  openEmpty('http://allowed.example');
+  const { end, say, log } = await recorded();
+  log('line');
+  openEmpty('http://denied.example');
+  say('Page.frameNavigated', { frame: { id: 'F', url: 'about:blank' } });
+  log('before it says whose it is');
+  await settled();
+  log('after');
+  assert.deepEqual(end(), ['line']);
+});
+
 test('from the moment that all is stopped nothing more is recorded', async () => {
   const { end, log } = await recorded();
   log('before');
