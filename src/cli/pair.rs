@@ -54,8 +54,11 @@ pub(super) async fn unpair(place: &Place, json: bool) -> anyhow::Result<ExitCode
             record.pid
         ))?;
     }
-    say("An extension that was set up by `tabwire install` pairs itself again. For any other: \
-         `tabwire pair`, or `tabwire extension unpack` and reload it. Tokens: `tabwire token`.")?;
+    say(
+        "An extension whose browser `tabwire install` has set up pairs itself again. For any other: \
+         `tabwire install` and reload it, or paste the line of `tabwire pair`. Tokens: `tabwire \
+         token`.",
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

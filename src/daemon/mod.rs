@@ -78,7 +78,7 @@ pub enum StartError {
     Running(Option<DaemonRecord>),
     /// The port is in use.
     #[error(
-        "port {port} is in use by {holder}. End that, or choose another port with --port or TABWIRE_PORT (the extension then has to be unpacked again)"
+        "port {port} is in use by {holder}. End that, or set everything up for another port: `tabwire install --port PORT`, then reload the extension and restart the MCP client"
     )]
     PortTaken {
         /// The port.

@@ -93,7 +93,7 @@ pub enum HomeError {
     },
     /// The secret is not one.
     #[error(
-        "{path} is damaged: it should hold {KEY_LENGTH} bytes and holds {length}. Move it away; the daemon then makes a new one, and extensions have to be unpacked again"
+        "{path} is damaged: it should hold {KEY_LENGTH} bytes and holds {length}. Move it away, then run `tabwire install`, which makes a new one, and reload the extension in the browser"
     )]
     DamagedKey {
         /// The file.

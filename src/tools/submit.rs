@@ -160,8 +160,7 @@ fn queued(accepted: &Accepted) -> Queued<'_> {
     } else {
         format!(
             "No browser is connected, so the command waits for one. Open the browser and check \
-             that the Tabwire extension is enabled (`tabwire extension unpack` says how to load \
-             it). {how}"
+             that the Tabwire extension is enabled (`tabwire install` says how to load it). {how}"
         )
     };
     Queued {

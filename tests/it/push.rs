@@ -333,7 +333,7 @@ async fn a_command_waits_for_a_browser_that_connects_later() {
     let answer = client.call("interact", json!({"action": "execute_js", "script": "1"})).await;
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains("No browser is connected"), "{message}");
-    assert!(message.contains("tabwire extension unpack"), "the next step: {message}");
+    assert!(message.contains("tabwire install"), "the next step: {message}");
     let mut extension = Shim::of(&daemon).connect().await;
     let command = extension.run(&value("here")).await;
     assert_eq!(answer["correlation_id"], command.id.as_str());

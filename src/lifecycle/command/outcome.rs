@@ -238,7 +238,7 @@ impl Expiry {
         match self {
             Self::NoExtension => {
                 "Open the browser and check that the Tabwire extension is enabled \
-                 (`tabwire extension unpack` says how to load it); then call again."
+                 (`tabwire install` says how to load it); then call again."
             }
             Self::NotDelivered => {
                 "Look at observe({what:\"pending_commands\"}) and observe({what:\"browsers\"}): cancel \
