@@ -55,6 +55,9 @@ pub(super) async fn run(
         let (now, changed) = home.site_rules().change(change)?;
         (rules, is_changed) = (now, is_changed || changed);
     }
+    if !changes.is_empty() && !is_changed && !json {
+        say("No rule was changed by that.")?;
+    }
     if is_changed && home.has_daemon()? {
         let reloaded = Daemon::of(place)?.post("/api/sites").await?.ok();
         reloaded.context("the rules are changed, but the daemon that runs does not follow")?;

@@ -74,7 +74,10 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
         rules(&["remove", "bank.example"]).await["deny"],
         json!(["https://mail.corp.example"])
     );
+    let mistyped = place.run(&["sites", "remove", "mial.corp.example"]).await.stdout;
+    assert!(mistyped.starts_with("No rule was changed by that."), "{mistyped}");
     let shown = place.run(&["sites"]).await.stdout;
+    assert!(!shown.contains("No rule was changed"), "{shown}");
     assert!(shown.contains("allow  *.corp.example"), "{shown}");
     let refused = place.run(&["sites", "deny", "example.com/path"]).await;
     assert_eq!(refused.code, Some(2));
