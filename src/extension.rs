@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -77,6 +77,11 @@ pub fn pairing(port: u16, key: &ExtensionKey) -> Value {
     json!({"port": port, "ext_key": key.encoded()})
 }
 
+/// The same as `config.json` holds it.
+fn pairing_text(port: u16, key: &ExtensionKey) -> String {
+    pairing(port, key).to_string()
+}
+
 /// The same as one line, for a person to paste into the extension.
 #[must_use]
 pub fn pairing_line(port: u16, key: &ExtensionKey) -> String {
@@ -113,8 +118,37 @@ pub fn unpack(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackErr
     make_room(dir)?;
     write_all(&FILES, dir)?;
     let config = dir.join(CONFIG);
-    let text = pairing(port, key).to_string();
-    write_private(&config, text.as_bytes()).map_err(io(&config))
+    write_private(&config, pairing_text(port, key).as_bytes()).map_err(io(&config))
+}
+
+/// Whether `dir` holds just what [`unpack`] would leave there, and nothing else.
+#[must_use]
+pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey) -> bool {
+    let has_config = || {
+        let path = dir.join(CONFIG);
+        let is_private = fs::metadata(&path).is_ok_and(|found| found.mode() & 0o077 == 0);
+        is_private && fs::read(path).is_ok_and(|bytes| bytes == pairing_text(port, key).as_bytes())
+    };
+    has_config() && has_all(&FILES, dir, &[CONFIG])
+}
+
+/// Whether a folder has these files as they are, and no others than `more`.
+fn has_all(from: &Dir<'_>, to: &Path, more: &[&str]) -> bool {
+    let entries: Vec<_> = from.entries().iter().filter(|entry| !is_left_out(entry)).collect();
+    let found = fs::read_dir(to).map_or(0, Iterator::count);
+    found == entries.len() + more.len()
+        && entries.iter().all(|entry| {
+            let path = to.join(entry.path().file_name().unwrap_or_default());
+            match entry {
+                DirEntry::Dir(dir) => has_all(dir, &path, &[]),
+                DirEntry::File(file) => fs::read(path).is_ok_and(|bytes| bytes == file.contents()),
+            }
+        })
+}
+
+fn is_left_out(entry: &DirEntry<'_>) -> bool {
+    let name = entry.path().file_name().unwrap_or_default();
+    LEFT_OUT.iter().any(|left_out| *left_out == name)
 }
 
 /// Makes the folder, and empties it if it holds an extension of ours.
@@ -145,12 +179,8 @@ fn is_ours(dir: &Path) -> bool {
 }
 
 fn write_all(from: &Dir<'_>, to: &Path) -> Result<(), UnpackError> {
-    for entry in from.entries() {
-        let name = entry.path().file_name().unwrap_or_default();
-        if LEFT_OUT.iter().any(|left_out| *left_out == name) {
-            continue;
-        }
-        let path = to.join(name);
+    for entry in from.entries().iter().filter(|entry| !is_left_out(entry)) {
+        let path = to.join(entry.path().file_name().unwrap_or_default());
         match entry {
             DirEntry::Dir(dir) => {
                 fs::create_dir(&path)
@@ -227,6 +257,31 @@ mod tests {
         assert!(!dir.path().join("old.js").exists());
         let config = fs::read_to_string(dir.path().join(CONFIG)).unwrap();
         assert!(config.contains("\"port\":2"));
+    }
+
+    #[test]
+    fn only_what_is_just_as_it_would_be_unpacked_is_said_to_be() {
+        let (dir, key) = (tempfile::tempdir().unwrap(), key());
+        let (dir, config) = (dir.path(), dir.path().join(CONFIG));
+        let is_whole = || is_as_unpacked(dir, 1, &key);
+        assert!(!is_whole(), "nothing is there");
+        let spoilings: [&dyn Fn(); 6] = [
+            &|| fs::write(dir.join("actions/index.js"), "").unwrap(),
+            &|| fs::remove_file(dir.join(MANIFEST)).unwrap(),
+            &|| fs::write(dir.join("page/old.js"), "").unwrap(),
+            &|| fs::remove_file(&config).unwrap(),
+            &|| fs::set_permissions(&config, fs::Permissions::from_mode(0o644)).unwrap(),
+            &|| unpack(dir, 2, &key).unwrap(),
+        ];
+        for (n, spoil) in spoilings.into_iter().enumerate() {
+            let _ = fs::remove_dir_all(dir);
+            unpack(dir, 1, &key).unwrap();
+            assert!(is_whole());
+            spoil();
+            assert!(!is_whole(), "{n}");
+        }
+        unpack(dir, 1, &self::key()).unwrap();
+        assert!(!is_whole(), "another key");
     }
 
     #[test]

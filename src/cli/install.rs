@@ -14,7 +14,7 @@ use super::extension::{HOW_TO_LOAD, port_for_extension};
 use super::serve::end_daemon;
 use crate::config::Place;
 use crate::home::Home;
-use crate::install::{Client, Installation, Machine, Plan, Server, lasting_name};
+use crate::install::{Change, Client, Installation, Machine, Plan, Server, lasting_name};
 use crate::protocol::DEFAULT_PORT;
 use crate::terminal::{clean, is_terminal, say, write};
 
@@ -63,8 +63,11 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
              changed, so no MCP client either. `tabwire mcp-config` prints what to put there"
         );
     }
-    let clients = chosen(&installation, how)?;
-    let plan = installation.install(&clients, &server(place)?)?;
+    // Those that have it are to start it as it is now: on this port, from this place.
+    let had = installation.installed_clients()?;
+    let picked = chosen(&installation, how)?;
+    let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
+    let plan = installation.install(&clients, &server(place, installation.port)?)?;
     if how.print {
         show(&plan, how.json)?;
         if !how.json {
@@ -73,20 +76,40 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&installation.state)?;
+    let found = doctor::look(place).await;
     if how.json {
-        let mut body = told(&installation, &clients, &plan);
-        body["doctor"] = doctor::look(place).await.to_json();
+        let mut body = told(&installation, &picked, &plan);
+        body["doctor"] = found.to_json();
         say(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    say("Done:")?;
+    say_done(&plan, "Everything was in place already.")?;
+    if installation.port != place.port {
+        say_whose_port(&installation, place.port)?;
+    }
+    say_what_is_left(&installation, &clients, &plan, found.has_browser())?;
+    say("\nWhat `tabwire doctor` finds now:\n")?;
+    found.before_use().show()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was done, a line for each thing; or that nothing was to be done.
+fn say_done(plan: &Plan, nothing: &str) -> anyhow::Result<()> {
+    say(if plan.changes.is_empty() { nothing } else { "Done:" })?;
     for line in plan.changes.iter().filter_map(|change| change.lines().into_iter().next()) {
         say(format!("  {}", clean(&line)))?;
     }
-    say_what_is_left(&installation, &clients)?;
-    say("\nWhat `tabwire doctor` finds now:\n")?;
-    doctor::look(place).await.show()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Why it is not for the port that was asked for.
+fn say_whose_port(installation: &Installation, asked: u16) -> anyhow::Result<()> {
+    let port = installation.port;
+    say(format!(
+        "\nA daemon runs on port {port}, so everything is set up for that one. For port {asked}: \
+         `tabwire stop`, then `tabwire install --port {asked}`."
+    ))?;
+    Ok(())
 }
 
 pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<ExitCode> {
@@ -97,21 +120,23 @@ pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&installation.state)?;
-    let is_state_gone = how.state && remove_state(&installation).await?;
+    let left = if how.state { Some(remove_state(&installation).await?) } else { None };
+    let is_state_gone = left == Some(Left::Nothing);
     if how.json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
         say(serde_json::to_string_pretty(&json!({"changes": changes, "state": is_state_gone}))?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    say(if plan.changes.is_empty() { "Nothing was installed." } else { "Done:" })?;
-    for line in plan.changes.iter().filter_map(|change| change.lines().into_iter().next()) {
-        say(format!("  {}", clean(&line)))?;
-    }
+    say_done(&plan, "Nothing was installed.")?;
     let state = installation.state.display();
-    match (how.state, is_state_gone) {
-        (true, true) => say(format!("  remove {state}"))?,
-        (true, false) => say(format!("\n{state} stays: something else is in it."))?,
-        (false, _) => say(format!(
+    match left {
+        Some(Left::Nothing) => say(format!("  remove {state}"))?,
+        Some(Left::SomethingElse) => say(format!("\n{state} stays: something else is in it."))?,
+        Some(Left::NoKey) => say(format!(
+            "\n{state} stays: without its auth.key nobody can tell that it is Tabwire's. If it is, \
+             remove it by hand."
+        ))?,
+        None => say(format!(
             "\nWhat Tabwire remembers stays in {state}; `tabwire uninstall --state` removes it."
         ))?,
     }
@@ -119,17 +144,25 @@ pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the daemon and removes the state directory; whether it is gone.
-async fn remove_state(installation: &Installation) -> anyhow::Result<bool> {
+/// What is left of the state directory, and why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    SomethingElse,
+    /// Without a secret nobody can tell that it is ours.
+    NoKey,
+}
+
+/// Ends the daemon and removes the state directory.
+async fn remove_state(installation: &Installation) -> anyhow::Result<Left> {
     if !Home::has_dir(&installation.state)? {
-        return Ok(true);
+        return Ok(Left::Nothing);
     }
     let Some(home) = Home::find(&installation.state)? else {
-        // Without a secret nobody can tell that it is ours.
-        return Ok(false);
+        return Ok(Left::NoKey);
     };
     end_daemon(&home).await?;
-    Ok(home.remove()?)
+    Ok(if home.remove()? { Left::Nothing } else { Left::SomethingElse })
 }
 
 pub(super) fn installation(place: &Place) -> anyhow::Result<Installation> {
@@ -145,8 +178,9 @@ fn program() -> anyhow::Result<PathBuf> {
     Ok(lasting_name(&program, env::var_os("PATH").as_deref()))
 }
 
-/// What MCP clients are to start. They need not have this shell's environment.
-pub(super) fn server(place: &Place) -> anyhow::Result<Server> {
+/// What MCP clients are to start, for a daemon on this port. They need not have this shell's
+/// environment.
+pub(super) fn server(place: &Place, port: u16) -> anyhow::Result<Server> {
     let command = program()?;
     let command = command.to_str().context("this program's path is no text; move it elsewhere")?;
     let mut args = vec!["mcp".to_owned()];
@@ -155,8 +189,8 @@ pub(super) fn server(place: &Place) -> anyhow::Result<Server> {
         let state = state.to_str().context("the state directory's path is no text")?;
         args.extend(["--home".to_owned(), state.to_owned()]);
     }
-    if place.port != DEFAULT_PORT {
-        args.extend(["--port".to_owned(), place.port.to_string()]);
+    if port != DEFAULT_PORT {
+        args.extend(["--port".to_owned(), port.to_string()]);
     }
     Ok(Server { command: command.to_owned(), args })
 }
@@ -180,15 +214,20 @@ fn chosen(installation: &Installation, how: &Install) -> anyhow::Result<Vec<Clie
 /// Asks which of the clients that are here to add Tabwire to, until the answer is one.
 fn ask(installation: &Installation, here: &[Client]) -> anyhow::Result<Vec<Client>> {
     say("These MCP clients are on this computer:")?;
+    let with_server = installation.clients_with_server();
     for (number, client) in here.iter().enumerate() {
         let file = installation.machine.as_ref().map(|machine| client.file(machine));
         let file = file.unwrap_or_default();
-        say(format!("  {}  {}  ({})", number + 1, client.name(), clean(&file.to_string_lossy())))?;
+        let has = if with_server.contains(client) { ", has Tabwire already" } else { "" };
+        let (name, file) = (client.name(), file.to_string_lossy());
+        say(format!("  {}  {name}  ({}{has})", number + 1, clean(&file)))?;
     }
     loop {
         write(format_args!("Add Tabwire to which? Numbers, `all`, or Enter for none: "))?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {
+            // The cursor stands behind the question.
+            say("")?;
             bail!("nobody answered; nothing was changed");
         }
         match pick(&answer, here) {
@@ -232,31 +271,55 @@ fn told(installation: &Installation, clients: &[Client], plan: &Plan) -> Value {
 }
 
 /// What is for the person to do.
-fn say_what_is_left(installation: &Installation, clients: &[Client]) -> anyhow::Result<()> {
+fn say_what_is_left(
+    installation: &Installation,
+    clients: &[Client],
+    plan: &Plan,
+    is_connected: bool,
+) -> anyhow::Result<()> {
+    let is_unpacked = |change: &Change| matches!(change, Change::Unpack { .. });
     say(format!("\nThe extension is in {}.", installation.extension().display()))?;
-    say(HOW_TO_LOAD)?;
+    if !is_connected {
+        say(HOW_TO_LOAD)?;
+    } else if plan.changes.iter().any(is_unpacked) {
+        say("It was written anew: press its reload arrow in chrome://extensions.")?;
+    }
     if installation.machine.is_none() {
         say("\nThe state directory was named by hand, so nothing outside of it was changed: no \
              browser and no MCP client knows of it. `tabwire mcp-config` prints what a client needs.")?;
         return Ok(());
     }
+    say_whom_to_restart(plan)?;
     if installation.browsers().is_empty() {
-        say(
-            "\nNo browser was found. Once one has run, `tabwire install` again tells it where the \
-             key is; or paste the line of `tabwire pair`.",
-        )?;
+        say("\nNo browser was found. Once one has run, `tabwire install` again has it tell the \
+             extension a new key whenever there is one; the folder holds the one of today.")?;
     }
-    say_which_are_left(installation, clients)?;
-    if !clients.is_empty() {
-        say("\nRestart the MCP clients that Tabwire was added to.")?;
+    say_which_are_left(installation, clients)
+}
+
+/// Which clients have to read their settings again.
+fn say_whom_to_restart(plan: &Plan) -> anyhow::Result<()> {
+    let name = |change: &Change| match change {
+        Change::Edit(client, _) => Some(client.name()),
+        Change::Unpack { .. }
+        | Change::RemoveExtension { .. }
+        | Change::File(_)
+        | Change::Register { .. }
+        | Change::Unregister { .. } => None,
+    };
+    let names: Vec<_> = plan.changes.iter().filter_map(name).collect();
+    if !names.is_empty() {
+        say(format!("\nThen restart {}: the first call starts the daemon.", names.join(", ")))?;
     }
     Ok(())
 }
 
-/// Which clients are here and were not picked, and how to pick them.
+/// Which clients are here and do without Tabwire, and how to add it to them.
 fn say_which_are_left(installation: &Installation, clients: &[Client]) -> anyhow::Result<()> {
     let here = installation.clients();
-    let left: Vec<_> = here.iter().filter(|client| !clients.contains(client)).collect();
+    let with_server = installation.clients_with_server();
+    let has = |client: &Client| clients.contains(client) || with_server.contains(client);
+    let left: Vec<_> = here.iter().filter(|client| !has(client)).collect();
     if !left.is_empty() {
         say("\nThese MCP clients are left as they are:")?;
         for client in left {

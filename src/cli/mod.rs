@@ -51,7 +51,6 @@ Environment:
 
 Examples:
   tabwire install                       set up the extension, browsers and MCP clients
-  tabwire extension unpack ~/tabwire    write the extension, then load that folder in the browser
   tabwire mcp                           what an MCP client runs
   tabwire doctor                        find out what is wrong
   tabwire serve                         the daemon, in this terminal
@@ -71,7 +70,7 @@ pub struct Cli {
 enum Command {
     /// Set up the extension, what browsers need for it, and MCP clients
     #[command(
-        after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n\nTo do it twice does no harm. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
+        after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n\nTo do it twice does no harm: the second time brings the extension, and the clients that it has\nset up, up to date. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
     )]
     Install(install::Install),
     /// Take away what `install` has set up
@@ -90,7 +89,7 @@ enum Command {
     },
     /// Replace the secret: every key and token that was given out is dead
     #[command(
-        after_help = "A daemon that runs is ended; the next call starts one with the new secret. An extension\nthat browsers find by `tabwire install` pairs itself again, others are paired with\n`tabwire pair`."
+        after_help = "A daemon that runs is ended; the next call starts one with the new secret. An extension\nwhose browser `tabwire install` has set up pairs itself again, others are paired with\n`tabwire pair`."
     )]
     Unpair {
         /// Say what was done as JSON
@@ -257,7 +256,7 @@ pub fn run() -> ExitCode {
         Ok(code) => code,
         Err(error) if matches!(error.downcast_ref(), Some(Unheard::Closed)) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(format_args!("{error:#}"));
+            complain(format_args!("{}", told(&error)));
             match error.downcast_ref::<Failure>() {
                 Some(failure) => ExitCode::from(failure.code),
                 None => ExitCode::FAILURE,
@@ -284,6 +283,17 @@ fn with_origin(error: clap::Error) -> clap::Error {
         complain(format_args!("the value of {name} cannot be used"));
     }
     error
+}
+
+/// An error with its causes, each once: some say themselves what they were caused by.
+fn told(error: &anyhow::Error) -> String {
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
 }
 
 fn complain(what: std::fmt::Arguments<'_>) {
@@ -366,7 +376,7 @@ fn token(place: &Place, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn mcp_config(place: &Place) -> anyhow::Result<ExitCode> {
-    let Server { command, args } = install::server(place)?;
+    let Server { command, args } = install::server(place, place.port)?;
     let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
     say(serde_json::to_string_pretty(&config)?)?;
     Ok(ExitCode::SUCCESS)
@@ -381,6 +391,17 @@ mod tests {
     #[test]
     fn flags_do_not_contradict_each_other() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_error_says_each_of_its_causes_once() {
+        let denied = || std::io::Error::other("no permission");
+        let path = "/x".into();
+        let home = crate::home::HomeError::Io { path, source: denied() };
+        let said = told(&anyhow::Error::from(home).context("cannot start"));
+        assert_eq!(said.matches("no permission").count(), 1, "{said}");
+        assert!(said.starts_with("cannot start: cannot use"), "{said}");
+        assert_eq!(told(&anyhow::Error::from(denied()).context("cannot")), "cannot: no permission");
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::extension;
+use crate::home::Home;
+use crate::protocol::EXTENSION_ID;
 pub use browsers::{BROWSERS, Browser, HOST_NAME, manifest_below};
 pub use clients::Client;
 pub use machine::{Machine, System, lasting_name};
@@ -92,6 +94,32 @@ impl Installation {
         Client::ALL.into_iter().filter(is_here).collect()
     }
 
+    /// The clients whose settings have our server, whoever has put it there.
+    #[must_use]
+    pub fn clients_with_server(&self) -> Vec<Client> {
+        let has_server = |(client, path): &(Client, PathBuf)| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            settings::has_server(&text, client.format())
+        };
+        let files = self.files_of(&self.clients()).into_iter().filter(has_server);
+        files.map(|(client, _)| client).collect()
+    }
+
+    /// Those of them into which an installation has put it: the next one brings it up to date.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`].
+    pub fn installed_clients(&self) -> Result<Vec<Client>, PlanError> {
+        let record = Record::read(&self.state)?;
+        let is_noted = |client: &Client| {
+            let file = self.machine.as_ref().map(|machine| client.file(machine));
+            let file = file.and_then(|file| fs::canonicalize(file).ok());
+            file.is_some_and(|file| record.of(&file).is_some())
+        };
+        Ok(self.clients_with_server().into_iter().filter(is_noted).collect())
+    }
+
     /// The browsers that have run on this computer, and are told of the host by a file.
     #[must_use]
     pub fn browsers(&self) -> Vec<&'static Browser> {
@@ -111,7 +139,10 @@ impl Installation {
     /// [`PlanError`]: a file cannot be read, or would not survive.
     pub fn install(&self, clients: &[Client], server: &Server) -> Result<Plan, PlanError> {
         let mut record = Record::read(&self.state)?;
-        let mut changes = vec![Change::Unpack { dir: self.extension(), port: self.port }];
+        let mut changes = Vec::new();
+        if !self.is_unpacked() {
+            changes.push(Change::Unpack { dir: self.extension(), port: self.port });
+        }
         for (path, text, mode) in self.own_files() {
             changes.extend(FileChange::put(&path, text, mode)?.map(Change::File));
         }
@@ -169,6 +200,15 @@ impl Installation {
             Ok(OwnFile { path, is_current })
         };
         there.map(look).collect()
+    }
+
+    /// Whether the extension is there already, just as it would be unpacked, and known to be.
+    fn is_unpacked(&self) -> bool {
+        let Ok(Some(home)) = Home::find(&self.state) else { return false };
+        let dir = self.extension();
+        let is_noted = home.unpacked().is_ok_and(|noted| noted.as_ref() == Some(&dir));
+        is_noted
+            && extension::is_as_unpacked(&dir, self.port, &home.auth().extension_key(EXTENSION_ID))
     }
 
     fn system(&self) -> System {

@@ -78,6 +78,11 @@ pub(super) fn without_server(text: &str, format: Format) -> Result<String, Setti
     })
 }
 
+/// Whether the text has our server. One that cannot be read has none.
+pub(super) fn has_server(text: &str, format: Format) -> bool {
+    without_server(text, format).is_ok_and(|without| without != text)
+}
+
 /// Edits what follows a byte order mark, if there is one.
 fn edit(
     text: &str,

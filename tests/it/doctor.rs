@@ -208,20 +208,20 @@ async fn a_daemon_that_does_not_answer_is_named() {
 #[tokio::test]
 async fn a_folder_that_does_not_fit_is_named_with_what_is_wrong_with_it() {
     let (place, _daemon, folder) = with_daemon().await;
-    let again = format!("tabwire extension unpack {}", folder.display());
+    let again = "`tabwire install`";
     let (manifest, config) = (folder.join("manifest.json"), folder.join("config.json"));
     let whole = [&manifest, &config].map(|path| fs::read(path).unwrap());
 
     rewrite(&manifest, |manifest| manifest["version"] = "0.0.1".into());
-    assert_broken(&place, "extension folder", "has version 0.0.1", &again).await;
+    assert_broken(&place, "extension folder", "has version 0.0.1", again).await;
     fs::write(&manifest, &whole[0]).unwrap();
 
     rewrite(&config, |config| config["port"] = 1.into());
-    assert_broken(&place, "extension folder", "is for port 1", &again).await;
+    assert_broken(&place, "extension folder", "is for port 1", again).await;
     fs::write(&config, &whole[1]).unwrap();
 
     rewrite(&config, |config| config["ext_key"] = "another".into());
-    assert_broken(&place, "extension folder", "holds another key", &again).await;
+    assert_broken(&place, "extension folder", "holds another key", again).await;
     fs::write(&config, &whole[1]).unwrap();
 
     fs::remove_dir_all(&folder).unwrap();
@@ -252,7 +252,21 @@ async fn the_folder_that_was_named_last_is_the_one_that_is_looked_at() {
     let elsewhere = place.path().join("elsewhere");
     place.run(&["extension", "unpack", elsewhere.to_str().unwrap()]).await;
     rewrite(&elsewhere.join("manifest.json"), |manifest| manifest["version"] = "0.0.1".into());
-    assert_broken(&place, "extension folder", "elsewhere", "elsewhere").await;
+    let again = format!("`tabwire extension unpack {}`", elsewhere.display());
+    assert_broken(&place, "extension folder", "elsewhere", &again).await;
+}
+
+#[tokio::test]
+async fn a_folder_without_the_key_is_not_broken_for_an_extension_that_has_it() {
+    let (place, daemon, folder) = with_daemon().await;
+    let extension = Shim::at(daemon.port, &place.home()).connect().await;
+    fs::remove_file(folder.join("config.json")).unwrap();
+    let found = examine(&place).await;
+    assert_eq!(of(&found, "extension folder")["state"], "unknown", "{found:#}");
+    rewrite(&folder.join("manifest.json"), |manifest| manifest["version"] = "0.0.1".into());
+    let found = examine(&place).await;
+    assert_eq!(of(&found, "extension folder")["state"], "broken", "that is another: {found:#}");
+    extension.breaks();
 }
 
 #[tokio::test]

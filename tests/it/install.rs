@@ -105,6 +105,8 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     let once = person.files();
     let again = person.run(&["install", "--client", "cursor"]).await;
     assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.stdout.starts_with("Everything was in place already.\n"), "{again:?}");
+    assert!(!again.stdout.contains("restart"), "{again:?}");
     assert!(again.stdout.contains("tabwire install --client codex-cli"), "{again:?}");
     assert!(again.stdout.contains("tabwire doctor"), "it ends with doctor: {again:?}");
     assert_eq!(person.files(), once);
@@ -113,6 +115,70 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     assert_eq!(gone.code, Some(0), "{gone:?}");
     assert_eq!(person.files(), before);
     assert!(!person.at(".local/state/tabwire").exists());
+}
+
+#[tokio::test]
+async fn a_state_directory_whose_key_is_gone_stays_and_is_named() {
+    let person = Person::new();
+    person.run(&["install"]).await;
+    let state = person.at(".local/state/tabwire");
+    fs::remove_file(state.join("auth.key")).unwrap();
+    let ran = person.run(&["uninstall", "--state"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("without its auth.key"), "{ran:?}");
+    assert!(state.exists() && !state.join("extension").exists());
+}
+
+#[tokio::test]
+async fn what_has_not_been_used_yet_is_not_called_broken() {
+    let person = Person::new();
+    person.write(".cursor/mcp.json", "{}");
+    let ran = person.run(&["install", "--all"]).await;
+    assert!(ran.stdout.contains("Then restart Cursor"), "{ran:?}");
+    assert!(ran.stdout.contains("Nothing is wrong so far"), "{ran:?}");
+    assert!(!ran.stdout.contains("Broken") && !ran.stdout.contains('✗'), "{ran:?}");
+    assert_eq!(person.run(&["doctor"]).await.code, Some(1), "for itself it does");
+}
+
+#[tokio::test]
+async fn another_port_reaches_every_client_that_was_set_up_and_none_that_was_not() {
+    let person = Person::new();
+    let cursor = person.write(".cursor/mcp.json", "{}");
+    let own = r#"{"mcpServers": {"tabwire": {"command": "mine", "args": []}}}"#;
+    let gemini = person.write(".gemini/settings.json", own);
+    person.run(&["install", "--client", "cursor"]).await;
+    let ran = person.run(&["install", "--port", "47891"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("Then restart Cursor:"), "{ran:?}");
+    assert!(!ran.stdout.contains("adds Tabwire"), "both have it: {ran:?}");
+    let settings = fs::read_to_string(&cursor).unwrap();
+    assert!(settings.contains("47891") && !settings.contains(&PORT.to_string()), "{settings}");
+    assert_eq!(fs::read_to_string(gemini).unwrap(), own);
+
+    // Whoever has taken it out does not get it again.
+    fs::write(&cursor, "{}").unwrap();
+    person.run(&["install"]).await;
+    assert_eq!(fs::read_to_string(&cursor).unwrap(), "{}");
+}
+
+#[tokio::test]
+async fn extension_and_clients_are_for_the_port_of_the_daemon_that_runs() {
+    let person = Person::new();
+    let cursor = person.write(".cursor/mcp.json", "{}");
+    let serve = person.command(&["serve", "--json", "--port", "0"]);
+    let daemon = person.place.serve_by(serve).await;
+    let ran = person.run(&["install", "--all"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let words = format!("A daemon runs on port {}", daemon.port);
+    assert!(ran.stdout.contains(&words), "{ran:?}");
+    let again = format!("`tabwire install --port {PORT}`");
+    assert!(ran.stdout.contains(&again), "{ran:?}");
+    let config = person.at(".local/state/tabwire/extension/config.json");
+    for file in [cursor, config] {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.contains(&daemon.port.to_string()), "{text}");
+    }
+    daemon.stop().await;
 }
 
 #[tokio::test]

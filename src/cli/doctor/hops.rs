@@ -26,7 +26,7 @@ const DAEMON: &str = "daemon";
 const VERSION: &str = "version";
 const TOKEN: &str = "token";
 const FOLDER: &str = "extension folder";
-const CONNECTED: &str = "extension connected";
+pub(super) const CONNECTED: &str = "extension connected";
 const EXTENSION_VERSION: &str = "extension version";
 const COMMAND: &str = "test command";
 
@@ -52,7 +52,7 @@ pub(super) async fn walk(place: &Place) -> Findings {
     let port = record.map_or(place.port, |record| record.port);
     let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
     folder(&mut findings, home.as_ref(), port, is_connected);
-    native_host(&mut findings, place, is_connected);
+    native_host(&mut findings, place, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
             extension_connected(&mut findings, browsers, &connected);
@@ -115,7 +115,7 @@ fn remedy(error: &HomeError) -> String {
         HomeError::OpenToOthers { path, want, .. } => format!("chmod {want:o} {}", path.display()),
         HomeError::NotOurs { .. } => "name a directory of your own with TABWIRE_HOME".to_owned(),
         HomeError::DamagedKey { path, .. } => format!(
-            "move {} away, then run `tabwire extension unpack` and reload the extension",
+            "move {} away, then run `tabwire install` and reload the extension in the browser",
             path.display()
         ),
         HomeError::DamagedSiteRules { path, .. } => format!("correct {}", path.display()),
@@ -160,7 +160,7 @@ async fn port(findings: &mut Findings, place: &Place, record: Option<&DaemonReco
         }
         (None, Some(holder)) => {
             let says = format!("port {port} is in use by {holder}");
-            let remedy = "end that program, or set another port with TABWIRE_PORT and run `tabwire extension unpack` again";
+            let remedy = "end that program, or set another port with TABWIRE_PORT, run `tabwire install` again and reload the extension in the browser";
             findings.broken(PORT, says, remedy);
             false
         }
@@ -187,7 +187,7 @@ fn daemon(findings: &mut Findings, home: Option<&Home>) -> Option<DaemonRecord> 
         Ok((false, _)) => {
             let remedy =
                 "run `tabwire serve`, or make a call with your MCP client, which starts it";
-            findings.broken(DAEMON, "no daemon runs", remedy);
+            findings.not_used(DAEMON, "no daemon runs", remedy);
             None
         }
         Err(error) => {
@@ -262,30 +262,34 @@ fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected:
         }
         return;
     };
-    let wrong = if found.version != SERVER_VERSION {
-        Some(format!("has version {}, this program {SERVER_VERSION}", found.version))
+    let is_old = found.version != SERVER_VERSION;
+    let wrong = if is_old {
+        format!("has version {}, this program {SERVER_VERSION}", found.version)
     } else if port != 0 && found.port != Some(port) {
         let has = found.port.map_or_else(|| "no port".to_owned(), |port| format!("port {port}"));
-        Some(format!("is for {has}, the daemon's is {port}"))
+        format!("is for {has}, the daemon's is {port}")
     } else if !found.has_key(&home.auth().extension_key(EXTENSION_ID)) {
-        Some("holds another key than this state directory's".to_owned())
+        "holds another key than this state directory's".to_owned()
     } else {
-        None
+        findings.fine(FOLDER, format!("{} fits", dir.display()));
+        return;
     };
-    match wrong {
-        None => findings.fine(FOLDER, format!("{} fits", dir.display())),
-        Some(wrong) => {
-            let says = format!("the extension in {} {wrong}", dir.display());
-            findings.broken(FOLDER, says, unpack_again(&dir));
-        }
+    let says = format!("the extension in {} {wrong}", dir.display());
+    if is_connected && !is_old {
+        findings.unknown(FOLDER, format!("{says}; the one that is connected has got them itself"));
+    } else {
+        findings.broken(FOLDER, says, unpack_again(&dir, home));
     }
 }
 
-fn unpack_again(dir: &Path) -> String {
-    format!(
-        "run `tabwire extension unpack {}` and reload the extension in the browser",
-        dir.display()
-    )
+/// What brings the extension up to date where it is.
+fn unpack_again(dir: &Path, home: &Home) -> String {
+    let unpack = if dir == extension::default_folder(home.dir()) {
+        "tabwire install".to_owned()
+    } else {
+        format!("tabwire extension unpack {}", dir.display())
+    };
+    format!("run `{unpack}` and reload the extension in the browser")
 }
 
 /// Whether a browser is connected; else when one was.
@@ -305,7 +309,7 @@ fn extension_connected(findings: &mut Findings, browsers: &[Value], connected: &
         None => "no browser has connected since the daemon started".to_owned(),
     };
     let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected";
-    findings.broken(CONNECTED, says, remedy);
+    findings.not_used(CONNECTED, says, remedy);
 }
 
 fn label(browser: &Value) -> String {
@@ -330,7 +334,7 @@ fn extension_version(findings: &mut Findings, connected: &[&Value]) {
                 label(browser),
                 text(&browser["extension_version"])
             );
-            let remedy = "run `tabwire extension unpack` for the folder that the browser has loaded, and reload the extension in the browser";
+            let remedy = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
             findings.broken(EXTENSION_VERSION, says, remedy);
         }
     }

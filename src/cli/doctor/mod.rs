@@ -32,6 +32,9 @@ struct Finding {
     /// What to do about it, if it is broken.
     #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// Whether it is broken only until Tabwire is used.
+    #[serde(skip)]
+    comes_with_use: bool,
 }
 
 /// What was found so far.
@@ -40,16 +43,41 @@ pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
     fn fine(&mut self, hop: &'static str, says: impl Into<String>) {
-        self.0.push(Finding { hop, state: State::Fine, says: says.into(), remedy: None });
+        self.add(hop, State::Fine, says.into(), None);
     }
 
     fn broken(&mut self, hop: &'static str, says: impl Into<String>, remedy: impl Into<String>) {
-        let remedy = Some(remedy.into());
-        self.0.push(Finding { hop, state: State::Broken, says: says.into(), remedy });
+        self.add(hop, State::Broken, says.into(), Some(remedy.into()));
+    }
+
+    /// Broken, but to be expected of what has only just been installed.
+    fn not_used(&mut self, hop: &'static str, says: impl Into<String>, remedy: impl Into<String>) {
+        self.broken(hop, says, remedy);
+        if let Some(finding) = self.0.last_mut() {
+            finding.comes_with_use = true;
+        }
     }
 
     fn unknown(&mut self, hop: &'static str, says: impl Into<String>) {
-        self.0.push(Finding { hop, state: State::Unknown, says: says.into(), remedy: None });
+        self.add(hop, State::Unknown, says.into(), None);
+    }
+
+    fn add(&mut self, hop: &'static str, state: State, says: String, remedy: Option<String>) {
+        self.0.push(Finding { hop, state, says, remedy, comes_with_use: false });
+    }
+
+    /// Whether a browser is connected.
+    pub(super) fn has_browser(&self) -> bool {
+        self.0.iter().any(|found| found.hop == hops::CONNECTED && found.state == State::Fine)
+    }
+
+    /// The same, as it is to be seen by somebody who has not used Tabwire yet: what comes with
+    /// use is not broken.
+    pub(super) fn before_use(mut self) -> Self {
+        for finding in self.0.iter_mut().filter(|finding| finding.comes_with_use) {
+            finding.state = State::Unknown;
+        }
+        self
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -73,6 +101,10 @@ impl Findings {
             say(format!("{sign} {hop:widest$}  {}", clean(says)))?;
         }
         match self.first_broken() {
+            None if self.0.iter().any(|finding| finding.comes_with_use) => say(
+                "\nNothing is wrong so far. The daemon starts with the first call of an MCP client, \
+                 and the extension then connects; `tabwire doctor` says whether all is well.",
+            )?,
             None => say("\nAll is well.")?,
             Some(Finding { hop, remedy, .. }) => {
                 let broken = format!("Broken: {hop}.");

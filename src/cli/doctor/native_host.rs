@@ -10,9 +10,18 @@ const INSTALL: &str = "run `tabwire install`";
 
 /// What browsers start when the extension asks for its key: there, and as this program would
 /// write it. It matters to an extension that is not connected.
-pub(super) fn native_host(findings: &mut Findings, place: &Place, is_connected: bool) {
+pub(super) fn native_host(
+    findings: &mut Findings,
+    place: &Place,
+    has_home: bool,
+    is_connected: bool,
+) {
     let installation = match installation(place) {
         Ok(installation) => installation,
+        // Why there is none stands with the hops before.
+        Err(_) if !has_home => {
+            return findings.unknown(HOST, "it needs the state directory and the key");
+        }
         Err(error) => return findings.unknown(HOST, error.to_string()),
     };
     let files = match installation.own_files_as_they_are() {
