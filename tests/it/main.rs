@@ -9,6 +9,7 @@ mod annotations;
 mod bridge;
 mod browser;
 mod browser_cancel;
+mod browser_first_command;
 mod browser_hand_over;
 mod browser_kills;
 mod browser_pairing;
