@@ -92,10 +92,14 @@ pub fn pairing_line(port: u16, key: &ExtensionKey) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     /// There is something else in the folder.
-    #[error("{0} is not empty and holds no Tabwire extension. Name another folder")]
+    #[error(
+        "{0} is not empty and holds no Tabwire extension. Empty it, or name another folder: `tabwire extension unpack DIR`"
+    )]
     Occupied(PathBuf),
     /// The folder cannot be written.
-    #[error("cannot write {path}: {source}. Name another folder")]
+    #[error(
+        "cannot write {path}: {source}. Put that right and try again, or name another folder: `tabwire extension unpack DIR`"
+    )]
     Io {
         /// Which file or folder.
         path: PathBuf,
@@ -111,14 +115,25 @@ pub enum UnpackError {
 ///
 /// [`UnpackError`].
 pub fn unpack(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        |source| UnpackError::Io { path, source }
-    };
     make_room(dir)?;
+    let written = write(dir, port, key);
+    if written.is_err() {
+        // Without its manifest nobody could tell that it is ours.
+        let _ = empty(dir);
+    }
+    written
+}
+
+/// The manifest is written first: it is what shows, whatever happens next, that the rest is ours.
+fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
+    let put = |name: &str, write: &dyn Fn(&Path) -> io::Result<()>| {
+        let path = dir.join(name);
+        write(&path).map_err(|source| UnpackError::Io { path, source })
+    };
+    let manifest = FILES.get_file(MANIFEST).map_or(&[][..], include_dir::File::contents);
+    put(MANIFEST, &|path| fs::write(path, manifest))?;
     write_all(&FILES, dir)?;
-    let config = dir.join(CONFIG);
-    write_private(&config, pairing_text(port, key).as_bytes()).map_err(io(&config))
+    put(CONFIG, &|path| write_private(path, pairing_text(port, key).as_bytes()))
 }
 
 /// Whether `dir` holds just what [`unpack`] would leave there, and nothing else.
@@ -162,12 +177,21 @@ fn make_room(dir: &Path) -> Result<(), UnpackError> {
     if !is_ours(dir) {
         return Err(UnpackError::Occupied(dir.to_owned()));
     }
-    for entry in entries {
-        let path = entry.map_err(io)?.path();
-        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }
-            .map_err(io)?;
+    empty(dir).map_err(io)
+}
+
+/// Removes what is in a folder of ours, the manifest last.
+fn empty(dir: &Path) -> io::Result<()> {
+    let manifest = dir.join(MANIFEST);
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            fs::remove_dir_all(&path)?;
+        } else if path != manifest {
+            fs::remove_file(&path)?;
+        }
     }
-    Ok(())
+    fs::remove_file(manifest)
 }
 
 /// Whether the folder holds an extension with our key, of whatever version.

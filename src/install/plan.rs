@@ -286,7 +286,8 @@ fn remove(path: &Path) -> Result<(), ApplyError> {
 
 /// Removes the extension, unless somebody has put something else there.
 fn remove_extension(dir: &Path) -> Result<(), ApplyError> {
-    if extension::find(dir).is_none() {
+    let is_empty = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+    if !is_empty && extension::find(dir).is_none() {
         return Err(UnpackError::Occupied(dir.to_owned()).into());
     }
     fs::remove_dir_all(dir).map_err(|source| ApplyError::Io { path: dir.to_owned(), source })

@@ -45,7 +45,10 @@ impl Person {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.place.command(arguments);
+        self.at_home(self.place.command(arguments))
+    }
+
+    fn at_home(&self, mut command: Command) -> Command {
         command.env("HOME", self.at("")).env_remove("TABWIRE_HOME");
         for elsewhere in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
             command.env_remove(elsewhere);
@@ -115,6 +118,26 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     assert_eq!(gone.code, Some(0), "{gone:?}");
     assert_eq!(person.files(), before);
     assert!(!person.at(".local/state/tabwire").exists());
+}
+
+#[tokio::test]
+async fn an_install_that_broke_off_half_way_is_completed_by_the_next_or_taken_away() {
+    // The signal that comes when a file is too large kills, unless it is ignored: then the file
+    // cannot be written, as on a full disk.
+    for ignored in ["trap '' 25; ", ""] {
+        for next in [&["install"][..], &["uninstall", "--state"]] {
+            let person = Person::new();
+            let script = format!("{ignored}ulimit -f 8; exec \"$0\" install");
+            let mut shell = person.place.command_of("sh", &["-c", &script]);
+            shell.arg(env!("CARGO_BIN_EXE_tabwire"));
+            let broke = finish(person.at_home(shell)).await;
+            assert_ne!(broke.code, Some(0), "{broke:?}");
+            let extension = person.at(".local/state/tabwire/extension");
+            assert!(!extension.join("config.json").exists(), "half of it: {broke:?}");
+            let ran = person.run(next).await;
+            assert_eq!(ran.code, Some(0), "{broke:?} then {ran:?}");
+        }
+    }
 }
 
 #[tokio::test]
