@@ -87,8 +87,8 @@ pub(super) fn greet(
     check_version(&hello.protocol)?;
     let key = edge.guard.home().auth().extension_key(extension_id);
     if !key.proves_hello(challenge, &hello.nonce, &hello.instance_id, &hello.mac) {
-        let reason = "hello does not prove the key; unpack the extension again with this daemon's \
-                      `tabwire extension unpack`";
+        let reason =
+            "hello does not prove the key; run `tabwire install`, then reload the extension";
         return Err(Close::new(4401, reason));
     }
     edge.guard.note_paired();

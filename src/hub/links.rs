@@ -211,8 +211,7 @@ impl Hub {
             tracing::warn!(
                 extension = version,
                 daemon = SERVER_VERSION,
-                "the extension is of another version: run `tabwire extension unpack` again and \
-                 reload it"
+                "the extension is of another version: run `tabwire install`, then reload it"
             );
         }
         let outbox = Outbox::new(self.clone(), browser, frames, starved, ended);

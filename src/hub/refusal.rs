@@ -205,14 +205,14 @@ impl Refusal {
             }
             Self::TabGone { .. } => "Name one of `tabs` in the parameter `tab_id`.",
             Self::UnsupportedAction { .. } => {
-                "Unpack this version's extension with `tabwire extension unpack` and reload it."
+                "Install this version's extension with `tabwire install` and reload it in the browser."
             }
             Self::ControlSwitchedOff { .. } => {
                 "Ask the person to switch AI control on in the extension's popup."
             }
             Self::NoChoiceOfTab { .. } => {
                 "Leave `tab_id` out to act in the tab it follows, or install the Tabwire extension \
-                 (`tabwire extension unpack` says how)."
+                 (`tabwire install` says how)."
             }
             Self::StoppedByUser { .. } => {
                 "Ask the person before you go on; only they can let agents go on, in the popup of \

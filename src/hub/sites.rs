@@ -81,8 +81,8 @@ impl Desk<'_> {
         }
         let error = ReportedError {
             hint: Some(
-                "Ask the person to install this version's extension (`tabwire extension unpack`), \
-                 or to remove their site rules (`tabwire sites`)."
+                "Ask the person to install this version's extension (`tabwire install`), or to \
+                 remove their site rules (`tabwire sites`)."
                     .to_owned(),
             ),
             may_have_run: Some(false),

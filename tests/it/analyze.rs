@@ -265,7 +265,7 @@ async fn an_extension_that_knows_no_analysis_is_not_asked_for_one() {
     let client = McpClient::modern(&daemon);
     let refused = client.call_fails("analyze", json!({"what": "page_summary"})).await;
     assert_eq!(refused["error"], "unsupported_action", "{refused}");
-    assert!(refused["hint"].as_str().unwrap().contains("extension unpack"), "{refused}");
+    assert!(refused["hint"].as_str().unwrap().contains("tabwire install"), "{refused}");
     daemon.stop().await;
 }
 

@@ -160,7 +160,7 @@ async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
         let mut extension = hello_with(&daemon, change).await;
         let (code, reason) = extension.closed_without_a_frame().await;
         assert_eq!(code, 4401, "{what}: {reason}");
-        assert!(reason.contains("tabwire extension unpack"), "{what}: {reason}");
+        assert!(reason.contains("tabwire install"), "{what}: {reason}");
     }
     // A hello that was overheard proves nothing on another connection.
     let mut first = Shim::of(&daemon).open().await;

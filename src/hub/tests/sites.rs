@@ -72,7 +72,7 @@ async fn an_extension_that_does_not_enforce_rules_gets_no_command_while_there_ar
         panic!("refused")
     };
     assert_eq!((&*reason, may_have_run), ("blocked_by_policy", Some(false)));
-    assert!(hint.unwrap().contains("tabwire extension unpack"));
+    assert!(hint.unwrap().contains("tabwire install"));
     assert!(browser.is_quiet().await);
     hub.set_site_rules(SiteRules::default());
     hub.submit(&agent("a"), script()).await.unwrap();
