@@ -89,14 +89,20 @@ impl DaemonFinder {
     /// `gone` is one that has just failed.
     pub(super) async fn find(&self, gone: Option<&DaemonRecord>) -> Result<Found, Unanswered> {
         let mut known = self.known.lock().await;
-        if let Some(found) = known.as_ref().filter(|found| Some(&found.record) != gone) {
-            return Ok(found.clone());
-        }
         if let Some(gone) = gone {
             self.has_ended(gone, DEATH).await;
         }
         let home = Home::open(&self.target.home)?;
-        let record = match home.running_daemon()? {
+        let running = home.running_daemon()?;
+        // Asked each time: the port of a daemon that has ended is anybody's, and what is sent
+        // there has the token in it.
+        let is_running = |found: &&Found| running.as_ref() == Some(&found.record);
+        if let Some(found) =
+            known.as_ref().filter(|found| Some(&found.record) != gone).filter(is_running)
+        {
+            return Ok(found.clone());
+        }
+        let record = match running {
             Some(record) => record,
             None => self.start(&home, self.target.port).await?,
         };
@@ -125,6 +131,13 @@ impl DaemonFinder {
         let home = Home::find(&self.target.home).ok()??;
         let record = home.running_daemon().ok()??;
         Some(Found::at(record, &home, &self.target.client))
+    }
+
+    /// Whether this daemon still runs, so that its port is its own.
+    pub(super) fn is_running(&self, found: &Found) -> bool {
+        let home = Home::find(&self.target.home).ok().flatten();
+        let running = home.and_then(|home| home.running_daemon().ok().flatten());
+        running.as_ref() == Some(&found.record)
     }
 
     /// Forgets where a daemon was.

@@ -145,6 +145,9 @@ impl DaemonLink {
 
     /// Tells a daemon that a call of its is cancelled.
     async fn cancel(&self, found: &Found, id: &Id, headers: &Headers) {
+        if !self.finder.is_running(found) {
+            return;
+        }
         let told = json!({
             "jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": id},
         });
