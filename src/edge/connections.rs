@@ -103,6 +103,11 @@ impl Connection {
         }
     }
 
+    /// Whether somebody has proved who they are on it.
+    pub(super) fn is_proven(&self) -> bool {
+        self.0.is_proven.load(Ordering::Relaxed)
+    }
+
     /// Returns when the connection has to go.
     pub(super) async fn closing(&self) {
         self.0.closing.cancelled().await;

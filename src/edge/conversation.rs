@@ -39,6 +39,9 @@ const DRAWINGS_AT_ONCE: usize = 4;
 /// This many malformed frames end a link.
 const MALFORMED: u32 = 3;
 
+/// How many of an extension's protocol versions it is told of, and the log, as not spoken here.
+const VERSIONS_TOLD: usize = 8;
+
 /// How many unknown frame types are remembered as answered.
 const UNKNOWN_TYPES: usize = 32;
 
@@ -111,7 +114,8 @@ fn check_version(theirs: &[u32]) -> Result<(), Close> {
     if theirs.contains(&PROTOCOL_VERSION) {
         return Ok(());
     }
-    let theirs: Vec<_> = theirs.iter().map(u32::to_string).collect();
+    // Nothing is proven yet: the list may have a million.
+    let theirs: Vec<_> = theirs.iter().take(VERSIONS_TOLD).map(u32::to_string).collect();
     let reason = format!(
         "this daemon speaks protocol {PROTOCOL_VERSION}, the extension speaks {}",
         theirs.join(", ")
@@ -260,4 +264,17 @@ impl Edge {
 fn refuse_drawing(link: &Link, id: DrawingId, code: DrawingRefusalCode, message: String) {
     tracing::debug!(drawing = %id, ?code, message, "a drawing is refused");
     link.acknowledge_drawing(id, Some(DrawingRefusal { code, message }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_versions_that_nobody_speaks_here_a_few_are_named() {
+        assert!(check_version(&[7, PROTOCOL_VERSION]).is_ok());
+        let reason = |theirs: &[u32]| check_version(theirs).unwrap_err().reason;
+        assert!(reason(&[7, 8]).ends_with("7, 8"));
+        assert!(reason(&[u32::MAX; 100_000]).len() < 200);
+    }
 }

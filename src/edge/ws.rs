@@ -4,7 +4,10 @@
 //! Reading and writing go on side by side in one task, so that an extension that does
 //! not read cannot keep us from hearing it, nor from ending its link.
 
+mod bounded;
+
 use std::future::ready;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +37,7 @@ use super::problem::Problem;
 use crate::hub::Outbox;
 use crate::proof;
 use crate::protocol::{Carrier, FromExtension, ToExtension, WS_SUBPROTOCOL};
+use bounded::Bounded;
 
 /// How long the closing handshake may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -44,7 +48,11 @@ const READ_BUFFER: usize = 16 * 1024;
 /// What may wait in the socket's own buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+/// How much is read before the `hello` that proves the key, in bytes: it has some hundreds, and
+/// whoever cannot prove the key must not fill the memory.
+const UNPROVEN_BYTES: usize = 64 * 1024;
+
+type Socket = WebSocketStream<Bounded<TokioIo<Upgraded>>>;
 
 pub(super) async fn upgrade(
     State(edge): State<Arc<Edge>>,
@@ -104,8 +112,8 @@ async fn serve(edge: Arc<Edge>, extension_id: String, connection: Connection, up
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(0)
         .max_write_buffer_size(WRITE_BUFFER);
-    let socket =
-        WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let stream = Bounded::new(TokioIo::new(upgraded), connection.clone(), UNPROVEN_BYTES);
+    let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let (mut sink, mut stream) = socket.split();
     let Err(end) = converse(&edge, &extension_id, &connection, &mut sink, &mut stream).await;
     if let Ok(Close { code, reason }) = end {
@@ -173,6 +181,9 @@ fn heard(message: Result<Message, Error>) -> Option<Heard> {
         Ok(Message::Binary(_)) => Ok(Close::new(1003, "frames are text")),
         Ok(Message::Close(_)) => Err(Lost),
         Err(Error::Capacity(_)) => Ok(Close::new(1009, "a message may have 8 MiB")),
+        Err(Error::Io(error)) if error.kind() == ErrorKind::QuotaExceeded => {
+            Ok(Close::new(1009, "up to a valid hello 64 KiB are read"))
+        }
         Err(Error::Utf8(_)) => Ok(Close::new(1007, "not UTF-8")),
         Err(Error::Protocol(error)) => Ok(Close::new(1002, error.to_string())),
         Err(error) => {

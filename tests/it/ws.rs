@@ -260,6 +260,16 @@ async fn a_message_of_eight_mib_is_taken_and_one_byte_more_is_refused() {
 }
 
 #[tokio::test]
+async fn before_a_valid_hello_no_message_can_fill_the_memory() {
+    let daemon = Daemon::start().await;
+    let mut extension = Shim::of(&daemon).open().await;
+    extension.challenge().await;
+    extension.try_send_message(Message::text("x".repeat(64 * 1024))).await;
+    let (code, reason) = extension.closed_without_a_frame().await;
+    assert_eq!((code, reason.contains("64 KiB")), (1009, true), "{reason}");
+}
+
+#[tokio::test]
 async fn a_third_malformed_frame_ends_the_connection() {
     let daemon = Daemon::start().await;
     let mut extension = Shim::of(&daemon).connect().await;
