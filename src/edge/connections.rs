@@ -1,11 +1,13 @@
-//! Which connections are open, and which of them have proved nothing yet: of those there
-//! are only so many, and the oldest has to go for a new one.
+//! Which connections are open, and whose they have proved to be. Of those that have proved
+//! nothing there are only so many, and the oldest has to go for a new one; and nobody can
+//! take all the places by proving who they are.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+
+use crate::protocol::Owner;
 
 /// How many connections may be open that have proved nothing.
 pub(super) const UNPROVEN: usize = 64;
@@ -13,7 +15,11 @@ pub(super) const UNPROVEN: usize = 64;
 /// How many connections may be open.
 pub(super) const ALL: usize = 1_024;
 
-/// How many are closed at a time where the system has no room for more.
+/// How many a holder keeps at least where there is no room for more.
+const SHARE: usize = 64;
+
+/// How many are closed at a time where the system has no room for more, and how many newcomers
+/// get to prove who they are before that.
 const ROOM: usize = 8;
 
 /// All open connections.
@@ -24,8 +30,20 @@ pub(super) struct Connections(Arc<Mutex<Open>>);
 struct Open {
     next: u64,
     all: usize,
-    /// In the order in which they were opened.
-    unproven: BTreeMap<u64, Connection>,
+    unproven: InOrder,
+    proven: HashMap<Holder, InOrder>,
+}
+
+/// Connections in the order in which they were opened.
+type InOrder = BTreeMap<u64, Connection>;
+
+/// Whose a connection has proved to be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Holder {
+    /// The owner whose token came.
+    Owner(Owner),
+    /// The extension of this id.
+    Extension(String),
 }
 
 /// An open connection, as those know it who serve its requests.
@@ -35,7 +53,7 @@ pub(super) struct Connection(Arc<Known>);
 #[derive(Debug)]
 struct Known {
     number: u64,
-    is_proven: AtomicBool,
+    holder: OnceLock<Holder>,
     closing: CancellationToken,
     open: Connections,
 }
@@ -45,21 +63,22 @@ struct Known {
 pub(super) struct Seat(Connection);
 
 impl Connections {
-    /// A place for a new connection. Where there is none, the oldest one that has proved
-    /// nothing is closed for it. `None`: all have proved who they are.
+    /// A place for a new connection. Where there is none, another one is closed for it: the
+    /// oldest that has proved nothing, or one of whoever has the most. `None`: all have proved
+    /// who they are, and nobody has more than their share.
     pub(super) fn seat(&self) -> Option<Seat> {
         let mut open = self.lock();
-        if open.unproven.len() >= UNPROVEN || open.all >= ALL {
+        if open.unproven.len() >= UNPROVEN {
             open.close_oldest();
         }
-        if open.all >= ALL {
+        if open.all >= ALL && !open.close_one() {
             return None;
         }
         let number = open.next;
         open.next += 1;
         open.all += 1;
-        let (is_proven, closing) = (AtomicBool::new(false), CancellationToken::new());
-        let known = Known { number, is_proven, closing, open: self.clone() };
+        let (holder, closing) = (OnceLock::new(), CancellationToken::new());
+        let known = Known { number, holder, closing, open: self.clone() };
         let connection = Connection(Arc::new(known));
         open.unproven.insert(number, connection.clone());
         Some(Seat(connection))
@@ -70,14 +89,15 @@ impl Connections {
         self.lock().unproven.len() >= UNPROVEN / 2
     }
 
-    /// Closes the oldest of those that have proved nothing. False: there are none.
+    /// Closes some where the system has no room for more. False: nobody has more than their
+    /// share.
     pub(super) fn make_room(&self) -> bool {
         let mut open = self.lock();
-        let before = open.unproven.len();
-        for _ in 0..ROOM {
-            open.close_oldest();
+        let is_room = open.close_one();
+        for _ in 1..ROOM {
+            open.close_one();
         }
-        before > 0
+        is_room
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -86,26 +106,72 @@ impl Connections {
 }
 
 impl Open {
-    fn close_oldest(&mut self) {
-        if let Some((_, oldest)) = self.unproven.pop_first() {
-            // It counts no more, also if it takes a moment to go.
+    /// Closes the oldest of those that have proved nothing, or of whoever has the most. False:
+    /// nobody has more than their share.
+    fn close_one(&mut self) -> bool {
+        // A few may be new, and about to prove who they are.
+        let are_few = self.unproven.len() <= ROOM;
+        are_few && self.close_one_of_most() || self.close_oldest() || self.close_one_of_most()
+    }
+
+    /// Closes the oldest of those that have proved nothing. False: there are none.
+    fn close_oldest(&mut self) -> bool {
+        let oldest = self.unproven.pop_first();
+        self.close(oldest)
+    }
+
+    /// Closes the oldest of whoever has the most. False: nobody has more than their share.
+    fn close_one_of_most(&mut self) -> bool {
+        let most = self.proven.values_mut().max_by_key(|held| held.len());
+        let oldest = most.filter(|held| held.len() > SHARE).and_then(BTreeMap::pop_first);
+        self.close(oldest)
+    }
+
+    fn close(&mut self, open: Option<(u64, Connection)>) -> bool {
+        let Some((_, connection)) = open else { return false };
+        // It counts no more, also if it takes a moment to go.
+        self.all -= 1;
+        connection.0.closing.cancel();
+        true
+    }
+
+    /// Moves a connection to its holder's, unless it is closed already.
+    fn prove(&mut self, number: u64, holder: &Holder) {
+        if let Some(connection) = self.unproven.remove(&number) {
+            self.proven.entry(holder.clone()).or_default().insert(number, connection);
+        }
+    }
+
+    fn remove(&mut self, known: &Known) {
+        self.unproven.remove(&known.number);
+        if let Some(holder) = known.holder.get()
+            && let Some(held) = self.proven.get_mut(holder)
+        {
+            held.remove(&known.number);
+            if held.is_empty() {
+                self.proven.remove(holder);
+            }
+        }
+        if !known.closing.is_cancelled() {
             self.all -= 1;
-            oldest.0.closing.cancel();
         }
     }
 }
 
 impl Connection {
-    /// Notes that whoever calls has proved who they are: the connection keeps its place.
-    pub(super) fn prove(&self) {
-        if !self.0.is_proven.swap(true, Ordering::Relaxed) {
-            self.0.open.lock().unproven.remove(&self.0.number);
+    /// Notes that whoever calls has proved who they are: the connection keeps its place. It
+    /// stays with the first who did.
+    pub(super) fn prove(&self, holder: Holder) {
+        if self.0.holder.set(holder).is_ok()
+            && let Some(holder) = self.0.holder.get()
+        {
+            self.0.open.lock().prove(self.0.number, holder);
         }
     }
 
     /// Whether somebody has proved who they are on it.
     pub(super) fn is_proven(&self) -> bool {
-        self.0.is_proven.load(Ordering::Relaxed)
+        self.0.holder.get().is_some()
     }
 
     /// Returns when the connection has to go.
@@ -123,12 +189,8 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let Known { number, closing, open, .. } = &*self.0.0;
-        let mut open = open.lock();
-        open.unproven.remove(number);
-        if !closing.is_cancelled() {
-            open.all -= 1;
-        }
+        let known = &*self.0.0;
+        known.open.lock().remove(known);
     }
 }
 
@@ -145,7 +207,7 @@ mod tests {
         let open = Connections::default();
         let mut seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat().unwrap()).collect();
         assert!(!seats.iter().any(is_closing));
-        seats[0].connection().prove();
+        seats[0].connection().prove(of(0));
         seats.push(open.seat().unwrap());
         assert!(!seats.iter().any(is_closing), "one that has proved itself does not count");
         seats.push(open.seat().unwrap());
@@ -165,22 +227,46 @@ mod tests {
         assert_eq!((lock.all, lock.unproven.len()), (0, 0));
     }
 
+    fn of(number: usize) -> Holder {
+        Holder::Extension(number.to_string())
+    }
+
+    /// A seat that this holder has proved to be theirs.
+    fn proven(open: &Connections, holder: usize) -> Seat {
+        let seat = open.seat().unwrap();
+        seat.connection().prove(of(holder));
+        seat
+    }
+
     #[test]
-    fn where_all_have_proved_themselves_a_new_one_is_turned_away_at_1024() {
+    fn where_all_have_proved_themselves_and_have_their_share_a_new_one_is_turned_away() {
         let open = Connections::default();
-        let proven = |_| {
-            let seat = open.seat().unwrap();
-            seat.connection().prove();
-            seat
-        };
-        let mut seats: Vec<_> = (1..ALL).map(proven).collect();
+        let mut seats: Vec<_> = (1..ALL).map(|number| proven(&open, number / SHARE)).collect();
         let last = open.seat().unwrap();
         let newer = open.seat().unwrap();
         assert!(is_closing(&last), "one that has proved nothing goes first");
-        newer.connection().prove();
+        newer.connection().prove(of(ALL));
         assert!(open.seat().is_none());
+        assert!(!open.make_room());
         assert!(!seats.iter().any(is_closing));
         seats.pop();
         assert!(open.seat().is_some());
+    }
+
+    #[test]
+    fn whoever_has_taken_all_places_gives_way_to_others() {
+        let open = Connections::default();
+        let extension = proven(&open, 0);
+        let greedy: Vec<_> = (1..ALL).map(|_| proven(&open, 1)).collect();
+        let others: Vec<_> = (0..SHARE).map(|_| proven(&open, 2)).collect();
+        let closing: Vec<_> = greedy.iter().map(is_closing).collect();
+        assert_eq!(closing.iter().position(|closing| !closing), Some(SHARE), "the oldest go");
+        assert_eq!(closing.iter().filter(|closing| **closing).count(), SHARE);
+        assert!(!others.iter().any(is_closing) && !is_closing(&extension));
+        assert!(open.make_room(), "and where the system has no room");
+        assert_eq!(greedy.iter().filter(|seat| is_closing(seat)).count(), SHARE + ROOM);
+        drop((extension, greedy, others));
+        let lock = open.lock();
+        assert_eq!((lock.all, lock.proven.len(), lock.unproven.len()), (0, 0, 0));
     }
 }

@@ -11,6 +11,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIG
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
+use super::connections::Holder;
 use super::problem::Problem;
 use super::routes::{Rule, TABLE, Who};
 use crate::home::{Home, LegacyAnswer};
@@ -59,12 +60,13 @@ pub(super) enum Admitted {
 }
 
 impl Admitted {
-    /// Whether this proves who calls, as far as the route asks for it. A session's token is
+    /// Who calls, if this proves it as far as the route asks for it. A session's token is
     /// not looked up yet, and an extension's id is no proof.
-    pub(super) const fn is_proven(&self) -> bool {
+    pub(super) fn holder(&self) -> Option<Holder> {
         match self {
-            Self::Caller(_) | Self::Poller(_) => true,
-            Self::Anyone | Self::Extension(_) | Self::Session { .. } => false,
+            Self::Caller(caller) => Some(Holder::Owner(caller.owner.clone())),
+            Self::Poller(id) => Some(Holder::Extension(id.clone())),
+            Self::Anyone | Self::Extension(_) | Self::Session { .. } => None,
         }
     }
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::Edge;
 use super::body::read_body;
-use super::connections::Connection;
+use super::connections::{Connection, Holder};
 use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::{Poll, Taken, Verdict};
@@ -83,11 +83,12 @@ pub(super) async fn pending_queries(
     };
     // What the person has changed since the session was named counts.
     let extension_id = hub.extension_of(&poll.session);
-    let query = if extension_id.is_some_and(|id| edge.guard.check_poller(&id).is_ok()) {
-        connection.prove();
-        hub.poll(poll).await
-    } else {
-        None
+    let query = match extension_id.filter(|id| edge.guard.check_poller(id).is_ok()) {
+        Some(id) => {
+            connection.prove(Holder::Extension(id));
+            hub.poll(poll).await
+        }
+        None => None,
     };
     let queries: Vec<_> = query.into_iter().collect();
     answer(&json!({"queries": queries, "count": queries.len()}))

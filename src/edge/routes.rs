@@ -170,10 +170,10 @@ async fn admit(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     let routed = parts.extensions.get::<MatchedPath>().is_some();
     match edge.guard.check(&parts, routed) {
         Ok(admitted) => {
-            if admitted.is_proven()
+            if let Some(holder) = admitted.holder()
                 && let Some(connection) = parts.extensions.get::<Connection>()
             {
-                connection.prove();
+                connection.prove(holder);
             }
             parts.extensions.insert(admitted);
             next.run(Request::from_parts(parts, body)).await

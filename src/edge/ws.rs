@@ -30,7 +30,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Edge;
-use super::connections::Connection;
+use super::connections::{Connection, Holder};
 use super::conversation::{self, Close, End, Greeted, HELLO, Heard, LARGEST_FRAME, Lost, listen};
 use super::guard::Admitted;
 use super::problem::Problem;
@@ -140,7 +140,7 @@ async fn converse(
     };
     let greeted = conversation::greet(edge, Carrier::WebSocket, extension_id, &challenge, hello)
         .map_err(Ok)?;
-    connection.prove();
+    connection.prove(Holder::Extension(extension_id.to_owned()));
     let Greeted { link, mut outbox, welcome } = greeted;
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
@@ -149,6 +149,7 @@ async fn converse(
         biased;
         end = listen(edge, &link, &mut said) => Err(end),
         end = write(sink, &mut outbox) => Err(end),
+        () = connection.closing() => Err(Err(Lost)),
     }
 }
 

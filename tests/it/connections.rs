@@ -4,6 +4,7 @@
 use std::process::Stdio;
 
 use serde_json::json;
+use tabwire::proof::DEFAULT_OWNER;
 use tokio::process::Command;
 
 use crate::support::{
@@ -212,13 +213,41 @@ async fn a_daemon_that_can_open_no_more_files_goes_on() {
     for _ in 0..150 {
         half_open.push(RawConnection::to(daemon.port).await);
     }
-    let token = place.home().auth().token(&tabwire::proof::DEFAULT_OWNER.into());
+    let token = place.home().auth().token(&DEFAULT_OWNER.into());
     let client = McpClient::at(daemon.port, token);
     client.call("configure", json!({"action": "health"})).await;
     drop(half_open);
     let (status, said) = daemon.stop().await;
     assert!(status.success(), "{said}");
     assert_eq!(said.matches("connections cannot be accepted").count(), 1, "{said}");
+}
+
+#[tokio::test]
+async fn an_owner_who_takes_all_places_locks_nobody_out() {
+    let place = Place::new();
+    let program = place.command(&[]);
+    let mut command = place.command_of("sh", &["-c", "ulimit -n 128; exec \"$@\"", "sh"]);
+    command.arg(program.as_std().get_program()).args(["serve", "--json"]);
+    let daemon = place.serve_by(command).await;
+    let home = place.home();
+    let mut extension = Shim::at(daemon.port, &home).connect().await;
+    let (port, token) = (daemon.port, home.auth().token(&"greedy".into()));
+    let status = format!(
+        "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    );
+    let mut kept = Vec::new();
+    for _ in 0..200 {
+        let mut connection = RawConnection::to(daemon.port).await;
+        assert_answers(&mut connection, &status, 200).await;
+        kept.push(connection);
+    }
+    let client = McpClient::at(daemon.port, home.auth().token(&DEFAULT_OWNER.into()));
+    let id = client.script("1", 7).await;
+    extension.run(&json!(1)).await;
+    assert_eq!(client.outcome(&id).await["status"], "complete");
+    kept[0].assert_closed_in_silence().await;
+    drop(kept);
+    assert!(daemon.stop().await.0.success());
 }
 
 /// A request of another user's program; `None` where there can be none.

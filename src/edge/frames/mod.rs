@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use super::Edge;
 use super::body::read_body;
-use super::connections::Connection;
+use super::connections::{Connection, Holder};
 use super::conversation::{self, Close};
 use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
 use super::problem::{Problem, json_response};
@@ -86,7 +86,7 @@ pub(super) async fn begin(
     }
     match open(&edge, &id, &opening.challenge, text) {
         Ok(response) => {
-            connection.prove();
+            connection.prove(Holder::Extension(id));
             response
         }
         Err(close) => over(&close),
@@ -125,7 +125,7 @@ pub(super) async fn exchange(
     let Some(session) = edge.sessions.find(&token).filter(|session| is_its(session)) else {
         return Problem::NoSession.into_response();
     };
-    connection.prove();
+    connection.prove(session.holder());
     let answered = if request.method() == Method::POST {
         post(&session, request.into_body()).await
     } else {

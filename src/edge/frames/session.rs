@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use super::state::{Answered, State, answer, awaits};
 use crate::edge::Edge;
+use crate::edge::connections::Holder;
 use crate::edge::conversation::{self, Close, Heard, Lost, close_of, listen};
 use crate::hub::{Link, Outbox};
 use crate::proof;
@@ -75,6 +76,10 @@ impl Session {
 
     pub(super) fn is_of(&self, extension: &str) -> bool {
         self.extension == extension
+    }
+
+    pub(super) fn holder(&self) -> Holder {
+        Holder::Extension(self.extension.clone())
     }
 
     /// Whether this is the hash of its token.
