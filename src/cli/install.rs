@@ -167,6 +167,8 @@ async fn remove_state(installation: &Installation) -> anyhow::Result<Left> {
 
 pub(super) fn installation(place: &Place) -> anyhow::Result<Installation> {
     let state = std::path::absolute(place.home()?)?;
+    // Browsers are told in JSON where it is.
+    state.to_str().context("the state directory's path is no text; name one with TABWIRE_HOME")?;
     let machine = if place.home.is_some() { None } else { Some(Machine::current()?) };
     let port = port_for_extension(place, Home::find(&state)?.as_ref())?;
     Ok(Installation { state, machine, program: program()?, port })

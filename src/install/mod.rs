@@ -293,7 +293,8 @@ fn edit(
         // What was there at first is kept already.
         Some(edit) if is_untouched => (edit.backup.clone(), None),
         Some(_) | None => {
-            let backup = before.is_some().then(|| backup_of(&path));
+            let own = known.and_then(|edit| edit.backup.clone());
+            let backup = before.is_some().then(|| own.unwrap_or_else(|| free_backup_of(&path)));
             (backup.clone(), backup)
         }
     };
@@ -338,11 +339,22 @@ fn undo_edit(noted: &Edit) -> Result<Option<Change>, PlanError> {
     Ok(Some(Change::Edit(client, change)))
 }
 
-/// Where what was in a file is kept.
-fn backup_of(path: &Path) -> PathBuf {
+/// Where what was in a file is kept, the first time and after a file of that name was found.
+fn backup_of(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tabwire-backup");
+    if number > 1 {
+        name.push(format!("-{number}"));
+    }
     name.into()
+}
+
+/// The first of those names that nothing has: of what nobody has noted, nobody knows whether it
+/// may go.
+fn free_backup_of(path: &Path) -> PathBuf {
+    let is_taken = |number: &u32| fs::symlink_metadata(backup_of(path, *number)).is_ok();
+    let taken = (1..u32::MAX).take_while(is_taken).count();
+    backup_of(path, u32::try_from(taken).unwrap_or(u32::MAX).saturating_add(1))
 }
 
 fn text_of(bytes: Option<&[u8]>) -> Result<&str, SettingsError> {

@@ -208,20 +208,27 @@ impl FileChange {
     }
 
     fn apply(&self) -> Result<(), ApplyError> {
-        let changed = |_| ApplyError::Changed(self.path.clone());
-        if found(&self.path).map_err(changed)? != self.before {
-            return Err(ApplyError::Changed(self.path.clone()));
-        }
+        self.check_unchanged()?;
         let mode = fs::metadata(&self.path).map_or(self.mode, |found| found.permissions().mode());
         if let (Some(keep), Some(before)) = (&self.keep, &self.before) {
-            put(keep, before, mode)?;
+            put(keep, before, mode, || Ok(()))?;
         }
         match &self.after {
-            Some(after) if self.before.as_ref() != Some(after) => put(&self.path, after, mode)?,
+            Some(after) if self.before.as_ref() != Some(after) => {
+                put(&self.path, after, mode, || self.check_unchanged())?;
+            }
             None if self.before.is_some() => remove(&self.path)?,
             Some(_) | None => {}
         }
         self.drop.as_deref().map_or(Ok(()), remove)
+    }
+
+    /// Fails if the file is not as it was when this was planned.
+    fn check_unchanged(&self) -> Result<(), ApplyError> {
+        match found(&self.path) {
+            Ok(now) if now == self.before => Ok(()),
+            Ok(_) | Err(_) => Err(ApplyError::Changed(self.path.clone())),
+        }
     }
 
     fn to_json(&self, client: Option<Client>) -> Value {
@@ -255,8 +262,14 @@ fn found(path: &Path) -> Result<Option<Vec<u8>>, PlanError> {
     }
 }
 
-/// Writes a file whole, or leaves what is there.
-fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ApplyError> {
+/// Writes a file whole, or leaves what is there. `may_replace` is asked at the last moment: it
+/// takes milliseconds to bring the bytes to the disk, and others write their settings often.
+fn put(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    may_replace: impl FnOnce() -> Result<(), ApplyError>,
+) -> Result<(), ApplyError> {
     let io = |source| ApplyError::Io { path: path.to_owned(), source };
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(io)?;
@@ -266,11 +279,12 @@ fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ApplyError> {
     let written = write_private(&aside, bytes)
         .and_then(|()| File::open(&aside)?.sync_all())
         .and_then(|()| fs::set_permissions(&aside, Permissions::from_mode(mode & 0o777)))
-        .and_then(|()| fs::rename(&aside, path));
-    written.map_err(|error| {
+        .map_err(io)
+        .and_then(|()| may_replace())
+        .and_then(|()| fs::rename(&aside, path).map_err(io));
+    written.inspect_err(|_| {
         // It is not there if it could not be written.
         let _ = fs::remove_file(&aside);
-        io(error)
     })
 }
 
@@ -302,6 +316,21 @@ fn run(command: &mut Command, what: &Path) -> Result<(), ApplyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_replaced_any_more_stays_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings");
+        fs::write(&path, "theirs").unwrap();
+        let refuse = || {
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "ours is written by then");
+            Err(ApplyError::Changed(path.clone()))
+        };
+        let error = put(&path, b"ours", 0o600, refuse).unwrap_err();
+        assert!(matches!(error, ApplyError::Changed(_)), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn the_registry_is_changed_by_the_tool_that_comes_with_windows() {

@@ -2,7 +2,7 @@
 //! byte, comments among them, stays. Pure.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Value, json};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
@@ -47,6 +47,9 @@ pub enum SettingsError {
     /// A place where the servers should be holds something else.
     #[error("`{0}` in it is not what MCP clients expect there")]
     Misshapen(String),
+    /// What has to be edited stands there more than once. Programs do not agree on which counts.
+    #[error("`{0}` stands in it more than once")]
+    Repeated(String),
 }
 
 /// The text with our server in it. Settings of that server beyond what to start stay, too; a
@@ -120,7 +123,9 @@ fn with_json(
     let root = parse_json(text)?;
     let had_value = root.value().is_some();
     let all = root.object_value_or_create().ok_or_else(|| misshapen("the outermost value"))?;
+    check_once(&all, section)?;
     let servers = all.object_value_or_create(section).ok_or_else(|| misshapen(section))?;
+    check_once(&servers, NAME)?;
     let ours = servers.object_value_or_create(NAME).ok_or_else(|| misshapen(NAME))?;
     if with_type {
         set(&ours, "type", &json!("stdio"));
@@ -129,6 +134,16 @@ fn with_json(
     set(&ours, "args", &json!(server.args));
     let text = root.to_string();
     Ok(if had_value { text } else { format!("{}\n", text.trim_end()) })
+}
+
+fn check_once(object: &CstObject, name: &str) -> Result<(), SettingsError> {
+    let is_it = |property: &CstObjectProp| {
+        property.name().is_some_and(|known| known.decoded_value().is_ok_and(|known| known == name))
+    };
+    match object.properties().iter().filter(|property| is_it(property)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(SettingsError::Repeated(name.to_owned())),
+    }
 }
 
 /// Sets a property, unless it is so already: then it stays as it was written.
@@ -190,7 +205,18 @@ fn with_toml(text: &str, section: &str, server: &Server) -> Result<String, Setti
     let ours = ours.ok_or_else(|| misshapen(NAME))?;
     set_toml(ours, "command", toml_edit::Value::from(&server.command));
     set_toml(ours, "args", toml_edit::Value::from_iter(&server.args));
-    Ok(document.to_string())
+    Ok(with_line_ends_of(text, &document))
+}
+
+/// The document as a text; its lines end as those of `text`, if those all end alike. The
+/// document has them all end as on Unix.
+fn with_line_ends_of(text: &str, document: &DocumentMut) -> String {
+    let edited = document.to_string();
+    let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
+    if all == 0 || all > windows {
+        return edited;
+    }
+    edited.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
 fn inline() -> toml_edit::Value {
@@ -240,7 +266,7 @@ fn without_toml(text: &str, section: &str) -> Result<String, SettingsError> {
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
         document.set_trailing(format!("{comments}\n{trailing}"));
     }
-    Ok(document.to_string())
+    Ok(with_line_ends_of(text, &document))
 }
 
 #[cfg(test)]

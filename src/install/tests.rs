@@ -114,7 +114,7 @@ fn every_client_gets_the_server_and_is_as_it_was_afterwards() {
             let text = fs::read_to_string(world.file(client)).unwrap();
             assert!(text.contains("/opt/bin/tabwire"), "{}: {text}", client.name());
             if let Some(before) = before {
-                let backup = backup_of(&world.file(client));
+                let backup = backup_of(&world.file(client), 1);
                 assert_eq!(fs::read_to_string(&backup).unwrap(), before);
                 for path in [&backup, &world.file(client)] {
                     assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
@@ -156,7 +156,7 @@ fn what_others_have_changed_since_stays_when_it_goes() {
     world.uninstall();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"new\": true, // since") && !text.contains("tabwire"), "{text}");
-    assert!(!backup_of(&path).exists());
+    assert!(!backup_of(&path, 1).exists());
 }
 
 #[test]
@@ -186,7 +186,21 @@ fn a_second_edit_of_what_others_have_changed_is_taken_back_as_well() {
     world.uninstall();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"a\": 2") && !text.contains("tabwire"), "{text}");
-    assert!(!backup_of(&path).exists());
+    assert!(!backup_of(&path, 1).exists());
+}
+
+#[test]
+fn a_backup_that_nobody_has_noted_is_neither_written_over_nor_removed() {
+    let world = World::new(System::Linux);
+    let path = world.settings(Client::Cursor, "{}");
+    fs::write(backup_of(&path, 1), "an older one").unwrap();
+    symlink("nowhere", backup_of(&path, 2)).unwrap();
+    world.install(&[Client::Cursor]);
+    assert_eq!(fs::read_to_string(backup_of(&path, 3)).unwrap(), "{}");
+    world.uninstall();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+    assert_eq!(fs::read_to_string(backup_of(&path, 1)).unwrap(), "an older one");
+    assert!(!backup_of(&path, 3).exists());
 }
 
 #[test]

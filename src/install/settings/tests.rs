@@ -60,6 +60,10 @@ fn lines_end_as_they_did() {
     assert_eq!(without_server(&after, PLAIN).unwrap(), before);
     let marked = format!("\u{feff}{before}");
     assert_eq!(added(&marked, PLAIN), format!("\u{feff}{after}"));
+    let before = "a = 1\r\n[mcp_servers.x]\r\ncommand = \"a\"\r\n# end\r\n";
+    let after = added(before, TOML);
+    assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{after:?}");
+    assert_eq!(without_server(&after, TOML).unwrap(), before);
 }
 
 #[test]
@@ -90,6 +94,17 @@ fn a_file_that_does_not_parse_or_has_another_shape_is_refused() {
     }
     let error = with_server("mcp_servers = 3\n", TOML, &server()).unwrap_err();
     assert!(matches!(error, SettingsError::Misshapen(_)), "{error}");
+}
+
+#[test]
+fn where_two_places_could_be_meant_none_is_edited() {
+    for repeated in [
+        r#"{"mcpServers": {}, "mcp\u0053ervers": {"a": {}}}"#,
+        r#"{"mcpServers": {"tabwire": {"command": "a"}, "tabwire": {"command": "b"}}}"#,
+    ] {
+        let error = with_server(repeated, PLAIN, &server()).unwrap_err();
+        assert!(matches!(error, SettingsError::Repeated(_)), "{repeated}: {error}");
+    }
 }
 
 #[test]
