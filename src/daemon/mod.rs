@@ -113,6 +113,9 @@ impl Daemon {
         let Some(lock) = home.try_lock_daemon()? else {
             return Err(StartError::Running(home.daemon_record()?));
         };
+        // The secret may have been replaced before the lock was taken. From here on whoever
+        // replaces it finds this daemon, and ends it.
+        let home = Home::open(&settings.home)?;
         // Without them nothing may be let through, so a daemon that cannot read them does not start.
         home.site_rules().read()?;
         let (journal, history) = if settings.ephemeral {

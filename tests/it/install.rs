@@ -13,11 +13,12 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
 use tabwire::install::manifest_below;
+use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 
-use crate::support::{Pages, Place, Ran, Shim, StdioClient, finish, signal, soon};
+use crate::support::{McpClient, Pages, Place, Ran, Shim, StdioClient, finish, signal, soon};
 
 /// A port for what is written down; nobody listens there.
 const PORT: u16 = 47_890;
@@ -459,4 +460,40 @@ async fn a_real_browser_tells_our_extension_the_key_and_no_other() {
     pages.asked_for(&format!("/ours/{PORT}/{key}")).await;
     pages.asked_for("/other/refused").await;
     browser.end().await.unwrap();
+}
+
+/// Whether this process has opened the daemon's lock.
+#[cfg(target_os = "linux")]
+fn has_opened_lock(pid: u32) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut names = files.filter_map(|file| fs::read_link(file.path()).ok());
+    names.any(|name| name.ends_with("daemon.lock"))
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_one() {
+    let place = Place::new();
+    let home = place.home();
+    let (port, _daemon) = loop {
+        let lock = home.try_lock_daemon().unwrap().unwrap();
+        let mut starting = place.command(&["serve", "--json"]).spawn().unwrap();
+        let pid = starting.id().unwrap();
+        let waits = async {
+            while !has_opened_lock(pid) {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon("a daemon that waits for the lock", waits).await;
+        home.replace_key().unwrap();
+        drop(lock);
+        let mut said = BufReader::new(starting.stdout.take().unwrap()).lines();
+        let line = soon("a word of it", said.next_line()).await.unwrap().unwrap();
+        // On a busy machine it may have given the lock up before.
+        if let Ok(said) = serde_json::from_str::<Value>(&line) {
+            break (said["port"].as_u64().unwrap().try_into().unwrap(), starting);
+        }
+    };
+    let token = place.home().auth().token(&DEFAULT_OWNER.into());
+    McpClient::at(port, token).call("configure", json!({"action": "health"})).await;
 }
