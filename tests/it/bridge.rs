@@ -5,11 +5,9 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::net::TcpListener;
 
 use crate::support::{Place, Shim, StdioClient, Stopwatch, modern_meta, signal, soon};
 
@@ -190,23 +188,6 @@ async fn submissions_keep_the_order_of_their_lines() {
         let status = &answer["result"]["structuredContent"]["status"];
         assert_eq!(*status, if n % 3 == 0 { "complete" } else { "queued" }, "{answer}");
     }
-}
-
-#[tokio::test]
-async fn whoever_takes_the_port_of_a_daemon_that_ended_is_told_nothing() {
-    let place = Place::new();
-    let mut client = StdioClient::start(&place);
-    client.call("configure", health()).await;
-    let gone = place.daemon().unwrap();
-    assert_eq!(place.run(&["stop"]).await.code, Some(0));
-    let squatter = TcpListener::bind(("127.0.0.1", gone.port)).await.unwrap();
-    tokio::select! {
-        biased;
-        taken = squatter.accept() => panic!("it was called, with the token: {taken:?}"),
-        answer = client.call("configure", health()) => assert_eq!(answer["status"], "ok"),
-    }
-    assert!(squatter.accept().now_or_never().is_none(), "it was called");
-    assert_ne!(place.daemon().unwrap().port, gone.port, "another daemon has answered");
 }
 
 #[tokio::test]

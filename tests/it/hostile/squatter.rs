@@ -1,14 +1,16 @@
-//! A program that took the port before the daemon: another user's, say. It has no key.
+//! A program that took the port before the daemon, or after it: another user's, say. It has no
+//! key.
 
 use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 
-use crate::support::{Daemon, Hand, Pages, Row, soon};
+use crate::support::{Daemon, Hand, Pages, Place, Row, StdioClient, signal, soon};
 
 /// Twice what the extension gives whoever listens to prove itself.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -80,4 +82,33 @@ async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
     row.report();
     browser.end().await.unwrap();
     daemon.stop().await;
+}
+
+#[tokio::test]
+async fn row_7_a_squatter_on_the_port_of_a_daemon_that_ended_gets_no_call_and_no_token() {
+    let place = Place::new();
+    let mut agent = StdioClient::start(&place);
+    let health = || json!({"action": "health"});
+    agent.call("configure", health()).await;
+    let gone = place.daemon().unwrap();
+    // What it leaves says that it is still there.
+    signal(gone.pid, Signal::KILL);
+    place.until_no_daemon().await;
+    let squatter = TcpListener::bind(("127.0.0.1", gone.port)).await.unwrap();
+    let mut row = Row::new(7);
+    for words in [&["status"][..], &["commands"], &["sites", "deny", "example.com"]] {
+        place.run(words).await;
+        let called = squatter.accept().now_or_never();
+        row.tried(words[0], called.is_none(), format!("{called:?}"));
+    }
+    tokio::select! {
+        biased;
+        taken = squatter.accept() => row.tried("a bridge", false, format!("{taken:?}")),
+        answer = agent.call("configure", health()) => {
+            assert_eq!(answer["status"], "ok");
+            let is_left_alone = squatter.accept().now_or_never().is_none();
+            row.tried("a bridge", is_left_alone, "it was called first");
+        }
+    }
+    row.report();
 }
