@@ -75,7 +75,7 @@ async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -
         }
     };
     if request.method == mcp::LISTEN && era == Era::Modern {
-        return stream::subscribe(&edge, &caller, &headers, &request);
+        return stream::subscribe(&edge, &caller, &headers, &request).await;
     }
     let early = headers.contains_key(EARLY_HEADER);
     let tasks = edge.tasks.clone();

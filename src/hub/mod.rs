@@ -44,6 +44,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::journal::{Anchor, Entry, History, Journal, Trouble};
 pub use crate::lifecycle::Wish;
+use crate::lifecycle::limits::TOO_SOON;
 use crate::lifecycle::{Event, Limits};
 use crate::proof;
 use crate::protocol::{ClientId, CorrelationId, Moment, Owner};
@@ -167,17 +168,22 @@ impl Hub {
         self.0.epoch.clone()
     }
 
-    /// Counts a tool call of this client.
+    /// Counts a tool call of this client. One too many is refused, but not at once: whoever
+    /// calls again right after each refusal would hold up everybody.
     ///
     /// # Errors
     ///
-    /// [`Refusal::RateLimited`].
-    pub fn admit(&self, caller: &Caller) -> Result<(), Refused> {
-        self.with_desk(|desk| {
+    /// [`Refusal::RateLimited`], after [`TOO_SOON`].
+    pub async fn admit(&self, caller: &Caller) -> Result<(), Refused> {
+        let admitted = self.with_desk(|desk| {
             let now = desk.now();
             let taken = desk.client(caller).calls.take(now);
             taken.map_err(|retry_after| desk.refuse(caller, Refusal::RateLimited { retry_after }))
-        })
+        });
+        if admitted.is_err() {
+            tokio::time::sleep(TOO_SOON).await;
+        }
+        admitted
     }
 
     /// Takes a command, and sends it on at once if its tab is free. Returns when it is

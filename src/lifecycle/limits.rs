@@ -64,6 +64,10 @@ pub const DRAIN: Duration = Duration::from_secs(2);
 /// The longest that one call may block; MCP clients commonly give up after 60 s.
 pub const WAIT_MAX: Duration = Duration::from_secs(55);
 
+/// How long the refusal of a call is held back whose client has made too many: it is what
+/// slows down a client that heeds no refusal.
+pub const TOO_SOON: Duration = Duration::from_secs(1);
+
 /// How long a browser that went away is remembered, so that commands for it wait
 /// rather than fail.
 pub const BROWSER_REMEMBERED: Duration = Duration::from_secs(600);

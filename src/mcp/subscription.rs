@@ -68,9 +68,9 @@ impl Subscription {
     /// # Errors
     ///
     /// [`Fault::Params`], [`Fault::Capability`] and [`Fault::Refused`].
-    pub fn open(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
+    pub async fn open(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
         let wanted = task_ids(request)?;
-        hub.admit(caller).map_err(|why| tasks::refused(&why))?;
+        hub.admit(caller).await.map_err(|why| tasks::refused(&why))?;
         let tasks = Followed::default();
         let mut agreed = json!({});
         if let Some(ids) = wanted {

@@ -137,7 +137,7 @@ async fn update(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, R
 
 /// One that is over stays as it is, and that is no error.
 async fn cancel(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
-    hub.admit(caller).map_err(|why| refused(&why))?;
+    hub.admit(caller).await.map_err(|why| refused(&why))?;
     match hub.cancel(caller, &task_id(request)?).await {
         Ok(Seen::Command(_)) => Ok(Done::modern(&request.id, COMPLETE, &json!({}))),
         Ok(Seen::Gone(_) | Seen::NotFound) => Err(not_found()),
@@ -202,7 +202,7 @@ impl Task {
 
     /// The task that a request is about.
     async fn find(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
-        hub.admit(caller).map_err(|why| refused(&why))?;
+        hub.admit(caller).await.map_err(|why| refused(&why))?;
         let id = task_id(request)?;
         let term = hub.follow(caller, &id).ok_or_else(not_found)?.term();
         match hub.look(caller, &id, false).await {

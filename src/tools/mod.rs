@@ -285,7 +285,7 @@ impl Tools {
             jobs::NAME => &jobs::ARGUMENTS,
             _ => return None,
         };
-        if let Err(refused) = self.hub.admit(caller) {
+        if let Err(refused) = self.hub.admit(caller).await {
             return Some(Call::done(ToolResult::refused(&refused)));
         }
         let mut given = match arguments.check(given) {

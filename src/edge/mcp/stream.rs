@@ -49,7 +49,7 @@ pub(super) fn open(edge: &Edge, caller: &Caller, headers: &HeaderMap) -> Respons
 }
 
 /// Opens the stream that a request asks for.
-pub(super) fn subscribe(
+pub(super) async fn subscribe(
     edge: &Edge,
     caller: &Caller,
     headers: &HeaderMap,
@@ -58,7 +58,7 @@ pub(super) fn subscribe(
     if !takes_events(headers) {
         return Problem::NotEvents.into_response();
     }
-    let opened = Subscription::open(edge.tools.hub(), caller, request);
+    let opened = Subscription::open(edge.tools.hub(), caller, request).await;
     let opened = opened.and_then(|told| Ok((told, edge.streams.try_open(caller)?)));
     match opened {
         Ok((told, place)) => {

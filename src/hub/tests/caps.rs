@@ -22,13 +22,27 @@ async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_
 async fn a_client_that_calls_too_often_is_told_when_to_come_back() {
     let hub = Hub::start(Limits { calls_per_minute: 60, ..Limits::default() });
     for _ in 0..60 {
-        hub.admit(&agent("a")).unwrap();
+        hub.admit(&agent("a")).await.unwrap();
     }
-    let refused = hub.admit(&agent("a")).unwrap_err();
+    let refused = hub.admit(&agent("a")).await.unwrap_err();
     let wait = refused.why.retry_after().unwrap();
-    assert!(hub.admit(&agent("b")).is_ok());
+    assert!(hub.admit(&agent("b")).await.is_ok());
     advance(wait).await;
-    assert!(hub.admit(&agent("a")).is_ok());
+    assert!(hub.admit(&agent("a")).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_heeds_no_refusal_is_answered_once_a_second_and_no_other_waits() {
+    let hub = Hub::start(Limits { calls_per_minute: 1, ..Limits::default() });
+    let began = hub.now();
+    for client in ["a", "b"] {
+        hub.admit(&agent(client)).await.unwrap();
+    }
+    assert_eq!(hub.now(), began);
+    for _ in 0..2 {
+        hub.admit(&agent("a")).await.unwrap_err();
+    }
+    assert!(hub.now().since(began) >= seconds(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +89,7 @@ async fn a_tab_whose_last_command_is_dropped_for_newer_ones_is_free_for_the_next
 async fn a_client_is_forgotten_when_there_are_too_many_and_it_was_idle_the_longest() {
     let hub = Hub::start(Limits { clients: 2, ..Limits::default() });
     for client in ["first", "second", "third"] {
-        hub.admit(&agent(client)).unwrap();
+        hub.admit(&agent(client)).await.unwrap();
         advance(seconds(1)).await;
     }
     let known: Vec<_> =
