@@ -30,6 +30,10 @@ use super::routes::Routes;
 /// connection's beginning on.
 const HEAD: Duration = Duration::from_secs(5);
 
+/// How much is read at a time at most, in bytes, and how long a head may be: what one connection
+/// brings must not take long.
+const READ: usize = 64 * 1024;
+
 /// How long a connection may be idle between requests.
 const IDLE: Duration = Duration::from_secs(120);
 
@@ -50,7 +54,7 @@ pub(super) async fn serve(
     };
     let stream = TokioIo::new(Watched { stream, turn: turn.clone(), _seat: seat });
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ);
     let serving = http.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     tokio::pin!(serving);
     let mut is_ending = false;

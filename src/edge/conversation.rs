@@ -9,6 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt as _};
 
 use super::Edge;
+use super::share::Share;
 use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::protocol::{
@@ -35,6 +36,9 @@ const ACK_TURNS: u32 = 4;
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
 /// sent again.
 const DRAWINGS_AT_ONCE: usize = 4;
+
+/// How many frames of one link are taken in before others get a turn.
+const FRAMES_AT_ONCE: usize = 8;
 
 /// This many malformed frames end a link.
 const MALFORMED: u32 = 3;
@@ -157,6 +161,7 @@ pub(super) async fn listen(
 ) -> End {
     // Drawings that are being written, which holds nothing else up.
     let mut taking = FuturesUnordered::new();
+    let mut share = Share::of(FRAMES_AT_ONCE);
     let mut malformed = 0;
     let mut answered = HashSet::new();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
@@ -191,6 +196,7 @@ pub(super) async fn listen(
             }
         };
         last_heard = link.now();
+        share.spend(1).await;
         match frame {
             Ok(FromExtension::Annotations(drawing)) if taking.len() >= DRAWINGS_AT_ONCE => {
                 let why = "other drawings are just being written; send it again";

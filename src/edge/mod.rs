@@ -17,6 +17,7 @@ mod mcp;
 mod peer;
 mod problem;
 mod routes;
+mod share;
 mod ws;
 
 use std::net::SocketAddr;

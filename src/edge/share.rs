@@ -1,0 +1,44 @@
+//! A fair share of the one thread: whoever has a lot to say leaves others their turns.
+//!
+//! The runtime looks for what has come in only when nobody is ready or after many polls, and
+//! in one poll a socket may have a whole buffer's worth to give. Without this, somebody who
+//! never falls silent is heard for milliseconds at a time.
+
+/// How much may be done in one go.
+#[derive(Debug)]
+pub(super) struct Share {
+    size: usize,
+    left: usize,
+}
+
+impl Share {
+    /// In whatever unit the work is counted.
+    pub(super) const fn of(size: usize) -> Self {
+        Self { size, left: size }
+    }
+
+    /// Counts work that was done. When the share is used up, everybody else who has something
+    /// to do goes first.
+    pub(super) async fn spend(&mut self, work: usize) {
+        self.left = self.left.saturating_sub(work);
+        if self.left == 0 {
+            self.left = self.size;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn others_get_a_turn_each_time_that_the_share_is_used_up_and_only_then() {
+        let mut share = Share::of(10);
+        let mut waits = |work| share.spend(work).now_or_never().is_none();
+        let waited = [9, 1, 9, 5, 9, 30, 1].map(&mut waits);
+        assert_eq!(waited, [false, true, false, true, false, true, false]);
+    }
+}
