@@ -4,12 +4,12 @@ mod log_file;
 mod port_holder;
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use crate::annotations::Annotations;
@@ -26,6 +26,10 @@ use crate::sites::Sites;
 use crate::tools::Tools;
 pub use log_file::LogFile;
 pub use port_holder::PortHolder;
+
+/// How many connections may wait to be accepted. Where there is no room, the system drops a new
+/// one, and its client tries again only a second later.
+const BACKLOG: u32 = 1_024;
 
 /// How often two listeners on one free port are tried for, when any port will do.
 const PORT_TRIES: u32 = 20;
@@ -225,14 +229,14 @@ async fn idle(hub: &Hub, length: Option<Duration>) {
 async fn listen(wanted: u16) -> Result<(u16, Vec<TcpListener>), StartError> {
     let mut tries = 0;
     loop {
-        let v4 = bind((Ipv4Addr::LOCALHOST, wanted).into()).await;
+        let v4 = bind((Ipv4Addr::LOCALHOST, wanted).into());
         let v4 = match v4 {
             Ok(listener) => listener,
             Err(source) => return Err(not_bound(wanted, source).await),
         };
         let local = v4.local_addr();
         let port = local.map_err(|source| StartError::Listen { port: wanted, source })?.port();
-        match bind((Ipv6Addr::LOCALHOST, port).into()).await {
+        match bind((Ipv6Addr::LOCALHOST, port).into()) {
             Ok(v6) => return Ok((port, vec![v4, v6])),
             // Somebody else there would get what is meant for us under `localhost`.
             Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
@@ -246,8 +250,14 @@ async fn listen(wanted: u16) -> Result<(u16, Vec<TcpListener>), StartError> {
     }
 }
 
-async fn bind(address: std::net::SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A daemon that was just ended leaves connections behind that keep its port for a minute.
+    // Elsewhere this would let two programs have the same port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn not_bound(port: u16, source: io::Error) -> StartError {
