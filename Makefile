@@ -109,6 +109,7 @@ bench: browser
 	$(CARGO) bench --locked --bench waits
 	$(CARGO) bench --locked --bench sync
 	$(CARGO) bench --locked --bench guard
+	$(CARGO) bench --locked --bench hostile
 
 # What takes minutes: thousands of simulated runs, and whether an idle browser still answers
 # at once.

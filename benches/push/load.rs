@@ -1,5 +1,6 @@
 //! The load: an MCP client and an extension, for the daemon and for the relay.
 
+pub(crate) mod agent;
 mod http;
 
 use std::borrow::Cow;
@@ -97,14 +98,22 @@ impl Client {
         Ok(request.body(Full::new(body))?)
     }
 
-    /// Sends a request; its answer, and when it was there.
+    /// Sends a request; what it is answered.
+    pub(crate) async fn ask(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> anyhow::Result<(StatusCode, Bytes)> {
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        Ok((status, response.into_body().collect().await?.to_bytes()))
+    }
+
+    /// Sends a request that has to succeed; its answer, and when it was there.
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<(Bytes, Instant)> {
-        let response = self.sender.send_request(request).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
+        let (status, body) = self.ask(request).await?;
         let at = now();
         ensure!(status == StatusCode::OK, "{status}: {}", String::from_utf8_lossy(&body));
         Ok((body, at))
@@ -152,13 +161,17 @@ impl Flood {
 
 impl Extension {
     pub(crate) async fn connect(port: u16) -> anyhow::Result<Self> {
+        Self::on(tcp(port).await?, port).await
+    }
+
+    /// The same on a connection that is there.
+    pub(crate) async fn on(stream: TcpStream, port: u16) -> anyhow::Result<Self> {
         let mut request = format!("ws://127.0.0.1:{port}{WS_PATH}").into_client_request()?;
         let origin = HeaderValue::try_from(format!("chrome-extension://{EXTENSION_ID}"))?;
         request.headers_mut().insert(ORIGIN, origin);
         let protocol = HeaderValue::from_static(WS_SUBPROTOCOL);
         request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, protocol);
         let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER).write_buffer_size(0);
-        let stream = tcp(port).await?;
         let handshake =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
         Ok(Self { carrier: Carrier::Socket(Box::new(handshake?.0)), flood: None })
@@ -169,7 +182,7 @@ impl Extension {
         Ok(Self { carrier: Carrier::Http(http::HttpCarrier::connect(port).await?), flood: None })
     }
 
-    async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
+    pub(crate) async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
         let socket = match &mut self.carrier {
             Carrier::Socket(socket) => socket,
             Carrier::Http(http) => return Ok(http.text().await?.into()),
@@ -239,10 +252,7 @@ impl Extension {
             json!({
                 "type": "ready", "label": "Bench", "user_agent": "Mozilla/5.0",
                 "actions": ["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
-                "tabs": [{
-                    "tab_id": 7, "window_id": 1, "url": "http://127.0.0.1:8000/",
-                    "title": "Home Page", "active": true, "focused": true,
-                }],
+                "tabs": [tab(7), tab(8)],
                 "in_flight": [],
             })
             .to_string(),
@@ -282,6 +292,14 @@ impl Extension {
         }
         self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#)).await
     }
+}
+
+/// A tab as it is listed; 7 is the active one.
+fn tab(id: u32) -> serde_json::Value {
+    json!({
+        "tab_id": id, "window_id": 1, "url": "http://127.0.0.1:8000/", "title": "Home Page",
+        "active": id == 7, "focused": true,
+    })
 }
 
 /// A frame from the daemon, and when it was there.

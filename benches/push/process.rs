@@ -29,13 +29,16 @@ struct Listening {
 }
 
 impl Server {
-    /// The daemon, as a user runs it but for the rate limit. If this process is killed, it
-    /// ends by itself.
+    /// The daemon, as a user runs it but for the rate limit.
     pub(crate) fn daemon(program: &Path, home: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+        Self::limited(program, home, &[&["--limit", "calls_per_minute=0"], flags].concat())
+    }
+
+    /// The daemon with all its limits. If this process is killed, it ends by itself.
+    pub(crate) fn limited(program: &Path, home: &Path, flags: &[&str]) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
         command
-            .args(["serve", "--port", "0", "--json", "--limit", "calls_per_minute=0"])
-            .args(["--idle-exit", "60"])
+            .args(["serve", "--port", "0", "--json", "--idle-exit", "60"])
             .args(flags)
             .env("TABWIRE_HOME", home)
             .env_remove("TABWIRE_PORT")

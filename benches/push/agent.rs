@@ -1,0 +1,65 @@
+//! A client whose browser answers by itself, whoever's commands come.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use super::{Client, Extension, Pair, Parsed, RESULT, check_complete};
+
+/// A client, and its browser in a task of its own.
+pub(crate) struct Agent {
+    client: Client,
+    body: Bytes,
+    browser: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Agent {
+    /// Must be called in a runtime, which runs the browser.
+    pub(crate) fn of(pair: Pair) -> Self {
+        let body = pair.body(r#","wait_ms":10000"#);
+        let Pair { client, mut extension, .. } = pair;
+        let browser = tokio::spawn(async move { extension.answer().await });
+        Self { client, body, browser }
+    }
+
+    /// A call that waits for its result; when that was there.
+    pub(crate) async fn call(&mut self) -> anyhow::Result<Instant> {
+        let request = self.client.request("/mcp", self.body.clone())?;
+        let (answer, at) = self.client.send(request).await?;
+        check_complete(&answer)?;
+        Ok(at)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.browser.abort();
+    }
+}
+
+impl Extension {
+    /// Runs whatever comes, in no time, until the socket is closed.
+    pub(crate) async fn answer(&mut self) -> anyhow::Result<()> {
+        loop {
+            let text = self.text().await?;
+            let Parsed { kind, t, attempt, correlation_id, command } = serde_json::from_str(&text)?;
+            let id = correlation_id.or(command.map(|command| command.correlation_id));
+            let fence = || {
+                let id = id.as_deref().unwrap_or_default();
+                format!(r#""correlation_id":"{id}","attempt":{attempt}"#)
+            };
+            match &*kind {
+                "command" => self.send(format!(r#"{{"type":"claim",{}}}"#, fence())).await?,
+                "go" => {
+                    let fence = fence();
+                    self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#))
+                        .await?;
+                }
+                "ping" => self.send(json!({"type": "pong", "t": t}).to_string()).await?,
+                _ => {}
+            }
+        }
+    }
+}
