@@ -38,7 +38,7 @@ const ACK_TURNS: u32 = 4;
 const DRAWINGS_AT_ONCE: usize = 4;
 
 /// How many frames of one link are taken in before others get a turn.
-const FRAMES_AT_ONCE: usize = 8;
+pub(super) const FRAMES_AT_ONCE: usize = 8;
 
 /// This many malformed frames end a link.
 const MALFORMED: u32 = 3;

@@ -31,9 +31,12 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Edge;
 use super::connections::{Connection, Holder};
-use super::conversation::{self, Close, End, Greeted, HELLO, Heard, LARGEST_FRAME, Lost, listen};
+use super::conversation::{
+    self, Close, End, FRAMES_AT_ONCE, Greeted, HELLO, Heard, LARGEST_FRAME, Lost, listen,
+};
 use super::guard::Admitted;
 use super::problem::Problem;
+use super::share::Share;
 use crate::hub::Outbox;
 use crate::proof;
 use crate::protocol::{Carrier, FromExtension, ToExtension, WS_SUBPROTOCOL};
@@ -215,7 +218,10 @@ async fn say_goodbye(
     let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
     let goodbye = async {
         if sink.send(Message::Close(Some(frame))).await.is_ok() {
-            while let Some(Ok(_)) = stream.next().await {}
+            let mut share = Share::of(FRAMES_AT_ONCE);
+            while let Some(Ok(_)) = stream.next().await {
+                share.spend(1).await;
+            }
         }
     };
     // Whoever does not answer is dropped: the socket closes either way.
