@@ -11,6 +11,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use super::clients::Client;
+use super::kept::Kept;
 use super::keys::Keys;
 use super::links::Browser;
 use super::outbox::{Farewell, Outgoing, command_frame};
@@ -52,8 +53,8 @@ pub(super) struct Books {
     /// How long the last runs of each action took.
     pub(super) runs: HashMap<&'static str, VecDeque<Duration>>,
     links: u64,
-    /// How many bytes all results have that are kept.
-    pub(super) kept_bytes: usize,
+    /// How much of commands is kept.
+    pub(super) kept: Kept,
     /// What every browser is to record on its own.
     pub(super) captured: BTreeSet<Stream>,
     /// Which sites may be used, in every browser.
@@ -102,7 +103,7 @@ impl Books {
             targets: HashMap::new(),
             runs: HashMap::new(),
             links: 0,
-            kept_bytes: 0,
+            kept: Kept::default(),
             captured: BTreeSet::new(),
             site_rules: Arc::default(),
             is_draining: false,
@@ -191,7 +192,7 @@ impl<'a> Desk<'a> {
         }
         self.follow_lane(id, to);
         if has_ended {
-            self.hold_result(&command);
+            self.kept.add_result(&command);
             self.ended(&command);
         }
         // What happens after the end, or shows in no list, is no news.
@@ -308,11 +309,6 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Counts the bytes of a result that is kept from now on.
-    pub(super) fn hold_result(&mut self, command: &Command) {
-        self.kept_bytes += command.result_size();
-    }
-
     /// Drops an ended command's record and leaves a tombstone (rows 19 and 20).
     pub(super) fn forget(&mut self, id: &CorrelationId, if_unread: &str) {
         let Some((_, watched)) = self.inner.commands.remove(id) else { return };
@@ -322,7 +318,7 @@ impl<'a> Desk<'a> {
         self.targets.remove(id);
         // A lane that was still held is not any more.
         self.follow_lane(id, Phase::Ended);
-        self.kept_bytes = self.kept_bytes.saturating_sub(command.result_size());
+        self.kept.remove(&command);
         let unread_result = matches!(
             command.state(),
             State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }

@@ -14,6 +14,7 @@ mod desk;
 mod drawing_tools;
 mod events;
 mod health;
+mod kept;
 mod keys;
 mod links;
 mod outbox;

@@ -66,13 +66,13 @@ impl Desk<'_> {
         let tracked = Arc::new(Tracked::new(command.clone(), Seq::default()));
         self.inner.commands.insert(id.clone(), tracked.clone());
         self.follow_deadline(&command);
+        self.kept.add(&command);
         if let Some(lane) = &lane {
             self.expect_browser(&lane.browser);
             self.targets.insert(id.clone(), lane.clone());
         }
         match command.phase() {
             Phase::Ended | Phase::Leaving => {
-                self.hold_result(&command);
                 if was_over {
                     self.shelve(&command);
                 } else {

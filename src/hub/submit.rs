@@ -85,7 +85,7 @@ impl Desk<'_> {
         if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &work, estimate) {
             return known.map_err(|why| self.refuse(caller, why));
         }
-        self.can_take().map_err(|why| self.refuse(caller, why))?;
+        self.can_take(caller).map_err(|why| self.refuse(caller, why))?;
         let queued = self.queue.queued(&caller.client);
         if self.queue.is_full_for(&caller.client, self.limits()) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
@@ -157,21 +157,16 @@ impl Desk<'_> {
         self.inner.commands.get(id).map_or_else(Seq::default, |tracked| tracked.accepted())
     }
 
-    /// Whether anything new can be taken.
-    pub(super) fn can_take(&self) -> Result<(), Refusal> {
+    /// Whether anything new can be taken from this caller.
+    pub(super) fn can_take(&self, caller: &Caller) -> Result<(), Refusal> {
         if self.is_ending() {
             return Err(Refusal::ShuttingDown);
         }
         if let Some(Trouble(why)) = self.inner.journal.trouble() {
             return Err(Refusal::StorageUnavailable { why });
         }
-        let kept_mib = self.kept_bytes >> 20;
-        if kept_mib >= self.limits().kept_mib {
-            let why =
-                format!("{kept_mib} MiB of results are kept; they leave 60 s after their end");
-            return Err(Refusal::StorageUnavailable { why: why.into() });
-        }
-        Ok(())
+        let room = self.kept.check(&caller.owner, self.limits().kept_mib);
+        room.map_err(|why| Refusal::StorageUnavailable { why })
     }
 
     /// Takes back a command whose acceptance could not be recorded: nobody was told of it.
@@ -244,6 +239,7 @@ impl Desk<'_> {
         let id = facts.id.clone();
         let command = Command::new(facts);
         self.follow_deadline(&command);
+        self.kept.add(&command);
         let accepted = self.record_accepted(command.clone(), lane, wish, key);
         let tracked = Tracked::new(command, accepted);
         self.inner.commands.insert(id.clone(), Arc::new(tracked));

@@ -42,6 +42,10 @@ fn script() -> Submission {
     Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
 }
 
+fn script_of(text: &str) -> Submission {
+    Submission { action: Action::ExecuteJs { script: text.to_owned() }, ..script() }
+}
+
 fn script_in(tab: i64) -> Submission {
     Submission { wish: Wish { browser: None, tab: Some(TabId(tab)) }, ..script() }
 }

@@ -178,7 +178,8 @@ impl Desk<'_> {
         if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &work, estimate) {
             return known.map_err(|why| self.refuse(caller, why));
         }
-        let taken = self.can_take().and_then(|()| self.has_room_for(&caller.client, work.kind()));
+        let taken =
+            self.can_take(caller).and_then(|()| self.has_room_for(&caller.client, work.kind()));
         taken.map_err(|why| self.refuse(caller, why))?;
         let facts = self.facts(caller, work, deadline);
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());

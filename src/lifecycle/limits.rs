@@ -102,7 +102,8 @@ pub struct Limits {
     pub clients: usize,
     /// Idempotency keys remembered for one client; the oldest leaves first.
     pub idempotency_keys: usize,
-    /// MiB of results that are kept, of all clients; with more, nothing new is taken.
+    /// MiB of commands and results that are kept, of all clients; with more, nothing new is taken,
+    /// nor from an owner who has three quarters of it.
     pub kept_mib: usize,
     /// Log lines of pages that are kept, of all browsers; the oldest leaves first. The same
     /// goes for the streams below.

@@ -556,7 +556,7 @@ async fn an_action_that_the_extension_does_not_know_is_refused() {
     let client = McpClient::modern(&daemon);
     let refusal = client.call_fails("interact", json!({"action": "screenshot"})).await;
     assert_eq!(refusal["error"], "unsupported_action");
-    assert!(refusal["hint"].as_str().unwrap().contains("unpack"), "{refusal}");
+    assert!(refusal["hint"].as_str().unwrap().contains("tabwire install"), "{refusal}");
     old.expect_nothing().await;
 }
 

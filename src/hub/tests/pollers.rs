@@ -98,10 +98,6 @@ impl Old {
     }
 }
 
-fn script_of(text: &str) -> Submission {
-    Submission { action: Action::ExecuteJs { script: text.to_owned() }, ..script() }
-}
-
 async fn taken(old: &Old) -> String {
     let query = old.poll().await.expect("a command is delivered");
     query.correlation_id.expect("it is asked under its name").as_str().to_owned()

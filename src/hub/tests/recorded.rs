@@ -224,6 +224,26 @@ async fn more_results_than_may_be_kept_refuse_what_is_new_until_some_have_gone()
     hub.submit(&agent("a"), script()).await.unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_owner_who_keeps_as_much_as_they_may_leaves_room_for_others() {
+    let hub = Hub::start(Limits { kept_mib: 1, ..Limits::default() });
+    let large = || script_of(&"x".repeat(200 << 10));
+    let mut taken = Vec::new();
+    for client in ["a", "b", "c", "d"] {
+        taken.push(hub.submit(&agent(client), large()).await.unwrap().id);
+    }
+    // A name is free: what counts is the owner.
+    let refused = hub.submit(&agent("e"), script()).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }), "{refused:?}");
+    let other = Caller { owner: "ci".into(), client: "a".into() };
+    hub.submit(&other, large()).await.unwrap();
+    // What has ended is kept as well, for as long as it can be read.
+    let _ = hub.cancel(&agent("a"), &taken[0]).await.unwrap();
+    hub.submit(&agent("e"), script()).await.unwrap_err();
+    pass(limits::RETAIN).await;
+    hub.submit(&agent("e"), script()).await.unwrap();
+}
+
 // Idempotency.
 
 #[tokio::test(start_paused = true)]
