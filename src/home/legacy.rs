@@ -2,9 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Home, HomeError, read_json, write_json};
+use super::{Home, HomeError, lock_settings, read_json, write_json};
 
 const LEGACY: &str = "legacy.json";
+
+/// How many that asked are remembered. Nobody has as many browsers; where all that ask are let in,
+/// whoever can make up ids could fill the disk.
+const APPROVED: usize = 64;
 
 /// Which polling extensions are let in besides those that were allowed by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +61,15 @@ impl Legacy {
     }
 }
 
+impl Legacy {
+    /// Whether this extension is let in for asking, and that is to be remembered.
+    fn is_to_remember(&self, id: &str) -> bool {
+        self.answer(id, false) == LegacyAnswer::Welcome
+            && self.approved.len() < APPROVED
+            && !self.approved.iter().any(|known| known == id)
+    }
+}
+
 impl Home {
     /// What is known of polling extensions.
     ///
@@ -73,7 +86,7 @@ impl Home {
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
     pub fn set_legacy_mode(&self, mode: LegacyMode) -> Result<(), HomeError> {
-        write_json(&self.dir.join(LEGACY), &Legacy { mode, ..self.legacy()? })
+        self.change_legacy(|legacy| legacy.mode = mode)
     }
 
     /// Whether a polling extension may come in, and remembers one that may for the first
@@ -83,16 +96,20 @@ impl Home {
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
     pub fn admit_legacy(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
-        let mut legacy = self.legacy()?;
         let allowed = self.allowed_extensions()?.iter().any(|known| known == id);
-        let answer = legacy.answer(id, allowed);
-        let is_known = allowed || legacy.approved.iter().any(|known| known == id);
-        if answer == LegacyAnswer::Welcome && !is_known {
-            legacy.approved.push(id.to_owned());
-            write_json(&self.dir.join(LEGACY), &legacy)?;
-            tracing::info!(id, "a polling extension was let in");
+        let legacy = self.legacy()?;
+        if allowed || !legacy.is_to_remember(id) {
+            return Ok(legacy.answer(id, allowed));
         }
-        Ok(answer)
+        // Somebody else may have been quicker.
+        self.change_legacy(|legacy| {
+            let answer = legacy.answer(id, false);
+            if legacy.is_to_remember(id) {
+                legacy.approved.push(id.to_owned());
+                tracing::info!(id, "a polling extension was let in");
+            }
+            answer
+        })
     }
 
     /// Notes that our own extension has proved itself: from here on no polling extension is
@@ -102,11 +119,22 @@ impl Home {
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
     pub fn note_paired(&self) -> Result<(), HomeError> {
-        let legacy = self.legacy()?;
-        if legacy.was_paired {
+        if self.legacy()?.was_paired {
             return Ok(());
         }
-        write_json(&self.dir.join(LEGACY), &Legacy { was_paired: true, ..legacy })
+        self.change_legacy(|legacy| legacy.was_paired = true)
+    }
+
+    /// Makes a change, one at a time: daemon and command line may both want to.
+    fn change_legacy<T>(&self, change: impl FnOnce(&mut Legacy) -> T) -> Result<T, HomeError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let before = self.legacy()?;
+        let mut legacy = before.clone();
+        let said = change(&mut legacy);
+        if legacy != before {
+            write_json(&self.dir.join(LEGACY), &legacy)?;
+        }
+        Ok(said)
     }
 }
 
@@ -135,6 +163,33 @@ mod tests {
         home.set_legacy_mode(LegacyMode::Auto).unwrap();
         assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome, "an approval stays");
         assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Unknown);
+    }
+
+    #[test]
+    fn what_several_change_at_once_is_all_kept() {
+        let (_dir, home) = in_temporary();
+        home.set_legacy_mode(LegacyMode::Allow).unwrap();
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let home = &home;
+                scope.spawn(move || home.admit_legacy(&format!("asks {n}")).unwrap());
+                scope.spawn(move || home.allow_extension(&format!("named {n}")).unwrap());
+            }
+            scope.spawn(|| home.note_paired().unwrap());
+        });
+        let legacy = home.legacy().unwrap();
+        assert_eq!((legacy.approved.len(), legacy.was_paired), (4, true));
+        assert_eq!(home.allowed_extensions().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn however_many_ask_where_all_may_come_in_so_many_are_remembered() {
+        let (_dir, home) = in_temporary();
+        home.set_legacy_mode(LegacyMode::Allow).unwrap();
+        for n in 0..=APPROVED {
+            assert_eq!(home.admit_legacy(&n.to_string()).unwrap(), LegacyAnswer::Welcome);
+        }
+        assert_eq!(home.legacy().unwrap().approved.len(), APPROVED);
     }
 
     #[test]

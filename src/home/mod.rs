@@ -35,6 +35,7 @@ const AUTH_KEY: &str = "auth.key";
 const DAEMON_LOCK: &str = "daemon.lock";
 const START_LOCK: &str = "start.lock";
 const DAEMON_RECORD: &str = "daemon.json";
+const SETTINGS_LOCK: &str = "settings.lock";
 const EXTENSIONS: &str = "extensions.json";
 const UNPACKED: &str = "unpacked.json";
 
@@ -224,6 +225,7 @@ impl Home {
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
     pub fn allow_extension(&self, id: &str) -> Result<bool, HomeError> {
+        let _others_wait = lock_settings(&self.dir)?;
         let mut allowed = self.allowed_extensions()?;
         if allowed.iter().any(|known| known == id) {
             return Ok(false);
@@ -325,6 +327,15 @@ fn check_private(path: &Path, want: u32) -> Result<(), HomeError> {
         return Err(HomeError::OpenToOthers { path, mode, want });
     }
     Ok(())
+}
+
+/// Waits for the right to change what is set in this directory, and holds it until it is
+/// dropped.
+fn lock_settings(dir: &Path) -> Result<File, HomeError> {
+    let path = dir.join(SETTINGS_LOCK);
+    let file = open_private(&path)?;
+    file.lock().map_err(|source| HomeError::Io { path, source })?;
+    Ok(file)
 }
 
 fn open_private(path: &Path) -> Result<File, HomeError> {

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Home, HomeError, open_private, read_json, write_json};
+use super::{Home, HomeError, lock_settings, read_json, write_json};
 use crate::protocol::{SiteChange, SiteRuleError, SiteRules};
 
 const SITE_RULES: &str = "site_rules.json";
-const SITE_RULES_LOCK: &str = "site_rules.lock";
 
 /// The file of the rules. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -60,9 +59,7 @@ impl SiteRulesFile {
     ///
     /// [`SiteRulesError`]: nothing changed.
     pub fn change(&self, change: &SiteChange) -> Result<(SiteRules, bool), SiteRulesError> {
-        let path = self.dir.join(SITE_RULES_LOCK);
-        let lock = open_private(&path)?;
-        lock.lock().map_err(|source| HomeError::Io { path, source })?;
+        let _others_wait = lock_settings(&self.dir)?;
         let mut rules = self.read()?;
         let is_changed = rules.apply(change)?;
         if is_changed {
