@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -93,6 +93,8 @@ struct Inner {
     closed: CancellationToken,
     tasks: TaskTracker,
     requests: Counters,
+    /// Whose turn it is to have something large recorded.
+    large: Semaphore,
 }
 
 /// Who calls: the owner decides what may be seen, the client whose lists and caps
@@ -155,6 +157,7 @@ impl Hub {
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
             requests: Counters::default(),
+            large: Semaphore::new(1),
         }));
         hub.with_desk(|desk| desk.recover(history, is_same_boot));
         hub.0.tasks.spawn(reaper::run(hub.clone(), hub.0.closed.clone()));
@@ -194,7 +197,7 @@ impl Hub {
     ///
     /// [`Refused`]: it was not taken, and nothing that was is touched.
     pub async fn submit(&self, caller: &Caller, call: Submission) -> Result<Accepted, Refused> {
-        let submitted = self.submit_unrecorded(caller, call)?;
+        let submitted = self.submit_unrecorded(caller, call).await?;
         self.confirm(caller, &submitted).await?;
         Ok(submitted.accepted)
     }
@@ -205,12 +208,20 @@ impl Hub {
     /// # Errors
     ///
     /// See [`submit`](Self::submit).
-    pub fn submit_unrecorded(
+    pub async fn submit_unrecorded(
         &self,
         caller: &Caller,
         call: Submission,
     ) -> Result<Submitted, Refused> {
-        self.with_desk(|desk| desk.submit(caller, call))
+        if !call.is_large() {
+            return self.with_desk(|desk| desk.submit(caller, call));
+        }
+        // What is large takes milliseconds to record, and what comes after it in the journal
+        // waits for that: never for more than one.
+        let _turn = self.0.large.acquire().await;
+        let submitted = self.with_desk(|desk| desk.submit(caller, call))?;
+        self.confirm(caller, &submitted).await?;
+        Ok(submitted)
     }
 
     /// Returns once the acceptance of a command is recorded.

@@ -29,6 +29,16 @@ pub struct Submission {
     pub idempotency_key: Option<Arc<str>>,
 }
 
+/// A script that is longer than this, in bytes, waits for its turn to be recorded.
+const LARGE: usize = 64 * 1024;
+
+impl Submission {
+    /// Whether there is much to record. Nothing but a script can be long.
+    pub(super) const fn is_large(&self) -> bool {
+        if let Action::ExecuteJs { script } = &self.action { script.len() > LARGE } else { false }
+    }
+}
+
 /// An accepted command.
 #[derive(Clone, Debug)]
 pub struct Accepted {

@@ -34,6 +34,25 @@ pub enum Entry {
     DropKeys(Moment),
 }
 
+impl Entry {
+    /// How many bytes it has of what can be much: parameters or a result.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Accepted(acceptance) => acceptance.command.facts().params.get().len(),
+            Self::Changed(command) => command.result_size(),
+            Self::Life(_)
+            | Self::Placed(..)
+            | Self::Read(..)
+            | Self::Gone(_)
+            | Self::Withdrawn(_)
+            | Self::Current(_)
+            | Self::Session(..)
+            | Self::Forgotten(_)
+            | Self::DropKeys(_) => 0,
+        }
+    }
+}
+
 /// What stays of a command whose record goes.
 #[derive(Clone, Debug)]
 pub struct Burial {

@@ -25,11 +25,15 @@ const SLOW_WRITES: u32 = 2;
 /// How many batches it is the thread's then.
 const SLOW_BATCHES: u32 = 64;
 
-/// A batch with more bytes of results than this is the thread's.
+/// A batch with more bytes of parameters and results than this is the thread's.
 const LARGE: usize = 64 * 1024;
 
 /// After so many batches, what is in the log goes to the file itself.
 const CHECKPOINT: u32 = 1_024;
+
+/// The same after so many bytes of parameters and results. Whoever waits for an entry waits for that,
+/// and the disk takes the longer the more there is.
+const CHECKPOINT_BYTES: usize = 4 << 20;
 
 /// How long after a failure the same entries are tried again.
 const RETRY: Duration = Duration::from_millis(250);
@@ -56,6 +60,8 @@ struct Desk {
     is_the_threads: u32,
     /// Batches since the last checkpoint.
     unchecked: u32,
+    /// Bytes of parameters and results since then.
+    unchecked_bytes: usize,
 }
 
 /// What the thread is woken for.
@@ -72,8 +78,15 @@ impl Writer {
         numbers: Numbers,
         pages: Pages,
     ) -> io::Result<Self> {
-        let desk =
-            Desk { connection, numbers, pages, slow_writes: 0, is_the_threads: 0, unchecked: 0 };
+        let desk = Desk {
+            connection,
+            numbers,
+            pages,
+            slow_writes: 0,
+            is_the_threads: 0,
+            unchecked: 0,
+            unchecked_bytes: 0,
+        };
         let desk = Arc::new(Mutex::new(Some(desk)));
         let (thread, work) = mpsc::channel();
         let its = desk.clone();
@@ -145,25 +158,17 @@ impl Writer {
 impl Desk {
     /// Whether it is time to move what is in the log to the file itself.
     const fn has_long_log(&self) -> bool {
-        self.unchecked >= CHECKPOINT
+        self.unchecked >= CHECKPOINT || self.unchecked_bytes >= CHECKPOINT_BYTES
     }
 
     /// Whether what was taken is not too large to be written here.
     fn is_small(&self) -> bool {
-        let bytes = self.pages.batch().map(|entry| match entry {
-            Entry::Changed(command) => command.result_size(),
-            Entry::Life(_)
-            | Entry::Accepted(_)
-            | Entry::Placed(..)
-            | Entry::Read(..)
-            | Entry::Gone(_)
-            | Entry::Withdrawn(_)
-            | Entry::Current(_)
-            | Entry::Session(..)
-            | Entry::Forgotten(_)
-            | Entry::DropKeys(_) => 0,
-        });
-        bytes.sum::<usize>() <= LARGE
+        self.batch_size() <= LARGE
+    }
+
+    /// How many bytes of parameters and results were taken.
+    fn batch_size(&self) -> usize {
+        self.pages.batch().map(Entry::size).sum()
     }
 
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
@@ -172,8 +177,9 @@ impl Desk {
         let written = self.write_taken();
         self.numbers.settle(written.is_ok());
         written?;
-        self.pages.recorded();
         self.unchecked += 1;
+        self.unchecked_bytes += self.batch_size();
+        self.pages.recorded();
         self.note_time(began.elapsed());
         Ok(())
     }
@@ -219,6 +225,18 @@ impl Desk {
         }
         self.write_batch()?;
         Ok(true)
+    }
+
+    /// Moves what is in the log to the file itself, if it is time. Meanwhile whoever waits for
+    /// an entry waits.
+    fn shorten_log(&mut self) {
+        if !self.has_long_log() {
+            return;
+        }
+        (self.unchecked, self.unchecked_bytes) = (0, 0);
+        if let Err(error) = checkpoint(&self.connection, "PASSIVE") {
+            tracing::warn!(%error, "the journal's log could not be moved to its file");
+        }
     }
 
     fn end(self) {
@@ -283,6 +301,7 @@ fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
                 if !more {
                     return true;
                 }
+                desk.shorten_log();
             }
             Err(error) => {
                 if !was_in_trouble {
@@ -295,14 +314,11 @@ fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
     }
 }
 
-/// Moves what is in the log to the file itself, if it is time. Meanwhile whoever waits for an
-/// entry waits.
+/// Moves what is in the log to the file itself, if it is time.
 fn shorten_log(desk: &Mutex<Option<Desk>>) {
     let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(desk) = desk.as_mut().filter(|desk| desk.has_long_log()) else { return };
-    desk.unchecked = 0;
-    if let Err(error) = checkpoint(&desk.connection, "PASSIVE") {
-        tracing::warn!(%error, "the journal's log could not be moved to its file");
+    if let Some(desk) = &mut *desk {
+        desk.shorten_log();
     }
 }
 

@@ -101,7 +101,7 @@ impl Asked {
     /// Submits it, and waits for the result if it is to be waited for.
     pub(super) async fn submit(self, tools: &Tools, caller: &Caller) -> Call {
         let Self { submission, wait, with_trace } = self;
-        let submitted = match tools.hub.submit_unrecorded(caller, submission) {
+        let submitted = match tools.hub.submit_unrecorded(caller, submission).await {
             Ok(submitted) => submitted,
             Err(refused) => return Call::done(ToolResult::refused(&refused)),
         };

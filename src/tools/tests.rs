@@ -354,7 +354,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
         })
     };
     for is_written in [true, false] {
-        let submitted = hub.submit_unrecorded(&caller, asked.submission.clone()).unwrap();
+        let submitted = hub.submit_unrecorded(&caller, asked.submission.clone()).await.unwrap();
         let id = submitted.accepted.id;
         let listing = list();
         tokio::time::sleep(Duration::from_millis(1)).await;
