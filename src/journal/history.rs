@@ -105,7 +105,7 @@ impl History {
 
     pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {
         Ok(Self {
-            commands: all(from, "SELECT * FROM command ORDER BY number", kept)?,
+            commands: all(from, COMMANDS, kept)?,
             gone: all(from, "SELECT * FROM gone ORDER BY at", gone)?,
             keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
             clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
@@ -134,8 +134,15 @@ fn anchor(from: &Connection) -> rusqlite::Result<Option<Anchor>> {
     Ok(Some(Anchor { boot: boot.into(), monotonic, at }))
 }
 
+/// Every command, with the texts that are kept by themselves.
+const COMMANDS: &str = "SELECT command.*, action_text.text AS long_action, body_text.text AS long_body \
+                        FROM command \
+                        LEFT JOIN long_text AS action_text ON action_text.id = 2 * number \
+                        LEFT JOIN long_text AS body_text ON body_text.id = 2 * number + 1 \
+                        ORDER BY number";
+
 fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    let work: Work = json(row, "action")?;
+    let work: Work = parsed("action", &long_text(row, "action", "long_action")?)?;
     let facts = Facts {
         id: text(row, "id")?.into(),
         query_id: text(row, "query_id")?.into(),
@@ -188,15 +195,15 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
     let may_have_run = row.get::<_, Option<bool>>("may_have_run")?.unwrap_or(true);
     Ok(match text(row, "outcome")?.as_str() {
         "complete" => {
-            let result = RawValue::from_string(text(row, "body")?);
+            let result = RawValue::from_string(body(row)?);
             let result = result.map_err(|error| wrong("body", &error.to_string()))?.into();
             let origin: Option<String> = row.get("origin")?;
             Outcome::Complete { result, origin: origin.map(Into::into) }
         }
-        "error" => Outcome::Error { error: Arc::new(json(row, "body")?) },
-        "timeout" => Outcome::Timeout { error: Arc::new(json(row, "body")?) },
+        "error" => Outcome::Error { error: Arc::new(parsed("body", &body(row)?)?) },
+        "timeout" => Outcome::Timeout { error: Arc::new(parsed("body", &body(row)?)?) },
         "expired" => {
-            let code = text(row, "body")?;
+            let code = body(row)?;
             let reason = Expiry::of_code(&code);
             let reason = reason.ok_or_else(|| wrong("body", &format!("no reason `{code}`")))?;
             Outcome::Expired { reason, may_have_run }
@@ -253,8 +260,22 @@ fn tab(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<TabId>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(TabId))
 }
 
+fn body(row: &Row<'_>) -> rusqlite::Result<String> {
+    long_text(row, "body", "long_body")
+}
+
+/// The text of a column, or what is kept by itself where that is empty.
+fn long_text(row: &Row<'_>, column: &str, long: &str) -> rusqlite::Result<String> {
+    let here = text(row, column)?;
+    if here.is_empty() { text(row, long) } else { Ok(here) }
+}
+
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(&text(row, column)?).map_err(|error| wrong(column, &error.to_string()))
+    parsed(column, &text(row, column)?)
+}
+
+fn parsed<T: DeserializeOwned>(column: &str, text: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(|error| wrong(column, &error.to_string()))
 }
 
 /// The error for what SQLite takes for sound and we cannot read.

@@ -78,7 +78,42 @@ pub(super) fn delete_command(
 ) -> rusqlite::Result<()> {
     let Some(number) = numbers.take(id) else { return Ok(()) };
     from.prepare_cached("DELETE FROM command WHERE number = ?")?.execute([number])?;
+    let texts = "DELETE FROM long_text WHERE id BETWEEN ? AND ?";
+    from.prepare_cached(texts)?.execute([Text::Action.of(number), Text::Body.of(number)])?;
     Ok(())
+}
+
+/// A text longer than this, in bytes, is kept by itself: SQLite writes a whole row again when
+/// something in it changes.
+pub(super) const LONG: usize = 8 * 1024;
+
+/// What of a command can be long.
+#[derive(Clone, Copy)]
+enum Text {
+    Action,
+    Body,
+}
+
+impl Text {
+    const fn of(self, number: i64) -> i64 {
+        2 * number + self as i64
+    }
+}
+
+/// What goes into the row for this text, which is kept by itself if it is long: before the
+/// row says so.
+fn keep_text<'a>(
+    to: &Connection,
+    what: Text,
+    number: i64,
+    text: &'a str,
+) -> rusqlite::Result<&'a str> {
+    if text.len() <= LONG {
+        return Ok(text);
+    }
+    let put = "INSERT OR REPLACE INTO long_text VALUES (?, ?)";
+    to.prepare_cached(put)?.execute(params![what.of(number), text])?;
+    Ok("")
 }
 
 fn write_gone(to: &Connection, numbers: &mut Numbers, burial: &Burial) -> rusqlite::Result<()> {
@@ -104,13 +139,15 @@ fn write_accepted(
                wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:number, :id, \
                :query_id, :owner, :client, :action, :timeout, :created, :wish_browser, :wish_tab, \
                :browser, :tab, 'accepted', :created, :trace)";
+    let number = numbers.give(&facts.id);
+    let action = facts.work.to_record();
     to.prepare_cached(put)?.execute(named_params! {
-        ":number": numbers.give(&facts.id),
+        ":number": number,
         ":id": facts.id.as_str(),
         ":query_id": facts.query_id.as_str(),
         ":owner": facts.owner.as_str(),
         ":client": facts.client.as_str(),
-        ":action": facts.work.to_record(),
+        ":action": keep_text(to, Text::Action, number, &action)?,
         ":timeout": micros(facts.timeout),
         ":created": stamp(facts.created),
         ":wish_browser": wish.browser,
@@ -152,8 +189,14 @@ fn write_changed(to: &Connection, numbers: &Numbers, command: &Command) -> rusql
         State::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
     };
     let hold = command.hold();
+    let number = numbers.find(&command.facts().id);
+    let body = match (number, end.body.as_deref()) {
+        (Some(number), Some(body)) => Some(keep_text(to, Text::Body, number, body)?),
+        // Of one that is gone nothing is kept.
+        (None, _) | (_, None) => None,
+    };
     to.prepare_cached(set_stage)?.execute(named_params! {
-        ":number": numbers.find(&command.facts().id),
+        ":number": number,
         ":stage": stage,
         ":at": stamp(at),
         ":attempt": hold.map(|hold| hold.attempt.0),
@@ -162,7 +205,7 @@ fn write_changed(to: &Connection, numbers: &Numbers, command: &Command) -> rusql
         ":instance": hold.map(|Hold { by, .. }| by.instance.as_str()),
         ":trace": trace(command),
         ":outcome": end.outcome,
-        ":body": end.body.as_deref(),
+        ":body": body,
         ":origin": end.origin.as_deref(),
         ":may_have_run": end.may_have_run,
     })?;

@@ -1,4 +1,4 @@
--- The schema of the journal, version 3. Moments are whole microseconds since the Unix epoch.
+-- The schema of the journal, version 4. Moments are whole microseconds since the Unix epoch.
 
 -- What there is one of: the schema's version is SQLite's own `user_version`.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -10,7 +10,7 @@ CREATE TABLE command (
   query_id     TEXT NOT NULL,
   owner        TEXT NOT NULL,
   client       TEXT NOT NULL,
-  action       TEXT NOT NULL,     -- JSON: the action, the wait or the job
+  action       TEXT NOT NULL,     -- JSON: the action, the wait or the job; empty: see `long_text`
   timeout_us   INTEGER NOT NULL,
   created      INTEGER NOT NULL,
   wish_browser TEXT,              -- as the call named it
@@ -24,7 +24,7 @@ CREATE TABLE command (
   instance     TEXT,
   carrier      TEXT,              -- how it was delivered: web_socket, http, poll
   outcome      TEXT,              -- complete, error, timeout, expired, cancelled
-  body         TEXT,              -- the result; the error as JSON; the reason of an expiry
+  body         TEXT,              -- the result; the error as JSON; the reason of an expiry; as above
   origin       TEXT,
   may_have_run INTEGER,
   read_at      INTEGER,

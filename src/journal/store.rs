@@ -13,7 +13,7 @@ use super::numbers::Numbers;
 use super::writer::Writer;
 
 /// The schema's version. A file of another one is moved aside.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -144,7 +144,7 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
         0 => create(&mut connection)?,
-        1 | 2 => {
+        1..VERSION => {
             check(&connection)?;
             upgrade(&mut connection, version)?;
         }
@@ -162,17 +162,19 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(include_str!("schema.sql"))?;
+    transaction.execute_batch(include_str!("long_text.sql"))?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
 
 /// Makes a file of an older version one of this version: what it holds stays. Version 2 had
-/// the same columns, with less in them.
+/// the same columns as version 3, with less in them; 3 had all texts in them.
 fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     if from == 1 {
         transaction.execute_batch("ALTER TABLE command ADD COLUMN carrier TEXT")?;
     }
+    transaction.execute_batch(include_str!("long_text.sql"))?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }

@@ -363,7 +363,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 3"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 4"), "{why}");
 }
 
 #[tokio::test]
@@ -511,7 +511,7 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
     record(&first.journal, [accepted(&kept), Entry::Changed(started("exec_1"))]).await;
     first.journal.close().await;
     let before = rusqlite::Connection::open(file(&dir)).unwrap();
-    before.execute_batch("ALTER TABLE command DROP COLUMN carrier").unwrap();
+    before.execute_batch("ALTER TABLE command DROP COLUMN carrier; DROP TABLE long_text").unwrap();
     before.pragma_update(None, "user_version", 1).unwrap();
     drop(before);
     let opened = reopen(&file(&dir));
@@ -525,6 +525,54 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
     opened.journal.close().await;
     let history = reopen(&file(&dir)).history;
     assert!(matches!(history.commands[0].saved.stage, Stage::Ended { .. }), "{history:?}");
+}
+
+/// A command with a script of 1 MiB, and the same with a result as long.
+fn long() -> (Command, Command) {
+    let text = "x".repeat(1 << 20);
+    let accepted = command("exec_1", Action::ExecuteJs { script: text.clone() });
+    let mut ended = accepted.clone();
+    for event in [
+        Event::Deliver(holder(), Carrier::WebSocket),
+        Event::Claim(holder(), Attempt(1)),
+        Event::Report(holder(), Attempt(1), complete(&format!("\"{text}\""))),
+    ] {
+        let _ = ended.apply(event, at(1));
+    }
+    (accepted, ended)
+}
+
+#[tokio::test]
+async fn a_long_script_and_a_long_result_outlive_the_process() {
+    let (first, ended) = long();
+    let history = after_a_kill([accepted(&first), Entry::Changed(ended.clone())]).await;
+    let [kept] = &history.commands[..] else { panic!("{history:?}") };
+    assert_eq!(kept.saved.facts.work, first.facts().work);
+    let Stage::Ended { outcome: Outcome::Complete { result, .. }, .. } = &kept.saved.stage else {
+        panic!("{:?}", kept.saved.stage)
+    };
+    assert_eq!(result.get().len(), ended.result_size());
+}
+
+#[tokio::test]
+async fn what_is_long_is_written_once_and_goes_with_its_command() {
+    let dir = dir();
+    let opened = reopen(&file(&dir));
+    let (first, ended) = long();
+    record(&opened.journal, [accepted(&first), Entry::Changed(ended)]).await;
+    opened.journal.everything_recorded().await;
+    let log = || std::fs::metadata(dir.path().join("journal.db-wal")).unwrap().len();
+    let before = log();
+    assert!(before > 2 << 20, "both are there: {before}");
+    record(&opened.journal, [Entry::Read("exec_1".into(), at(4))]).await;
+    opened.journal.everything_recorded().await;
+    assert!(log() < before + (64 << 10), "{before} bytes, then {}", log());
+    record(&opened.journal, [burial("exec_1", None)]).await;
+    opened.journal.everything_recorded().await;
+    opened.journal.close().await;
+    let file = rusqlite::Connection::open(file(&dir)).unwrap();
+    let left = file.query_row("SELECT count(*) FROM long_text", [], |row| row.get::<_, u64>(0));
+    assert_eq!(left, Ok(0));
 }
 
 #[tokio::test]

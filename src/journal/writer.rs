@@ -12,7 +12,7 @@ use std::{io, thread};
 use rusqlite::Connection;
 
 use super::numbers::Numbers;
-use super::rows::{delete_command, write_entry};
+use super::rows::{LONG, delete_command, write_entry};
 use super::{Burial, Entry, Pages};
 
 /// A write that takes longer than this is slow.
@@ -186,7 +186,9 @@ impl Desk {
 
     fn write_taken(&mut self) -> rusqlite::Result<()> {
         let mut entries = self.pages.batch();
-        if let (Some(only @ Entry::Changed(_)), None) = (entries.next(), entries.next()) {
+        if let (Some(only @ Entry::Changed(_)), None) = (entries.next(), entries.next())
+            && only.size() <= LONG
+        {
             // One statement is a transaction by itself.
             return write_entry(&self.connection, &mut self.numbers, only);
         }
