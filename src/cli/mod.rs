@@ -179,7 +179,11 @@ enum Command {
         json: bool,
     },
     /// Print what to put into an MCP client's configuration
-    McpConfig,
+    McpConfig {
+        /// As JSON, which it is anyway
+        #[arg(long)]
+        json: bool,
+    },
     /// The browser extension
     #[command(subcommand)]
     Extension(extension::Command),
@@ -334,7 +338,7 @@ impl Cli {
             Command::Commands { follow: true, json } => commands::follow(&place, json).await,
             Command::Trace { id, json } => trace::trace(&place, &id, json).await,
             Command::Token { owner, json } => token(&place, &owner, json),
-            Command::McpConfig => mcp_config(&place),
+            Command::McpConfig { json: _ } => mcp_config(&place),
             Command::Extension(command) => extension::run(&place, command),
             Command::Legacy { mode, json } => legacy::run(&place, mode, json),
             Command::Drawings { command, owner, json } => {

@@ -233,6 +233,7 @@ async fn help_comes_with_examples_and_wrong_usage_ends_with_2() {
 async fn the_configuration_for_mcp_clients_starts_this_program() {
     let place = Place::with_port(47_891);
     let ran = place.run(&["mcp-config"]).await;
+    assert_eq!(place.run(&["mcp-config", "--json"]).await.stdout, ran.stdout);
     let config: Value = serde_json::from_str(&ran.stdout).unwrap();
     let server = &config["mcpServers"]["tabwire"];
     assert_eq!(server["args"], json!(["mcp", "--home", place.path(), "--port", "47891"]));
