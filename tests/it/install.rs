@@ -13,12 +13,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
 use tabwire::install::manifest_below;
-use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::support::{McpClient, Pages, Place, Ran, Shim, StdioClient, finish, signal, soon};
+use crate::support::{Pages, Place, Ran, Shim, StdioClient, finish, signal, soon};
 
 /// A port for what is written down; nobody listens there.
 const PORT: u16 = 47_890;
@@ -473,6 +472,10 @@ fn has_opened_lock(pid: u32) -> bool {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_one() {
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+    use crate::support::McpClient;
+
     let place = Place::new();
     let home = place.home();
     let (port, _daemon) = loop {
@@ -494,6 +497,6 @@ async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_on
             break (said["port"].as_u64().unwrap().try_into().unwrap(), starting);
         }
     };
-    let token = place.home().auth().token(&DEFAULT_OWNER.into());
+    let token = place.home().auth().token(&tabwire::proof::DEFAULT_OWNER.into());
     McpClient::at(port, token).call("configure", json!({"action": "health"})).await;
 }
