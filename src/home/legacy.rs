@@ -59,9 +59,7 @@ impl Legacy {
             LegacyMode::Auto => LegacyAnswer::Unknown,
         }
     }
-}
 
-impl Legacy {
     /// Whether this extension is let in for asking, and that is to be remembered.
     fn is_to_remember(&self, id: &str) -> bool {
         self.answer(id, false) == LegacyAnswer::Welcome

@@ -10,7 +10,7 @@ use super::links::Browser;
 use super::refusal::{Refusal, Refused};
 use super::targets;
 use super::tracked::Tracked;
-use crate::journal::{Acceptance, Entry, KeptKey, Seq, Trouble};
+use crate::journal::{self, Acceptance, Entry, KeptKey, Seq, Trouble};
 use crate::lifecycle::{Command, Event, Facts, Lane, Manner, Wish, Work, limits};
 use crate::proof;
 use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
@@ -29,13 +29,14 @@ pub struct Submission {
     pub idempotency_key: Option<Arc<str>>,
 }
 
-/// A script that is longer than this, in bytes, waits for its turn to be recorded.
-const LARGE: usize = 64 * 1024;
-
 impl Submission {
-    /// Whether there is much to record. Nothing but a script can be long.
+    /// Whether it waits for its turn to be recorded. Nothing but a script can be so long.
     pub(super) const fn is_large(&self) -> bool {
-        if let Action::ExecuteJs { script } = &self.action { script.len() > LARGE } else { false }
+        if let Action::ExecuteJs { script } = &self.action {
+            script.len() > journal::LARGE
+        } else {
+            false
+        }
     }
 }
 

@@ -39,6 +39,10 @@ use writer::Writer;
 /// The most entries in one transaction.
 pub const BATCH: usize = 64;
 
+/// Of parameters and results that have more bytes than this it takes milliseconds to be written:
+/// a thread of its own does it, and one after the other.
+pub(crate) const LARGE: usize = 64 * 1024;
+
 /// With more entries than this still to be written, nothing new is taken.
 const BACKLOG: u64 = 8_192;
 

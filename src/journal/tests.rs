@@ -576,6 +576,19 @@ async fn what_is_long_is_written_once_and_goes_with_its_command() {
 }
 
 #[tokio::test]
+async fn the_log_is_moved_to_the_file_before_long_texts_make_it_long() {
+    let dir = dir();
+    let journal = reopen(&file(&dir)).journal;
+    let text = "x".repeat(1 << 20);
+    for n in 0..24 {
+        let long = command(&format!("exec_{n}"), Action::ExecuteJs { script: text.clone() });
+        record(&journal, [accepted(&long)]).await;
+    }
+    let log = std::fs::metadata(dir.path().join("journal.db-wal")).unwrap().len();
+    assert!(log < 12 << 20, "{log} bytes of 24 MiB");
+}
+
+#[tokio::test]
 async fn what_carried_a_command_outlives_the_process() {
     let dir = dir();
     let mut polled = script("exec_1");

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 
 use super::numbers::Numbers;
 use super::rows::{LONG, delete_command, write_entry};
-use super::{Burial, Entry, Pages};
+use super::{Burial, Entry, LARGE, Pages};
 
 /// A write that takes longer than this is slow.
 const SLOW: Duration = Duration::from_millis(5);
@@ -24,9 +24,6 @@ const SLOW_WRITES: u32 = 2;
 
 /// How many batches it is the thread's then.
 const SLOW_BATCHES: u32 = 64;
-
-/// A batch with more bytes of parameters and results than this is the thread's.
-const LARGE: usize = 64 * 1024;
 
 /// After so many batches, what is in the log goes to the file itself.
 const CHECKPOINT: u32 = 1_024;

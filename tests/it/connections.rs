@@ -8,7 +8,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tokio::process::Command;
 
 use crate::support::{
-    Daemon, Frozen, McpClient, Place, RawConnection, Row, Shim, Stopwatch, finish, soon,
+    Daemon, Frozen, McpClient, Place, RawConnection, Row, Served, Shim, Stopwatch, finish, soon,
 };
 
 /// A request that is answered without a token.
@@ -202,13 +202,19 @@ async fn two_hundred_half_open_connections_hold_up_no_good_client() {
     assert!(in_time > 0, "no call of a good client took less than 100 ms");
 }
 
+/// A daemon that may have so many files open, connections among them.
+async fn serve_with_files(place: &Place, files: u32) -> Served {
+    let limited = format!("ulimit -n {files}; exec \"$@\"");
+    let program = place.command(&[]);
+    let mut command = place.command_of("sh", &["-c", &limited, "sh"]);
+    command.arg(program.as_std().get_program()).args(["serve", "--json"]);
+    place.serve_by(command).await
+}
+
 #[tokio::test]
 async fn a_daemon_that_can_open_no_more_files_goes_on() {
     let place = Place::new();
-    let program = place.command(&[]);
-    let mut command = place.command_of("sh", &["-c", "ulimit -n 64; exec \"$@\"", "sh"]);
-    command.arg(program.as_std().get_program()).args(["serve", "--json"]);
-    let daemon = place.serve_by(command).await;
+    let daemon = serve_with_files(&place, 64).await;
     let mut half_open = Vec::new();
     for _ in 0..150 {
         half_open.push(RawConnection::to(daemon.port).await);
@@ -225,10 +231,7 @@ async fn a_daemon_that_can_open_no_more_files_goes_on() {
 #[tokio::test]
 async fn an_owner_who_takes_all_places_locks_nobody_out() {
     let place = Place::new();
-    let program = place.command(&[]);
-    let mut command = place.command_of("sh", &["-c", "ulimit -n 128; exec \"$@\"", "sh"]);
-    command.arg(program.as_std().get_program()).args(["serve", "--json"]);
-    let daemon = place.serve_by(command).await;
+    let daemon = serve_with_files(&place, 128).await;
     let home = place.home();
     let mut extension = Shim::at(daemon.port, &home).connect().await;
     let (port, token) = (daemon.port, home.auth().token(&"greedy".into()));

@@ -211,6 +211,26 @@ async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told()
 }
 
 #[tokio::test(start_paused = true)]
+async fn long_scripts_are_recorded_one_at_a_time_and_what_is_short_does_not_wait_for_them() {
+    let (hub, mut pages) = recording();
+    let _ = write(&mut pages);
+    let long = || script_of(&"x".repeat(100 << 10));
+    let waiting = [0; 3].map(|_| tokio::spawn(submit(hub.clone(), long())));
+    settle().await;
+    let short = tokio::spawn(submit(hub.clone(), script()));
+    for recorded in [2, 1, 1] {
+        settle().await;
+        let entries = write(&mut pages);
+        let accepted = entries.iter().filter(|entry| matches!(entry, Entry::Accepted(_)));
+        assert_eq!(accepted.count(), recorded, "{entries:?}");
+    }
+    short.await.unwrap().unwrap();
+    for one in waiting {
+        one.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn more_results_than_may_be_kept_refuse_what_is_new_until_some_have_gone() {
     let hub = Hub::start(Limits { kept_mib: 1, ..Limits::default() });
     let mut browser = Extension::connect(&hub, "b", "i");
