@@ -201,7 +201,7 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
         late.push(took - answer["result"]["value"].as_f64().unwrap());
     }
     client.end().await;
-    browser.end().await.unwrap();
+    browser.end().await;
     daemon.start_kill().unwrap();
     daemon.wait().await.unwrap();
     vec![

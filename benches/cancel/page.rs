@@ -62,7 +62,7 @@ pub(crate) async fn measure(folder: &Path, rounds: usize) -> anyhow::Result<Vec<
     let mut stage = Stage { agent, pages };
     let measured = stage.measure(rounds).await?;
     stage.agent.end().await?;
-    browser.end().await?;
+    browser.end().await;
     Ok(measured)
 }
 

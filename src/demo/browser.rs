@@ -3,18 +3,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
-/// How long a browser may take to end when it is asked to.
-const END: Duration = Duration::from_secs(5);
-
-/// How often, and how far apart, it is looked whether its processes have all ended.
-const LOOKS: u32 = 100;
-const LOOK: Duration = Duration::from_millis(20);
+use super::process::Process;
 
 /// How much of what a browser says is told, in bytes.
 const SAID: usize = 8 * 1024;
@@ -62,11 +55,11 @@ pub fn find_browser() -> anyhow::Result<PathBuf> {
         )
 }
 
-/// A running browser of our own, in a process group of its own. Ends when it is dropped.
+/// A running browser of our own. Started again if it crashes as it starts, and ended when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Browser {
-    process: Child,
-    group: Option<Pid>,
+    process: Process,
     log: PathBuf,
 }
 
@@ -126,25 +119,22 @@ impl Browser {
             // Chromium refuses to run as root with its sandbox.
             command.arg("--no-sandbox");
         }
-        let process = command
+        command
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg(format!("--load-extension={}", extension.display()))
             .arg(page)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&log)?)
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
+            .stderr(File::options().create(true).append(true).open(&log)?);
+        let process = Process::start(command, log.clone())
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let group = pid(process.id());
-        Ok(Self { process, group, log })
+        Ok(Self { process, log })
     }
 
     /// The browser's process.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.process.id().unwrap_or_default()
+        self.process.id().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs())
     }
 
     /// The last that it has said of itself, for whoever looks for why something did not happen:
@@ -156,43 +146,15 @@ impl Browser {
         String::from_utf8_lossy(last).into_owned()
     }
 
+    /// Waits until it has ended without having been asked to, and is not started again. How, as
+    /// the rest of a sentence: "ended by itself …".
+    pub async fn ended(&self) -> String {
+        self.process.ended().await
+    }
+
     /// Ends it, with everything that it has started.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
-    pub async fn end(mut self) -> anyhow::Result<()> {
-        ask_to_end(self.process.id());
-        if tokio::time::timeout(END, self.process.wait()).await.is_err() {
-            self.kill();
-            self.process.wait().await?;
-        }
-        // What it has started ends a moment after it.
-        for _ in 0..LOOKS {
-            if !self.has_processes() {
-                return Ok(());
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        self.kill();
-        Ok(())
-    }
-
-    fn has_processes(&self) -> bool {
-        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
-    }
-
-    fn kill(&mut self) {
-        if let Some(group) = self.group {
-            // Its processes may all have ended by now.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        self.kill();
+    pub async fn end(self) {
+        self.process.end().await;
     }
 }
 
@@ -210,16 +172,4 @@ pub(super) fn check_display() -> anyhow::Result<()> {
         "there is no display for a window (neither DISPLAY nor WAYLAND_DISPLAY is set): run it \
          on a desktop, or without --headed"
     )
-}
-
-/// Asks a process of our own to end.
-pub(super) fn ask_to_end(process: Option<u32>) {
-    if let Some(pid) = pid(process) {
-        // It may have ended by itself.
-        let _ = kill_process(pid, Signal::TERM);
-    }
-}
-
-fn pid(process: Option<u32>) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(process?).ok()?)
 }

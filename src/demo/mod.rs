@@ -5,6 +5,7 @@
 mod browser;
 mod client;
 mod page;
+mod process;
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
@@ -28,6 +29,9 @@ const CONNECT_MS: u64 = 30_000;
 
 /// How long the daemon may take to end.
 const END: Duration = Duration::from_secs(5);
+
+/// How many lines of what a browser has said are shown if it ends.
+const LAST_WORDS: usize = 5;
 
 /// How long a person may look at each step in a window.
 const LOOK: Duration = Duration::from_secs(1);
@@ -103,14 +107,18 @@ async fn show(manner: Manner) -> anyhow::Result<()> {
     let mut client = Client::start(&program, &state).await?;
     manner.tell("  client    `tabwire mcp`, MCP over stdio\n", || json!({"step": "client"}))?;
 
-    for (number, act) in acts(&pages).into_iter().enumerate() {
-        perform(&mut client, manner, number + 1, &act).await?;
+    tokio::select! {
+        driven = drive(&mut client, manner, acts(&pages)) => driven?,
+        how = browser.ended() => bail!(
+            "{} {how}. Try again, or name another browser in TABWIRE_BROWSER. Its last words:\n{}",
+            chromium.display(),
+            last_words(&browser.said())
+        ),
     }
-    poll(&mut client, manner).await?;
 
     let progress = Progress::start("ending everything");
     client.end().await?;
-    browser.end().await?;
+    browser.end().await;
     end_daemon(daemon).await?;
     drop(progress);
     manner.tell("\nAll of it was real, and none of it is left.", || json!({"step": "end"}))
@@ -201,6 +209,14 @@ fn acts(pages: &PageServer) -> Vec<Act> {
     ]
 }
 
+/// Each command after the other.
+async fn drive(client: &mut Client, manner: Manner, acts: Vec<Act>) -> anyhow::Result<()> {
+    for (number, act) in acts.into_iter().enumerate() {
+        perform(client, manner, number + 1, &act).await?;
+    }
+    poll(client, manner).await
+}
+
 /// Calls, checks how it ended, and shows its timeline.
 async fn perform(
     client: &mut Client,
@@ -254,6 +270,12 @@ async fn poll(client: &mut Client, manner: Manner) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn last_words(said: &str) -> String {
+    let lines: Vec<_> = said.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+    last.iter().map(|line| format!("  {}", clean(line))).collect::<Vec<_>>().join("\n")
+}
+
 /// A command as a line of JSON; its result, which may be a picture, is left out.
 fn step(number: usize, action: &str, title: &str, answer: &Value) -> Value {
     json!({
@@ -296,7 +318,7 @@ async fn start_daemon(program: &Path, state: &PathBuf) -> anyhow::Result<(Child,
 }
 
 async fn end_daemon(mut daemon: Child) -> anyhow::Result<()> {
-    browser::ask_to_end(daemon.id());
+    process::ask_to_end(process::pid(daemon.id()));
     tokio::time::timeout(END, daemon.wait()).await.context("the daemon has not ended")??;
     Ok(())
 }

@@ -129,7 +129,7 @@ async fn without_a_key_the_extension_gets_it_from_the_host_and_a_command_runs() 
     let browser = person.open_browser(&pages.url("/"));
     let mut agent = StdioClient::start(&person.place);
     assert_eq!(title(&mut agent).await, "Home Page");
-    browser.end().await.unwrap();
+    browser.end().await;
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn after_unpair_a_running_extension_gets_the_new_key_by_itself() {
     let ran = person.place.run(&["unpair"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(title(&mut agent).await, "Home Page");
-    browser.end().await.unwrap();
+    browser.end().await;
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn an_extension_of_another_id_is_told_nothing_and_its_person_why() {
     shows(&mut hand, "Not paired").await;
     shows(&mut hand, "extension of another id").await;
     assert!(!mark.exists(), "the browser does not even start the host");
-    browser.end().await.unwrap();
+    browser.end().await;
 }
 
 /// Has the host leave a mark when it is started.
@@ -194,5 +194,5 @@ async fn a_pasted_line_connects_a_damaged_one_says_what_is_wrong_and_a_forgotten
 
     hand.click("#forget").await;
     shows(&mut hand, "Not paired").await;
-    browser.end().await.unwrap();
+    browser.end().await;
 }

@@ -113,7 +113,7 @@ impl Stage {
     }
 
     async fn end(self) {
-        self.browser.end().await.unwrap();
+        self.browser.end().await;
         self.daemon.stop().await;
     }
 }
@@ -320,7 +320,7 @@ async fn a_browser_that_quits_in_mid_command_ends_it_and_comes_back_as_the_same_
         let id = client.submit(json!({"action": "execute_js", "script": script})).await;
         pages.asked_for(path).await;
         if is_asked {
-            browser.end().await.unwrap();
+            browser.end().await;
         } else {
             drop(browser);
         }
@@ -346,7 +346,7 @@ async fn a_browser_that_quits_in_mid_command_ends_it_and_comes_back_as_the_same_
         assert_eq!(connected(&client).await, before);
         assert_eq!(pages.hits(path), 1);
     }
-    browser.end().await.unwrap();
+    browser.end().await;
     daemon.stop().await;
 }
 
@@ -440,12 +440,12 @@ async fn two_browsers_are_told_apart_and_each_acts_in_its_own() {
     assert_eq!(titles, ["Home Page", "Second Page"]);
 
     // One goes: the other is the only one that fits, and its label is enough.
-    second.end().await.unwrap();
+    second.end().await;
     soon("its end", until(async || connected(&client).await.len() == 1)).await;
     let left = connected(&client).await;
     let answer = interact(&client, title(&left[0])).await;
     assert_eq!(answer["result"]["value"], json!(["Home Page", "Home Page"]), "{answer}");
-    first.end().await.unwrap();
+    first.end().await;
     daemon.stop().await;
 }
 
@@ -479,7 +479,7 @@ async fn twenty_scripts_with_restarts_in_between_have_each_run_exactly_once() {
     assert_eq!(steps["result"]["value"], json!((0..20).collect::<Vec<_>>()), "{steps}");
     let hits: Vec<_> = (0..20).map(|step| pages.hits(&format!("/step/{step}"))).collect();
     assert_eq!(hits, [1; 20]);
-    browser.end().await.unwrap();
+    browser.end().await;
     daemon.stop().await;
 }
 

@@ -65,7 +65,7 @@ impl Stage {
     }
 
     async fn end(self) {
-        self.browser.end().await.unwrap();
+        self.browser.end().await;
         self.daemon.stop().await;
     }
 }

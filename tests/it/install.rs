@@ -458,7 +458,7 @@ async fn a_real_browser_tells_our_extension_the_key_and_no_other() {
     let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
     pages.asked_for(&format!("/ours/{PORT}/{key}")).await;
     pages.asked_for("/other/refused").await;
-    browser.end().await.unwrap();
+    browser.end().await;
 }
 
 /// Whether this process has opened the daemon's lock.

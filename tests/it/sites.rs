@@ -95,7 +95,7 @@ async fn nothing_is_done_on_a_denied_site_and_nothing_of_it_is_told() {
     assert!(listed.to_string().contains("localhost"), "{listed}");
     assert!(!listed.to_string().contains("econd"), "neither path nor title: {listed}");
     assert_eq!(stage.pages.hits("/touched"), 0);
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }
 
@@ -134,7 +134,7 @@ async fn a_redirect_to_a_denied_site_and_a_page_that_goes_there_meanwhile_are_no
     }
     println!("{ran} of {RACES} ran before the page had left");
     assert_eq!(stage.pages.hits("/touched?localhost"), 0);
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }
 
@@ -151,7 +151,7 @@ async fn a_rule_that_comes_while_a_script_runs_ends_the_script_there_and_then() 
     stage.deny_localhost().await;
     Stage::assert_blocked(&stage.client.outcome(&running).await, true);
     assert_eq!(stage.pages.hits("/went-on"), 0);
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }
 
@@ -174,7 +174,7 @@ async fn an_empty_page_that_an_agent_has_opened_is_its_own_whatever_the_rules_ar
         act["tab_id"] = tab.clone();
         assert_eq!(stage.answer("interact", act.clone()).await["status"], "complete", "{act}");
     }
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }
 
@@ -214,7 +214,7 @@ async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_th
     soon("what was recorded", until(is_recorded)).await;
     let logs = logs().await;
     assert!(!logs.contains("Secret"), "{logs}");
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }
 
@@ -232,7 +232,7 @@ async fn a_rule_that_no_daemon_hears_is_said_to_be_none_and_stays_to_be_sent() {
     let trouble = "document.querySelector('#site-trouble').textContent.includes('tabwire sites')";
     shows(&mut hand, trouble).await;
     assert_eq!(hand.read("document.querySelector('#site').value").await, "bank.example");
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
 }
 
 #[tokio::test]
@@ -250,7 +250,7 @@ async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
     Stage::assert_blocked(&stage.answer("interact", there.clone()).await, false);
     crate::support::kill_worker(&stage.browser);
     Stage::assert_blocked(&stage.answer("interact", there).await, false);
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }
 
@@ -293,6 +293,6 @@ async fn a_person_stops_everything_in_mid_command_and_lets_agents_go_on() {
         }),
     )
     .await;
-    stage.browser.end().await.unwrap();
+    stage.browser.end().await;
     stage.daemon.stop().await;
 }

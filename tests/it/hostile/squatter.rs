@@ -80,7 +80,7 @@ async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
     }
     row.tried("the page", pages.hits("/taken") == 0, "it was touched");
     row.report();
-    browser.end().await.unwrap();
+    browser.end().await;
     daemon.stop().await;
 }
 

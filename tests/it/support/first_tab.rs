@@ -7,10 +7,14 @@ use super::McpClient;
 
 /// Waits until the extension in this browser has run its first command, which is accepted
 /// before the browser is there. Its first tab. If it never does, the test fails with what the
-/// browser and the daemon know of that.
+/// browser and the daemon know of that; at once, if the browser has ended.
 pub(crate) async fn first_tab(client: &McpClient, browser: &Browser) -> Value {
     let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
-    let tabs = client.call_raw("interact", tabs).await["structuredContent"].clone();
+    let answer = tokio::select! {
+        answer = client.call_raw("interact", tabs) => answer,
+        how = browser.ended() => panic!("the browser {how}; it said:\n{}", browser.said()),
+    };
+    let tabs = &answer["structuredContent"];
     if tabs["status"] != "complete" {
         let health = client.call("configure", json!({"action": "health"})).await;
         panic!("no tab: {tabs}\nthe daemon: {health}\nthe browser: {}", browser.said());

@@ -1,0 +1,301 @@
+//! A browser's process and all that it has started: looked after, started again if it crashes as
+//! it starts, ended as a whole.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A crash within this time is one of the start: now and then a Chromium crashes some 50 ms
+/// after it was started, and the next one does well.
+const START: Duration = Duration::from_secs(5);
+
+/// How often it is started, at most.
+const STARTS: u32 = 3;
+
+/// What the system ends a program with that has gone wrong.
+const CRASHES: [Signal; 6] =
+    [Signal::ILL, Signal::TRAP, Signal::ABORT, Signal::BUS, Signal::FPE, Signal::SEGV];
+
+/// How long it may take to end when it is asked to.
+const END: Duration = Duration::from_secs(5);
+
+/// How often, and how far apart, it is looked whether all that it has started has ended.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Where it is in its life.
+#[derive(Clone, Debug)]
+struct Life {
+    /// The process that was started last, which leads a group of its own.
+    leader: Option<Pid>,
+    /// How that one ended, and that it is not started again.
+    ended: Option<String>,
+}
+
+/// What [`Process::start`] started. Ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Process {
+    life: watch::Receiver<Life>,
+    /// It was asked to end: it is not started again.
+    is_ending: Arc<AtomicBool>,
+    keeper: JoinHandle<()>,
+}
+
+impl Process {
+    /// Starts `command` in a process group of its own. What is to be known of its ends is added
+    /// to `log`.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub(super) fn start(mut command: Command, log: PathBuf) -> io::Result<Self> {
+        command.process_group(0).kill_on_drop(true);
+        let process = command.spawn()?;
+        let (lives, life) = watch::channel(Life { leader: pid(process.id()), ended: None });
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let keeper = Keeper { command, log, is_ending: Arc::clone(&is_ending), lives };
+        Ok(Self { life, is_ending, keeper: tokio::spawn(keeper.keep(process)) })
+    }
+
+    pub(super) fn id(&self) -> Option<Pid> {
+        self.life.borrow().leader
+    }
+
+    /// Waits until it has ended, and is not started again: how.
+    pub(super) async fn ended(&self) -> String {
+        let mut life = self.life.clone();
+        match life.wait_for(|life| life.ended.is_some()).await {
+            Ok(life) => life.ended.clone().unwrap_or_default(),
+            // Whoever looked after it is gone, and with it the process.
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Ends it, with everything that it has started.
+    pub(super) async fn end(self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        ask_to_end(self.id());
+        if tokio::time::timeout(END, self.ended()).await.is_err() {
+            kill_group(self.id());
+            self.ended().await;
+        }
+        // What it has started ends a moment after it.
+        for _ in 0..LOOKS {
+            if self.id().is_none_or(|group| test_kill_process_group(group).is_err()) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.keeper.abort();
+        kill_group(self.id());
+    }
+}
+
+/// Waits for the ends of a process.
+struct Keeper {
+    command: Command,
+    log: PathBuf,
+    is_ending: Arc<AtomicBool>,
+    lives: watch::Sender<Life>,
+}
+
+impl Keeper {
+    async fn keep(mut self, mut process: Child) {
+        let mut starts = 1;
+        loop {
+            let leader = pid(process.id());
+            let at_start = tokio::time::timeout(START, process.wait()).await;
+            let is_at_start = at_start.is_ok();
+            let status = match at_start {
+                Ok(status) => status,
+                Err(_) => process.wait().await,
+            };
+            let how = how(&status, is_at_start);
+            let goes_on = is_at_start
+                && status.as_ref().is_ok_and(is_crash)
+                && starts < STARTS
+                && !self.is_ending.load(Ordering::Relaxed);
+            if goes_on && let Some(next) = self.start_again(leader, &how) {
+                process = next;
+                starts += 1;
+                continue;
+            }
+            self.lives.send_modify(|life| life.ended = Some(how));
+            return;
+        }
+    }
+
+    fn start_again(&mut self, leader: Option<Pid>, how: &str) -> Option<Child> {
+        // What it has started may still be there.
+        kill_group(leader);
+        self.note(&format!("the browser {how}; it is started again"));
+        match self.command.spawn() {
+            Ok(next) => {
+                self.lives.send_modify(|life| life.leader = pid(next.id()));
+                Some(next)
+            }
+            Err(error) => {
+                self.note(&format!("the browser cannot be started again: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Beside what the browser says of itself. A note that cannot be written changes nothing.
+    fn note(&self, text: &str) {
+        if let Ok(mut log) = OpenOptions::new().append(true).open(&self.log) {
+            let _ = writeln!(log, "tabwire: {text}");
+        }
+    }
+}
+
+fn is_crash(status: &ExitStatus) -> bool {
+    status.signal().is_some_and(|signal| CRASHES.iter().any(|crash| crash.as_raw() == signal))
+}
+
+fn how(status: &io::Result<ExitStatus>, is_at_start: bool) -> String {
+    let status = match status {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let when = if is_at_start { "as it started " } else { "" };
+    format!("ended by itself {when}({status})")
+}
+
+/// Asks a process of our own to end.
+pub(super) fn ask_to_end(process: Option<Pid>) {
+    if let Some(pid) = process {
+        // It may have ended by itself.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+pub(super) fn pid(process: Option<u32>) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process?).ok()?)
+}
+
+fn kill_group(leader: Option<Pid>) {
+    if let Some(group) = leader {
+        // Its processes may all have ended by now.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// A program that does this, in whose first argument is the file that it notes its starts in.
+    fn program(folder: &Path, does: &str) -> Command {
+        let file = folder.join("starts");
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("echo start >> '{}'; {does}", file.display()));
+        command
+    }
+
+    fn starts(folder: &Path) -> usize {
+        std::fs::read_to_string(folder.join("starts")).unwrap_or_default().lines().count()
+    }
+
+    fn folder_with_log() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        std::fs::write(&log, "its own words\n").unwrap();
+        (folder, log)
+    }
+
+    #[tokio::test]
+    async fn one_that_crashes_as_it_starts_is_started_again_and_its_log_says_so() {
+        let (folder, log) = folder_with_log();
+        let here = folder.path();
+        let does = format!(
+            "[ $(wc -l < '{0}/starts') = 2 ] || kill -SEGV $$; exec sleep 60",
+            here.display()
+        );
+        let process = Process::start(program(here, &does), log.clone()).unwrap();
+        let first = process.id();
+        let mut life = process.life.clone();
+        life.wait_for(|life| life.leader != first).await.unwrap();
+        while starts(here) < 2 {
+            tokio::time::sleep(LOOK).await;
+        }
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(
+            said.starts_with("its own words\ntabwire: the browser ended by itself as it started "),
+            "{said}"
+        );
+        assert!(said.contains("SIGSEGV"), "{said}");
+        let second = process.id().unwrap();
+        process.end().await;
+        assert!(test_kill_process_group(second).is_err(), "nothing is left of it");
+        assert_eq!(starts(here), 2);
+    }
+
+    #[tokio::test]
+    async fn one_that_always_crashes_is_given_up_after_three_starts() {
+        let (folder, log) = folder_with_log();
+        let process = Process::start(program(folder.path(), "kill -TRAP $$"), log).unwrap();
+        let how = process.ended().await;
+        assert!(
+            how.starts_with("ended by itself as it started ") && how.contains("SIGTRAP"),
+            "{how}"
+        );
+        assert_eq!(starts(folder.path()), 3);
+    }
+
+    #[tokio::test]
+    async fn one_that_is_closed_or_refuses_to_start_is_not_started_again() {
+        for does in ["exit 0", "exit 21", "kill -TERM $$"] {
+            let (folder, log) = folder_with_log();
+            let process = Process::start(program(folder.path(), does), log).unwrap();
+            process.ended().await;
+            assert_eq!(starts(folder.path()), 1, "{does}");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_crashes_when_it_is_asked_to_end_is_not_started_again() {
+        let (folder, log) = folder_with_log();
+        let does = "trap 'kill -SEGV $$' TERM; echo ready >> \"$0\"; while :; do sleep 0.01; done";
+        let mut command = program(folder.path(), does);
+        let ready = folder.path().join("ready");
+        command.arg(&ready);
+        let process = Process::start(command, log).unwrap();
+        while !ready.exists() {
+            tokio::time::sleep(LOOK).await;
+        }
+        process.end().await;
+        assert_eq!(starts(folder.path()), 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_is_dropped_ends_with_all_that_it_has_started() {
+        let (folder, log) = folder_with_log();
+        let process = Process::start(program(folder.path(), "sleep 60 & sleep 60"), log).unwrap();
+        let group = process.id().unwrap();
+        while starts(folder.path()) == 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+        drop(process);
+        while test_kill_process_group(group).is_ok() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
