@@ -21,7 +21,9 @@
  */
 
 /** What says nothing by itself; what is in it stands in its place. */
-const LIFTED = new Set(['generic', 'none', 'LabelText', 'MenuListPopup', 'LineBreak', 'ListMarker', 'LayoutTable', 'LayoutTableRow', 'LayoutTableCell']);
+const LIFTED = new Set(['generic', 'form', 'none', 'LabelText', 'MenuListPopup', 'LineBreak', 'ListMarker', 'LayoutTable', 'LayoutTableRow', 'LayoutTableCell']);
+/** Of these, what says something if it has a name. */
+const TOLD_BY_NAME = new Set(['generic', 'form']);
 const RENAMED = /** @type {Record<string, string>} */ ({ RootWebArea: 'document', StaticText: 'text', Iframe: 'frame', IframePresentational: 'frame' });
 /** Their name stands for the text in them, or is to be said in its place. */
 const NAMED = new Set(['button', 'tab', 'option', 'menuitem', 'checkbox', 'radio', 'switch', 'textbox', 'searchbox', 'spinbutton', 'combobox']);
@@ -36,10 +38,14 @@ export class AxTree {
   #nodes = new Map();
   /** @type {Map<number, AxTree>} what is in frames, by the frame's DOM node */
   #frames = new Map();
+  /** What controls are called. @type {Set<string>} */
+  #named;
 
   /** @param {AxNode[]} nodes of a document or a part of it, in its order */
   constructor(nodes) {
     for (const node of nodes) this.#nodes.set(node.nodeId, node);
+    const controls = nodes.filter(({ ignored, role }) => !ignored && NAMED.has(role?.value ?? ''));
+    this.#named = new Set(controls.map(({ name }) => oneLine(name?.value)));
   }
 
   /** The DOM nodes of the frames in it. @returns {number[]} */
@@ -69,6 +75,12 @@ export class AxTree {
     return Array.from(this.#nodes.values()).filter(({ nodeId }) => !inOthers.has(nodeId)).map((node) => ({ tree: this, node }));
   }
 
+  /** The text of a label is said by the control that it belongs to. @param {AxNode} node @returns {Place[]} */
+  inPlaceOf(node) {
+    const below = this.below(node);
+    return node.role?.value === 'LabelText' ? below.filter((one) => !isText(one) || !this.#named.has(oneLine(one.node.name?.value))) : below;
+  }
+
   /** @param {AxNode} node @returns {Place[]} */
   below(node) {
     const inFrame = this.#frames.get(node.backendDOMNodeId ?? -1);
@@ -88,9 +100,9 @@ function shown(start) {
   for (let place = stack.pop(); place; place = stack.pop()) {
     const { ignored, role, name } = place.node;
     if (role?.value === 'InlineTextBox') continue;
-    const says = !ignored && (!LIFTED.has(role?.value ?? '') || (role?.value === 'generic' && oneLine(name?.value) !== ''));
+    const says = !ignored && (!LIFTED.has(role?.value ?? '') || (TOLD_BY_NAME.has(role?.value ?? '') && oneLine(name?.value) !== ''));
     if (says) found.push(place);
-    else stack.push(...place.tree.below(place.node).reverse());
+    else stack.push(...place.tree.inPlaceOf(place.node).reverse());
   }
   return found;
 }

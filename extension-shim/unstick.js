@@ -34,9 +34,10 @@ function notStopped(error) {
  */
 export async function endScript(tabId, word = '1', patienceMs = PAGE_PROBE_MS) {
   if (!isAttached(tabId) || await answers(tabId, patienceMs, word)) return 'usable';
-  // Ends whatever JavaScript is at work, and nothing else: the page stays as it is.
-  cdp(tabId, 'Runtime.terminateExecution').catch(console.debug);
-  if (await answers(tabId, PAGE_PROBE_MS)) return 'stopped';
+  // Ends whatever JavaScript is at work, and nothing else: the page stays as it is. Newer browsers refuse it to
+  // extensions, at once.
+  const refused = cdp(tabId, 'Runtime.terminateExecution').then(never, () => !isAttached(tabId));
+  if (await Promise.race([answers(tabId, PAGE_PROBE_MS), refused])) return 'stopped';
   return await crashAndReload(tabId) ? 'reloaded' : 'stuck';
 }
 
@@ -71,6 +72,9 @@ async function crashAndReload(tabId) {
   await chrome.tabs.reload(tabId).catch(console.debug);
   return answers(tabId, RELOAD_MS);
 }
+
+/** @returns {Promise<never>} */
+const never = () => new Promise(() => {});
 
 /** @param {number} tabId @param {number} withinMs @param {string} [expression] @returns {Promise<boolean>} */
 function answers(tabId, withinMs, expression = '1') {

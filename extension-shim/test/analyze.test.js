@@ -38,6 +38,16 @@ test('what says nothing is left out and what is in it moves up', () => {
   assert.deepEqual(lines(tree), ['document "Page"', '  text "inside"', '  link "Away"', '  generic "Named"']);
 });
 
+test('a form without a name is no line, and a label that a control is called by is not said twice', () => {
+  const field = (label, name) => [['LabelText', '', {}, ['StaticText', label], ['LineBreak', '']], ['textbox', name, {}]];
+  const tree = ['RootWebArea', 'Page', {},
+    ['form', '', {}, ...field(' E-mail ', 'E-mail'), ...field('Choose well', 'Password'), ['StaticText', 'E-mail']],
+    ['form', 'Search', {}, ['LabelText', '', {}, ['StaticText', 'Words'], ['searchbox', 'Words']]]];
+  assert.deepEqual(lines(tree), ['document "Page"',
+    '  textbox "E-mail"', '  text "Choose well"', '  textbox "Password"', '  text "E-mail"',
+    '  form "Search"', '    searchbox "Words"']);
+});
+
 test('text that is all there is stands on its line, and a name is not said twice', () => {
   const tree = ['list', '', {},
     ['listitem', '', states(['level', 1]), ['StaticText', 'one'], ['StaticText', ' two ']],

@@ -63,6 +63,27 @@ test('a loop is ended, and the page stays as it is', async () => {
   assert.ok(!asked.includes('Page.crash') && !asked.includes('reload'));
 });
 
+test('where the browser refuses to end a loop its page is thrown away without another wait', async () => {
+  Object.assign(page, { answers: false, onCrash: () => handleEvent({ tabId: 7 }, 'Inspector.targetCrashed', {}) });
+  page.onTerminate = () => { throw new Error('Runtime.terminateExecution is not allowed for untrusted clients'); };
+  let how;
+  endScript(7, '1', PAGE_ANSWER_MS).then((result) => { how = result; });
+  await settled();
+  mock.timers.tick(PAGE_ANSWER_MS);
+  await settled();
+  assert.equal(how, 'reloaded');
+});
+
+test('a tab that goes while its loop is ended needs nothing more', async () => {
+  Object.assign(page, { answers: false });
+  page.onTerminate = () => {
+    handleDetach({ tabId: 7 }, 'target_closed');
+    throw new Error('Debugger is not attached to the tab with id: 7.');
+  };
+  assert.equal(await outcome(), 'stopped');
+  assert.ok(!asked.includes('Page.crash'));
+});
+
 test('a page that does not even end is thrown away and loaded anew, in this order', async () => {
   Object.assign(page, { answers: false, onCrash: () => handleEvent({ tabId: 7 }, 'Inspector.targetCrashed', {}) });
   assert.equal(await outcome(), 'reloaded');

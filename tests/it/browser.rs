@@ -105,7 +105,7 @@ impl Stage {
     }
 
     pub(crate) async fn end(self) {
-        self.browser.end().await.unwrap();
+        self.browser.end().await;
         self.daemon.stop().await;
     }
 }
@@ -301,19 +301,18 @@ async fn a_loop_that_begins_after_a_timer_is_ended_and_the_page_is_kept_where_it
     let run = |script: String| {
         stage.interact(json!({"action": "execute_js", "script": script, "timeout_ms": 500}))
     };
-    let answer = run(format!("window.kept = 'kept'; {pause} while (true) {{}}")).await;
-    assert_eq!(answer["status"], "timeout", "{answer}");
-    assert_eq!(stage.value("window.kept").await, "kept");
-
-    // Inside the browser's own code, as a rule nothing but an end of the page helps; then
-    // the answer says so. Either way the tab can be used.
-    let native = "for (;;) JSON.stringify(Array(1e6).fill(1))";
-    let answer = run(format!("{pause} {native}")).await;
-    assert_eq!(answer["status"], "timeout", "{answer}");
-    let reloaded = answer["error"].as_str().unwrap().contains("the tab was reloaded");
-    let kept = if reloaded { "undefined" } else { "string" };
-    let both = stage.value("document.title + ' ' + typeof window.kept").await;
-    assert_eq!(both, format!("Home Page {kept}"), "{answer}");
+    // What nothing but an end of the page helps against depends on the browser: a loop inside its
+    // own code as a rule, newer ones let an extension end no loop at all. The answer says what
+    // became of the page, and the tab can be used.
+    for endless in ["while (true) {}", "for (;;) JSON.stringify(Array(1e6).fill(1))"] {
+        stage.value("window.kept = 1").await;
+        let answer = run(format!("{pause} {endless}")).await;
+        assert_eq!(answer["status"], "timeout", "{answer}");
+        let reloaded = answer["error"].as_str().unwrap().contains("the tab was reloaded");
+        let kept = if reloaded { "undefined" } else { "number" };
+        let both = stage.value("document.title + ' ' + typeof window.kept").await;
+        assert_eq!(both, format!("Home Page {kept}"), "{answer}");
+    }
     stage.end().await;
 }
 
@@ -405,7 +404,7 @@ async fn the_browser_comes_back_by_itself_after_the_daemon_was_restarted() {
     let answer = client.call("interact", script).await;
     assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
     assert_eq!(pages.hits("/"), 1, "the page was not touched by it");
-    browser.end().await.unwrap();
+    browser.end().await;
     daemon.stop().await;
 }
 
