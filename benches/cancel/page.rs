@@ -2,7 +2,7 @@
 //! extension, and agents that cancel in every way.
 //!
 //! A script that waits notes the time at which its signal is aborted, a loop notes the time
-//! again and again until it is ended, and the server of a page that is waited for sees that the
+//! again and again until it is ended, a page that is loaded anew knows since when, and the server of a page that is waited for sees that the
 //! browser hangs up. All read the clock of this machine; that of scripts has whole milliseconds.
 
 use std::path::Path;
@@ -28,6 +28,10 @@ const LOOPING: Duration = Duration::from_millis(700);
 const WAITS: &str = "window.noted = 0; tabwireSignal.onabort = () => { window.noted = Date.now() };
     await fetch('/begun'); await new Promise(() => {})";
 const LOOPS: &str = "await fetch('/begun'); while (true) window.noted = Date.now()";
+
+/// Where the browser lets nobody end a loop its page is loaded anew: it has ended by then.
+const NOTED: &str = "window.noted ?? (performance.getEntriesByType('navigation')[0].type === 'reload' \
+    ? Math.round(performance.timeOrigin) : 0)";
 
 /// What is cancelled.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,7 +119,7 @@ impl Stage {
     /// What the page has noted, once it has.
     async fn noted(&mut self) -> anyhow::Result<SystemTime> {
         for _ in 0..100 {
-            let noted = self.agent.value("window.noted").await?;
+            let noted = self.agent.value(NOTED).await?;
             match noted.as_u64().filter(|noted| *noted > 0) {
                 Some(noted) => return Ok(UNIX_EPOCH + Duration::from_millis(noted)),
                 None => tokio::time::sleep(Duration::from_millis(5)).await,
