@@ -308,7 +308,7 @@ fn extension_connected(findings: &mut Findings, browsers: &[Value], connected: &
         ),
         None => "no browser has connected since the daemon started".to_owned(),
     };
-    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected";
+    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected. If it says nothing at all, reload the extension there";
     findings.not_used(CONNECTED, says, remedy);
 }
 
