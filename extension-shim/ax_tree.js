@@ -45,7 +45,7 @@ export class AxTree {
   constructor(nodes) {
     for (const node of nodes) this.#nodes.set(node.nodeId, node);
     const controls = nodes.filter(({ ignored, role }) => !ignored && NAMED.has(role?.value ?? ''));
-    this.#named = new Set(controls.map(({ name }) => oneLine(name?.value)));
+    this.#named = new Set(controls.map(({ name }) => withoutSpaces(name?.value)));
   }
 
   /** The DOM nodes of the frames in it. @returns {number[]} */
@@ -75,10 +75,9 @@ export class AxTree {
     return Array.from(this.#nodes.values()).filter(({ nodeId }) => !inOthers.has(nodeId)).map((node) => ({ tree: this, node }));
   }
 
-  /** The text of a label is said by the control that it belongs to. @param {AxNode} node @returns {Place[]} */
-  inPlaceOf(node) {
-    const below = this.below(node);
-    return node.role?.value === 'LabelText' ? below.filter((one) => !isText(one) || !this.#named.has(oneLine(one.node.name?.value))) : below;
+  /** @param {string} text @returns {boolean} whether a control is called so */
+  hasControl(text) {
+    return this.#named.has(withoutSpaces(text));
   }
 
   /** @param {AxNode} node @returns {Place[]} */
@@ -92,8 +91,13 @@ export class AxTree {
   }
 }
 
-/** A node, or what stands in the place of one that says nothing. @param {Place} start @returns {Place[]} */
-function shown(start) {
+/** A node, or what stands in the place of one that says nothing. @param {Place} place @returns {Place[]} */
+function shown(place) {
+  return shownIn(place, false);
+}
+
+/** @param {Place} start @param {boolean} inLabel what it stands in is a label already @returns {Place[]} */
+function shownIn(start, inLabel) {
   /** @type {Place[]} */
   const found = [];
   const stack = [start]; // Pages nest without end, and calls do not.
@@ -102,9 +106,17 @@ function shown(start) {
     if (role?.value === 'InlineTextBox') continue;
     const says = !ignored && (!LIFTED.has(role?.value ?? '') || (TOLD_BY_NAME.has(role?.value ?? '') && oneLine(name?.value) !== ''));
     if (says) found.push(place);
-    else stack.push(...place.tree.inPlaceOf(place.node).reverse());
+    else if (role?.value === 'LabelText' && !inLabel) found.push(...labelled(place));
+    else stack.push(...place.tree.below(place.node).reverse());
   }
   return found;
+}
+
+/** What is in a label. Its text is said already by the control that it belongs to. @param {Place} label @returns {Place[]} */
+function labelled({ tree, node }) {
+  const found = tree.below(node).flatMap((place) => shownIn(place, true));
+  const text = found.filter(isText).map((place) => oneLine(place.node.name?.value)).join(' ');
+  return tree.hasControl(text) ? found.filter((place) => !isText(place)) : found;
 }
 
 /**
@@ -163,4 +175,9 @@ function statesOf(role, properties) {
 /** @param {unknown} text */
 function oneLine(text) {
   return text === undefined || text === null ? '' : String(text).replace(/\s+/g, ' ').trim();
+}
+
+/** Where a name has spaces, the texts that it is made of need not. @param {unknown} text */
+function withoutSpaces(text) {
+  return String(text ?? '').replace(/\s+/g, '');
 }

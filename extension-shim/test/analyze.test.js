@@ -48,6 +48,22 @@ test('a form without a name is no line, and a label that a control is called by 
     '  form "Search"', '    searchbox "Words"']);
 });
 
+test('a label of several parts is not said twice either, and what else is in it is told', () => {
+  const tree = ['RootWebArea', 'Page', {},
+    ['LabelText', '', {}, ['generic', '', {}, ['StaticText', 'E-mail']], ['generic', '', {}, ['StaticText', ' *']], ['link', 'Why?']],
+    ['textbox', 'E-mail * Why?', {}],
+    ['LabelText', '', {}, ['LabelText', '', {}, ['StaticText', 'I agree']], ['checkbox', 'I agree']]];
+  assert.deepEqual(lines(tree), ['document "Page"', '  text "E-mail"', '  text "*"', '  link "Why?"', '  textbox "E-mail * Why?"', '  checkbox "I agree"']);
+  tree[4][1] = 'E-mail *';
+  assert.deepEqual(lines(tree).slice(1, 3), ['  link "Why?"', '  textbox "E-mail *"']);
+});
+
+test('labels that nest without end are told as far as the stack goes', () => {
+  const list = [];
+  for (let i = 0; i < 50_000; i += 1) list.push({ nodeId: `${i}`, ignored: false, role: { value: 'LabelText' }, childIds: [`${i + 1}`] });
+  assert.doesNotThrow(() => new AxTree(list).render(BOUNDS));
+});
+
 test('text that is all there is stands on its line, and a name is not said twice', () => {
   const tree = ['list', '', {},
     ['listitem', '', states(['level', 1]), ['StaticText', 'one'], ['StaticText', ' two ']],

@@ -1,6 +1,5 @@
 //! A throw-away Chromium with the extension in it.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -124,9 +123,8 @@ impl Browser {
             .arg(format!("--load-extension={}", extension.display()))
             .arg(page)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::options().create(true).append(true).open(&log)?);
-        let process = Process::start(command, log.clone())
+            .stdout(Stdio::null());
+        let process = Process::start(command, &log)
             .with_context(|| format!("cannot start {}", program.display()))?;
         Ok(Self { process, log })
     }

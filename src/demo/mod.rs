@@ -27,9 +27,6 @@ pub use page::PageServer;
 /// How long the browser may take to start and to connect, at most.
 const CONNECT_MS: u64 = 30_000;
 
-/// How long the daemon may take to end.
-const END: Duration = Duration::from_secs(5);
-
 /// How many lines of what a browser has said are shown if it ends.
 const LAST_WORDS: usize = 5;
 
@@ -319,6 +316,8 @@ async fn start_daemon(program: &Path, state: &PathBuf) -> anyhow::Result<(Child,
 
 async fn end_daemon(mut daemon: Child) -> anyhow::Result<()> {
     process::ask_to_end(process::pid(daemon.id()));
-    tokio::time::timeout(END, daemon.wait()).await.context("the daemon has not ended")??;
+    tokio::time::timeout(process::END, daemon.wait())
+        .await
+        .context("the daemon has not ended")??;
     Ok(())
 }

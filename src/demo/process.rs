@@ -1,10 +1,10 @@
 //! A browser's process and all that it has started: looked after, started again if it crashes as
 //! it starts, ended as a whole.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +26,8 @@ const STARTS: u32 = 3;
 const CRASHES: [Signal; 6] =
     [Signal::ILL, Signal::TRAP, Signal::ABORT, Signal::BUS, Signal::FPE, Signal::SEGV];
 
-/// How long it may take to end when it is asked to.
-const END: Duration = Duration::from_secs(5);
+/// How long a process of ours may take to end when it is asked to.
+pub(super) const END: Duration = Duration::from_secs(5);
 
 /// How often, and how far apart, it is looked whether all that it has started has ended.
 const LOOKS: u32 = 100;
@@ -52,14 +52,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `command` in a process group of its own. What is to be known of its ends is added
-    /// to `log`.
+    /// Starts `command` in a process group of its own. What it says of itself is added to `log`,
+    /// and what is to be known of its ends.
     ///
     /// # Errors
     ///
     /// The system's.
-    pub(super) fn start(mut command: Command, log: PathBuf) -> io::Result<Self> {
-        command.process_group(0).kill_on_drop(true);
+    pub(super) fn start(mut command: Command, log: &Path) -> io::Result<Self> {
+        let log = File::options().create(true).append(true).open(log)?;
+        command.stderr(log.try_clone()?).process_group(0).kill_on_drop(true);
         let process = command.spawn()?;
         let (lives, life) = watch::channel(Life { leader: pid(process.id()), ended: None });
         let is_ending = Arc::new(AtomicBool::new(false));
@@ -109,7 +110,7 @@ impl Drop for Process {
 /// Waits for the ends of a process.
 struct Keeper {
     command: Command,
-    log: PathBuf,
+    log: File,
     is_ending: Arc<AtomicBool>,
     lives: watch::Sender<Life>,
 }
@@ -118,7 +119,6 @@ impl Keeper {
     async fn keep(mut self, mut process: Child) {
         let mut starts = 1;
         loop {
-            let leader = pid(process.id());
             let at_start = tokio::time::timeout(START, process.wait()).await;
             let is_at_start = at_start.is_ok();
             let status = match at_start {
@@ -130,7 +130,7 @@ impl Keeper {
                 && status.as_ref().is_ok_and(is_crash)
                 && starts < STARTS
                 && !self.is_ending.load(Ordering::Relaxed);
-            if goes_on && let Some(next) = self.start_again(leader, &how) {
+            if goes_on && let Some(next) = self.start_again(&how) {
                 process = next;
                 starts += 1;
                 continue;
@@ -140,9 +140,9 @@ impl Keeper {
         }
     }
 
-    fn start_again(&mut self, leader: Option<Pid>, how: &str) -> Option<Child> {
+    fn start_again(&mut self, how: &str) -> Option<Child> {
         // What it has started may still be there.
-        kill_group(leader);
+        kill_group(self.lives.borrow().leader);
         self.note(&format!("the browser {how}; it is started again"));
         match self.command.spawn() {
             Ok(next) => {
@@ -156,11 +156,9 @@ impl Keeper {
         }
     }
 
-    /// Beside what the browser says of itself. A note that cannot be written changes nothing.
-    fn note(&self, text: &str) {
-        if let Ok(mut log) = OpenOptions::new().append(true).open(&self.log) {
-            let _ = writeln!(log, "tabwire: {text}");
-        }
+    /// A note that cannot be written changes nothing.
+    fn note(&mut self, text: &str) {
+        let _ = writeln!(self.log, "tabwire: {text}");
     }
 }
 
@@ -198,11 +196,11 @@ fn kill_group(leader: Option<Pid>) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::PathBuf;
 
     use super::*;
 
-    /// A program that does this, in whose first argument is the file that it notes its starts in.
+    /// A program that does this, and notes its starts in a file of this folder.
     fn program(folder: &Path, does: &str) -> Command {
         let file = folder.join("starts");
         let mut command = Command::new("/bin/sh");
@@ -229,7 +227,7 @@ mod tests {
             "[ $(wc -l < '{0}/starts') = 2 ] || kill -SEGV $$; exec sleep 60",
             here.display()
         );
-        let process = Process::start(program(here, &does), log.clone()).unwrap();
+        let process = Process::start(program(here, &does), &log).unwrap();
         let first = process.id();
         let mut life = process.life.clone();
         life.wait_for(|life| life.leader != first).await.unwrap();
@@ -251,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn one_that_always_crashes_is_given_up_after_three_starts() {
         let (folder, log) = folder_with_log();
-        let process = Process::start(program(folder.path(), "kill -TRAP $$"), log).unwrap();
+        let process = Process::start(program(folder.path(), "kill -TRAP $$"), &log).unwrap();
         let how = process.ended().await;
         assert!(
             how.starts_with("ended by itself as it started ") && how.contains("SIGTRAP"),
@@ -260,11 +258,35 @@ mod tests {
         assert_eq!(starts(folder.path()), 3);
     }
 
+    /// Time passes at once while nothing happens, so the start is over before the crash.
+    #[tokio::test(start_paused = true)]
+    async fn one_that_crashes_after_its_start_is_not_started_again() {
+        let (folder, log) = folder_with_log();
+        let does = "sleep 0.2; kill -SEGV $$";
+        let process = Process::start(program(folder.path(), does), &log).unwrap();
+        let how = process.ended().await;
+        assert!(how.starts_with("ended by itself (") && how.contains("SIGSEGV"), "{how}");
+        assert_eq!(starts(folder.path()), 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_cannot_be_started_again_has_ended_and_its_log_says_why() {
+        let (folder, log) = folder_with_log();
+        let program = folder.path().join("program");
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let mut command = Command::new(&program);
+        command.arg("-c").arg(format!("rm '{}'; kill -SEGV $$", program.display()));
+        let process = Process::start(command, &log).unwrap();
+        assert!(process.ended().await.contains("SIGSEGV"));
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(said.contains("tabwire: the browser cannot be started again: No such"), "{said}");
+    }
+
     #[tokio::test]
     async fn one_that_is_closed_or_refuses_to_start_is_not_started_again() {
         for does in ["exit 0", "exit 21", "kill -TERM $$"] {
             let (folder, log) = folder_with_log();
-            let process = Process::start(program(folder.path(), does), log).unwrap();
+            let process = Process::start(program(folder.path(), does), &log).unwrap();
             process.ended().await;
             assert_eq!(starts(folder.path()), 1, "{does}");
         }
@@ -277,7 +299,7 @@ mod tests {
         let mut command = program(folder.path(), does);
         let ready = folder.path().join("ready");
         command.arg(&ready);
-        let process = Process::start(command, log).unwrap();
+        let process = Process::start(command, &log).unwrap();
         while !ready.exists() {
             tokio::time::sleep(LOOK).await;
         }
@@ -288,7 +310,7 @@ mod tests {
     #[tokio::test]
     async fn one_that_is_dropped_ends_with_all_that_it_has_started() {
         let (folder, log) = folder_with_log();
-        let process = Process::start(program(folder.path(), "sleep 60 & sleep 60"), log).unwrap();
+        let process = Process::start(program(folder.path(), "sleep 60 & sleep 60"), &log).unwrap();
         let group = process.id().unwrap();
         while starts(folder.path()) == 0 {
             tokio::time::sleep(LOOK).await;

@@ -117,6 +117,9 @@ async fn the_accessibility_tree_is_told_in_lines_of_roles_names_and_states() {
     ] {
         assert!(tree.contains(line), "{line} is missing in:\n{tree}");
     }
+    for label in ["E-mail", "Password", "Card", "Note", "No", "te", "Code"] {
+        assert!(!tree.contains(&format!("text \"{label}\"")), "{label} is said twice:\n{tree}");
+    }
     for hidden in ["Gone", "Unseen", "generic", "hunter2", "secretly"] {
         assert!(!tree.contains(hidden), "{hidden} is in:\n{tree}");
     }

@@ -4,14 +4,14 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
-use tokio::io::AsyncReadExt as _;
 
-use crate::support::{Daemon, McpClient, Pages, first_tab, kill_worker, phases, soon};
+use crate::support::{Daemon, McpClient, Pages, Stopwatch, first_tab, kill_worker, phases, soon};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 pub(crate) struct Stage {
@@ -444,23 +444,46 @@ async fn a_web_page_gets_nothing_out_of_the_daemon() {
 #[tokio::test]
 async fn the_demonstration_works_and_leaves_no_process_and_no_file_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let mut demo = tokio::process::Command::new(env!("CARGO_BIN_EXE_tabwire"))
-        .arg("demo")
-        .env("TMPDIR", folder.path())
-        .env("HOME", folder.path())
-        .stdout(std::process::Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    demo.stdout.take().unwrap().read_to_string(&mut said).await.unwrap();
-    assert!(demo.wait().await.unwrap().success(), "{said}");
+    let ran = demonstrate(folder.path(), &find_browser().unwrap()).await;
+    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8(ran.stdout).unwrap();
     for phase in ["queued 0.0", "delivered", "claimed", "started", "first_pending", "done"] {
         assert!(said.contains(phase), "{phase} is missing in:\n{said}");
     }
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert_nothing_is_left(folder.path());
+}
+
+#[tokio::test]
+async fn a_demonstration_whose_browser_always_crashes_says_so_at_once_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let browser = elsewhere.path().join("browser");
+    std::fs::write(&browser, "#!/bin/sh\necho no luck >&2\nkill -SEGV $$\n").unwrap();
+    std::fs::set_permissions(&browser, Permissions::from_mode(0o755)).unwrap();
+    let watch = Stopwatch::start();
+    let ran = demonstrate(folder.path(), &browser).await;
+    watch.assert_under(15_000, "a demonstration without a browser");
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let said = String::from_utf8(ran.stderr).unwrap();
+    for words in ["browser ended by itself", "SIGSEGV", "TABWIRE_BROWSER", "\n  no luck"] {
+        assert!(said.contains(words), "{words} is missing in:\n{said}");
+    }
+    assert_nothing_is_left(folder.path());
+}
+
+/// Runs the demonstration with this browser, and with this folder for all that it writes.
+async fn demonstrate(folder: &Path, browser: &Path) -> Output {
+    let mut demo = tokio::process::Command::new(env!("CARGO_BIN_EXE_tabwire"));
+    demo.arg("demo").env("TMPDIR", folder).env("HOME", folder).env("TABWIRE_BROWSER", browser);
+    demo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    demo.output().await.unwrap()
+}
+
+/// Neither a file in this folder nor a process that was started with it.
+fn assert_nothing_is_left(folder: &Path) {
+    let left: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
-    let path = folder.path().to_str().unwrap();
+    let path = folder.to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let commands = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
     let of_ours = commands.filter(|c| String::from_utf8_lossy(c).contains(path));
