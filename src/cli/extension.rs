@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
+use super::person::{Unattended, person_widens};
 use crate::config::Place;
 use crate::extension;
 use crate::home::Home;
@@ -31,9 +32,14 @@ pub(super) enum Command {
         json: bool,
     },
     /// Let another extension connect, from its next try on
+    #[command(
+        after_help = "Examples:\n  tabwire extension allow abcdefghijklmnopabcdefghijklmnop\n\nAsked at the terminal. A script needs --unattended: the extension is then let in, and named to a\nperson until they confirm it."
+    )]
     Allow {
         /// Its id, 32 letters from a to p
         id: String,
+        #[command(flatten)]
+        consent: Unattended,
         /// Say what it needs as JSON
         #[arg(long)]
         json: bool,
@@ -45,7 +51,7 @@ pub(super) fn run(place: &Place, command: Command) -> anyhow::Result<ExitCode> {
         Command::Unpack { dir, json } => unpack(place, dir, json)?,
         Command::Id { json: true } => say(json!({"id": EXTENSION_ID, "version": SERVER_VERSION}))?,
         Command::Id { json: false } => say(EXTENSION_ID)?,
-        Command::Allow { id, json } => allow(place, &id, json)?,
+        Command::Allow { id, consent, json } => allow(place, &id, consent, json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -94,16 +100,21 @@ To load it:
 
 The folder holds a key to your browser: keep it to yourself.";
 
-fn allow(place: &Place, id: &str, json: bool) -> anyhow::Result<()> {
+fn allow(place: &Place, id: &str, consent: Unattended, json: bool) -> anyhow::Result<()> {
     if !is_extension_id(id) {
         bail!(
             "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
         );
     }
     let home = Home::open(&place.home()?)?;
+    // Before anybody is asked: without a port nothing is to be allowed.
+    let port = port_for_extension(place, Some(&home))?;
+    if !home.allowed_extensions()?.iter().any(|known| known == id) {
+        person_widens(&home, &format!("the extension {id} connect"), consent.unattended)?;
+    }
     let is_new = home.allow_extension(id)?;
     let key = home.auth().extension_key(id);
-    let config = extension::pairing(port_for_extension(place, Some(&home))?, &key);
+    let config = extension::pairing(port, &key);
     if json {
         say(json!({"id": id, "new": is_new, "config": config}))?;
         return Ok(());

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::json;
 
+use super::person::{Unattended, person_widens};
 use crate::config::Place;
 use crate::home::{Home, Legacy, LegacyMode};
 use crate::terminal::say;
@@ -30,10 +31,27 @@ impl From<Mode> for LegacyMode {
     }
 }
 
-pub(super) fn run(place: &Place, mode: Option<Mode>, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    place: &Place,
+    mode: Option<Mode>,
+    consent: Unattended,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let home = Home::open(&place.home()?)?;
-    if let Some(mode) = mode {
-        home.set_legacy_mode(mode.into())?;
+    if let Some(mode) = mode.map(LegacyMode::from) {
+        let what = match (home.legacy()?.mode, mode) {
+            (LegacyMode::Auto | LegacyMode::Deny, LegacyMode::Allow) => {
+                Some("every extension that polls come in")
+            }
+            (LegacyMode::Deny, LegacyMode::Auto) => Some("extensions that poll come in again"),
+            (_, LegacyMode::Deny)
+            | (LegacyMode::Auto | LegacyMode::Allow, LegacyMode::Auto)
+            | (LegacyMode::Allow, LegacyMode::Allow) => None,
+        };
+        if let Some(what) = what {
+            person_widens(&home, what, consent.unattended)?;
+        }
+        home.set_legacy_mode(mode)?;
     }
     let Legacy { mode, approved, was_paired } = home.legacy()?;
     let mut known = home.allowed_extensions()?;

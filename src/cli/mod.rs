@@ -9,6 +9,7 @@ mod install;
 mod legacy;
 mod logs;
 mod pair;
+mod person;
 mod serve;
 mod sites;
 mod status;
@@ -29,9 +30,13 @@ use crate::home::Home;
 use crate::install::Server;
 use crate::proof::{self, DEFAULT_OWNER, valid_owner};
 use crate::terminal::{Unheard, say};
+use person::Unattended;
 
 /// There is no daemon to ask.
 const NOT_RUNNING: u8 = 3;
+
+/// It would widen what agents may do, and no person has agreed.
+const NEEDS_PERSON: u8 = 77;
 
 /// Nothing to connect to, or a port that somebody else has.
 const UNAVAILABLE: u8 = 69;
@@ -43,6 +48,8 @@ Exit codes:
   2   wrong usage
   3   no daemon runs (`status`, `commands`, `trace`)
   69  the port is somebody else's (`serve`)
+  77  it would widen what agents may do, and no person agreed: run it in a terminal, or with
+      --unattended
 
 Environment:
   TABWIRE_HOME, TABWIRE_PORT  as --home and --port
@@ -194,13 +201,15 @@ enum Command {
     Legacy {
         /// What to set
         mode: Option<legacy::Mode>,
+        #[command(flatten)]
+        consent: Unattended,
         /// Say what is let in as JSON
         #[arg(long)]
         json: bool,
     },
     /// Which sites agents may use, in all browsers
     #[command(
-        after_help = "A running daemon follows at once. deny wins; where anything is allowed, nothing else may be used.\n\nExamples:\n  tabwire sites                       what holds now\n  tabwire sites deny bank.example     keep agents out of it, with all that is below it\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json"
+        after_help = "A running daemon follows at once. deny wins; where anything is allowed, nothing else may be used.\n\nExamples:\n  tabwire sites                       what holds now\n  tabwire sites deny bank.example     keep agents out of it, with all that is below it\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json\n\nWhat lets agents use more than before is asked at the terminal. A script needs --unattended: the\nchange is then made, and named to a person until they confirm it."
     )]
     Sites {
         #[command(subcommand)]
@@ -340,7 +349,7 @@ impl Cli {
             Command::Token { owner, json } => token(&place, &owner, json),
             Command::McpConfig { json: _ } => mcp_config(&place),
             Command::Extension(command) => extension::run(&place, command),
-            Command::Legacy { mode, json } => legacy::run(&place, mode, json),
+            Command::Legacy { mode, consent, json } => legacy::run(&place, mode, consent, json),
             Command::Drawings { command, owner, json } => {
                 drawings::run(&place, command, &owner, json)
             }
@@ -418,7 +427,7 @@ mod tests {
                 "README lacks `tabwire {name}`"
             );
         }
-        for code in [0, 1, 2, NOT_RUNNING, UNAVAILABLE] {
+        for code in [0, 1, 2, NOT_RUNNING, UNAVAILABLE, NEEDS_PERSON] {
             assert!(AFTER_HELP.contains(&format!("\n  {code} ")), "{code}");
         }
     }

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
 
 use super::ask::Daemon;
+use super::person::{Unattended, person_widens};
 use crate::config::Place;
 use crate::home::Home;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
@@ -21,6 +22,8 @@ pub(super) enum Command {
         /// Such as example.com, *.example.com or file:
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
+        #[command(flatten)]
+        consent: Unattended,
     },
     /// Keep agents out of a site, whatever is allowed
     Deny {
@@ -33,6 +36,8 @@ pub(super) enum Command {
         /// As the list names it
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
+        #[command(flatten)]
+        consent: Unattended,
     },
 }
 
@@ -42,7 +47,7 @@ pub(super) async fn run(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let dir = place.home()?;
-    let changes = changes(command.unwrap_or(Command::List));
+    let (changes, consent) = changes(command.unwrap_or(Command::List));
     let home = match changes.as_slice() {
         // No state directory is made for the question.
         [] => Home::find(&dir)?,
@@ -50,9 +55,15 @@ pub(super) async fn run(
     };
     let Some(home) = home else { return told(&SiteRules::default(), json) };
     let mut rules = home.site_rules().read()?;
+    // All of them before the first is made: who refuses one has changed nothing.
+    let widens = agreed(&home, &rules, &changes, consent)?;
     let mut is_changed = false;
-    for change in &changes {
-        let (now, changed) = home.site_rules().change(change)?;
+    for (change, widens) in changes.iter().zip(widens) {
+        let file = home.site_rules();
+        let changed = if widens { Some(file.change(change)?) } else { file.narrow(change)? };
+        let Some((now, changed)) = changed else {
+            bail!("the rules have just been changed by somebody else: try again")
+        };
         (rules, is_changed) = (now, is_changed || changed);
     }
     if !changes.is_empty() && !is_changed && !json {
@@ -65,17 +76,55 @@ pub(super) async fn run(
     told(&rules, json)
 }
 
-/// What is to be changed in the file.
-fn changes(command: Command) -> Vec<SiteChange> {
-    match command {
-        Command::List => Vec::new(),
-        Command::Allow { site } => {
-            vec![SiteChange::Add { list: SiteList::Allow, pattern: site }]
+/// Which of these changes of the rules let agents use more; a person has agreed to each of those.
+fn agreed(
+    home: &Home,
+    rules: &SiteRules,
+    changes: &[SiteChange],
+    consent: Unattended,
+) -> anyhow::Result<Vec<bool>> {
+    let mut rules = rules.clone();
+    let mut agreed = Vec::new();
+    for change in changes {
+        let widens = rules.is_widened_by(change);
+        if widens {
+            person_widens(home, &widening(change), consent.unattended)?;
         }
-        Command::Deny { site } => vec![SiteChange::Add { list: SiteList::Deny, pattern: site }],
-        Command::Remove { site } => [SiteList::Allow, SiteList::Deny]
-            .map(|list| SiteChange::Remove { list, pattern: site.clone() })
-            .to_vec(),
+        rules.apply(change)?;
+        agreed.push(widens);
+    }
+    Ok(agreed)
+}
+
+/// What a change that widens lets agents do, as it reads after "Let ".
+fn widening(change: &SiteChange) -> String {
+    match change {
+        SiteChange::Add { pattern, .. } => format!("agents use {pattern}"),
+        SiteChange::Remove { list: SiteList::Deny, pattern } => {
+            format!("agents use {pattern} (the rule that denies it goes)")
+        }
+        SiteChange::Remove { list: SiteList::Allow, pattern } => {
+            format!("agents use every site that is not denied ({pattern} was the last allowed one)")
+        }
+    }
+}
+
+/// What is to be changed in the file.
+fn changes(command: Command) -> (Vec<SiteChange>, Unattended) {
+    let asked = Unattended { unattended: false };
+    match command {
+        Command::List => (Vec::new(), asked),
+        Command::Allow { site, consent } => {
+            (vec![SiteChange::Add { list: SiteList::Allow, pattern: site }], consent)
+        }
+        Command::Deny { site } => {
+            (vec![SiteChange::Add { list: SiteList::Deny, pattern: site }], asked)
+        }
+        Command::Remove { site, consent } => {
+            let lists = [SiteList::Allow, SiteList::Deny];
+            let remove = |list| SiteChange::Remove { list, pattern: site.clone() };
+            (lists.map(remove).to_vec(), consent)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state directory: the secret, the lock of the one daemon, where that daemon is
-//! to be found, which further extensions may connect, which sites agents may use, what agents store,
-//! and what people drew.
+//! to be found, which further extensions may connect, which sites agents may use, what was widened and no person
+//! has confirmed, what agents store, and what people drew.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
@@ -11,6 +11,7 @@ mod lock;
 mod removal;
 mod site_rules;
 mod store;
+mod widenings;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -30,6 +31,7 @@ pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
+pub use widenings::{Widening, WideningError};
 
 const AUTH_KEY: &str = "auth.key";
 const DAEMON_LOCK: &str = "daemon.lock";

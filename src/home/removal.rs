@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{Home, HomeError};
 
 /// How the names of our files and folders begin. Some go on with `-wal`, `.1` or the like.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "auth.key",
     "daemon.json",
     "daemon.lock",
@@ -24,6 +24,7 @@ const OURS: [&str; 17] = [
     "site_rules.json",
     "start.lock",
     "store",
+    "unconfirmed.json",
     "unpacked.json",
 ];
 

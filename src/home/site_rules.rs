@@ -60,7 +60,26 @@ impl SiteRulesFile {
     /// [`SiteRulesError`]: nothing changed.
     pub fn change(&self, change: &SiteChange) -> Result<(SiteRules, bool), SiteRulesError> {
         let _others_wait = lock_settings(&self.dir)?;
-        let mut rules = self.read()?;
+        self.apply(self.read()?, change)
+    }
+
+    /// Makes a change unless it lets agents use more: then `None`, and nothing changed. Looked at
+    /// and made under one lock, so that no other change comes between.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteRulesError`]: nothing changed.
+    pub fn narrow(&self, change: &SiteChange) -> Result<Option<(SiteRules, bool)>, SiteRulesError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let rules = self.read()?;
+        if rules.is_widened_by(change) { Ok(None) } else { self.apply(rules, change).map(Some) }
+    }
+
+    fn apply(
+        &self,
+        mut rules: SiteRules,
+        change: &SiteChange,
+    ) -> Result<(SiteRules, bool), SiteRulesError> {
         let is_changed = rules.apply(change)?;
         if is_changed {
             write_json(&self.dir.join(SITE_RULES), &rules)?;
@@ -114,6 +133,23 @@ mod tests {
             assert!(home.site_rules().change(&deny("example.com")).is_err(), "{text}");
             assert_eq!(fs::read_to_string(home.dir().join(SITE_RULES)).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_change_that_widens_is_not_made_by_narrowing() {
+        let (_dir, home) = in_temporary();
+        let file = home.site_rules();
+        let allow = |pattern: &str| SiteChange::Add {
+            list: SiteList::Allow,
+            pattern: SitePattern::parse(pattern).unwrap(),
+        };
+        file.narrow(&deny("bank.example")).unwrap();
+        file.narrow(&allow("a.example")).unwrap();
+        let before = file.read().unwrap();
+        assert_eq!(file.narrow(&allow("b.example")).unwrap(), None);
+        assert_eq!(file.read().unwrap(), before);
+        file.change(&allow("b.example")).unwrap();
+        assert_eq!(file.read().unwrap().allow().len(), 2);
     }
 
     #[test]

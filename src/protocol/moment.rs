@@ -6,7 +6,7 @@ use std::ops::{Add, Sub};
 use std::time::{Duration, UNIX_EPOCH};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Microseconds since the Unix epoch, read from a *monotonic* clock that was set
 /// once, when the process started. So moments can be compared and shown, and a
@@ -72,6 +72,17 @@ impl Serialize for Moment {
     }
 }
 
+/// What `Serialize` writes, and any other RFC 3339 from 1970 on.
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let time = humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)?;
+        let since = time.duration_since(UNIX_EPOCH).map_err(serde::de::Error::custom)?;
+        let micros = u64::try_from(since.as_micros()).map_err(serde::de::Error::custom)?;
+        Ok(Self(micros))
+    }
+}
+
 impl JsonSchema for Moment {
     fn schema_name() -> Cow<'static, str> {
         "Moment".into()
@@ -96,6 +107,16 @@ mod tests {
             Moment::from_unix_micros(1_795_298_985_123_456).to_string(),
             "2026-11-21T22:09:45.123Z"
         );
+    }
+
+    #[test]
+    fn a_moment_is_read_as_it_was_written() {
+        let moment = Moment::from_unix_micros(1_795_298_985_123_000);
+        let text = serde_json::to_string(&moment).unwrap();
+        assert_eq!(serde_json::from_str::<Moment>(&text).unwrap(), moment);
+        for wrong in ["\"\"", "\"yesterday\"", "5", "\"1969-12-31T23:59:59Z\""] {
+            assert!(serde_json::from_str::<Moment>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -222,6 +222,22 @@ impl SiteRules {
         }
     }
 
+    /// Whether a change lets agents use a site that they may not use now. The first `allow` rule
+    /// narrows: before it every site may be used.
+    #[must_use]
+    pub fn is_widened_by(&self, change: &SiteChange) -> bool {
+        match change {
+            SiteChange::Add { list: SiteList::Deny, .. } => false,
+            SiteChange::Add { list: SiteList::Allow, pattern } => {
+                !self.allow.is_empty() && !self.allow.contains(pattern)
+            }
+            SiteChange::Remove { list: SiteList::Deny, pattern } => self.deny.contains(pattern),
+            SiteChange::Remove { list: SiteList::Allow, pattern } => {
+                self.allow.iter().all(|known| known == pattern) && !self.allow.is_empty()
+            }
+        }
+    }
+
     fn list_mut(&mut self, list: SiteList) -> &mut Vec<SitePattern> {
         match list {
             SiteList::Allow => &mut self.allow,
@@ -303,6 +319,32 @@ mod tests {
         assert!(why("ftp://example.com").contains("scheme"));
         assert!(why("example.com:99999").contains("port"));
         assert!(why(&"a".repeat(257)).contains("256"));
+    }
+
+    #[test]
+    fn a_change_widens_if_afterwards_a_site_may_be_used_that_may_not_be_now() {
+        let pattern = |text: &str| SitePattern::parse(text).unwrap();
+        let add = |list, text| SiteChange::Add { list, pattern: pattern(text) };
+        let remove = |list, text| SiteChange::Remove { list, pattern: pattern(text) };
+        use SiteList::{Allow, Deny};
+        for (allow, deny, change, widens) in [
+            (&[][..], &[][..], add(Deny, "a.example"), false),
+            (&[], &[], add(Allow, "a.example"), false),
+            (&[], &["b.example"], add(Allow, "b.example"), false),
+            (&["a.example"], &[], add(Allow, "A.example."), false),
+            (&["a.example"], &[], add(Allow, "b.example"), true),
+            (&["a.example"], &[], add(Deny, "a.example"), false),
+            (&[], &["a.example"], remove(Deny, "a.example"), true),
+            (&[], &["a.example"], remove(Deny, "b.example"), false),
+            (&["a.example"], &[], remove(Allow, "a.example"), true),
+            (&["a.example"], &[], remove(Allow, "b.example"), false),
+            (&["a.example", "b.example"], &[], remove(Allow, "a.example"), false),
+            (&[], &[], remove(Allow, "a.example"), false),
+        ] {
+            let list = |texts: &[&str]| texts.iter().map(|text| pattern(text)).collect();
+            let rules = SiteRules { allow: list(allow), deny: list(deny) };
+            assert_eq!(rules.is_widened_by(&change), widens, "{rules:?} {change:?}");
+        }
     }
 
     #[test]

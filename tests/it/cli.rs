@@ -71,7 +71,7 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
         client.call_fails("configure", json!({"action": "site_rules", "pattern": "*"})).await;
     assert!(wrong["message"].as_str().unwrap().contains("no site pattern"), "{wrong}");
     assert_eq!(
-        rules(&["remove", "bank.example"]).await["deny"],
+        rules(&["remove", "bank.example", "--unattended"]).await["deny"],
         json!(["https://mail.corp.example"])
     );
     let mistyped = place.run(&["sites", "remove", "mial.corp.example"]).await.stdout;
@@ -84,6 +84,55 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
     client.kill().await;
     assert_eq!(place.run(&["stop"]).await.code, Some(0));
     assert!(served.end().await.success());
+}
+
+#[tokio::test]
+async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unattended() {
+    const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
+    // `extension allow` names the port to the person. Nobody listens there.
+    let place = Place::with_port(1);
+    for narrows in [
+        &["sites", "deny", "bank.example"][..],
+        &["sites", "allow", "a.example"],
+        &["sites", "allow", "a.example"],
+        &["sites", "remove", "unknown.example"],
+        &["legacy", "deny"],
+    ] {
+        assert_eq!(place.run(narrows).await.code, Some(0), "{narrows:?}");
+    }
+    let home = place.home();
+    let held = || {
+        let legacy = home.legacy().unwrap().mode;
+        (home.site_rules().read().unwrap(), home.allowed_extensions().unwrap(), legacy)
+    };
+    let before = held();
+    assert_eq!(home.unconfirmed().unwrap(), []);
+    let widening = [
+        (&["sites", "allow", "b.example"][..], "agents use b.example"),
+        (&["sites", "remove", "bank.example"], "bank.example (the rule that denies it goes)"),
+        (&["legacy", "auto"], "extensions that poll come in again"),
+        (&["legacy", "allow"], "every extension that polls come in"),
+        (&["extension", "allow", OTHER_ID], OTHER_ID),
+    ];
+    for (arguments, what) in widening {
+        let ran = place.run(arguments).await;
+        assert_eq!((ran.code, &*ran.stdout), (Some(77), ""), "{arguments:?}: {ran:?}");
+        for part in [what, "in a terminal", "popup", "--unattended"] {
+            assert!(ran.stderr.contains(part), "{arguments:?} {part}: {}", ran.stderr);
+        }
+    }
+    assert_eq!((held(), home.unconfirmed().unwrap()), (before, Vec::new()));
+    for (arguments, what) in widening {
+        let ran = place.run(&[arguments, &["--unattended"]].concat()).await;
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        let noted = home.unconfirmed().unwrap();
+        assert!(noted.last().unwrap().what.contains(what), "{noted:?}");
+    }
+    assert_eq!(home.unconfirmed().unwrap().len(), widening.len());
+    let last = place.run(&["sites", "remove", "a.example"]).await;
+    assert_eq!(last.code, Some(0), "one of two allowed sites goes: {last:?}");
+    let last = place.run(&["sites", "remove", "b.example"]).await;
+    assert_eq!(last.code, Some(77), "the last one: {last:?}");
 }
 
 #[tokio::test]
@@ -300,7 +349,7 @@ async fn a_state_directory_that_cannot_be_made_ends_each_command_with_the_next_s
         (&["extension", "unpack"], 1),
         (&["pair"], 1),
         (&["unpair"], 1),
-        (&["extension", "allow", "abcdefghijklmnopabcdefghijklmnop"], 1),
+        (&["extension", "allow", "abcdefghijklmnopabcdefghijklmnop", "--unattended"], 1),
         (&["doctor"], 1),
         (&["status"], 3),
         (&["commands"], 3),

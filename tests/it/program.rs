@@ -195,7 +195,7 @@ async fn another_extension_is_allowed_by_its_id_and_reaches_a_running_daemon_at_
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.stderr.contains("32 letters"), "{}", ran.stderr);
     }
-    let first = place.run(&["extension", "allow", OTHER_ID]).await;
+    let first = place.run(&["extension", "allow", OTHER_ID, "--unattended"]).await;
     assert_eq!(first.code, Some(0), "{first:?}");
     let again = place.run(&["extension", "allow", OTHER_ID]).await;
     assert_eq!((again.code, again.stdout.contains("already")), (Some(0), true), "{again:?}");

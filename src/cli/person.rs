@@ -1,0 +1,76 @@
+//! Whether a person agrees: what widens the rights of agents is asked at a terminal, and is noted
+//! for a person to confirm where `--unattended` stands instead.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use clap::Args;
+
+use super::{Failure, NEEDS_PERSON};
+use crate::home::Home;
+use crate::hub::Reading;
+use crate::terminal::clean;
+
+/// The flag of every command that can widen what agents may do.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Unattended {
+    /// Widen without asking a person; a person is asked to confirm it later
+    #[arg(long)]
+    pub(super) unattended: bool,
+}
+
+/// Returns if `what` may be allowed: a person at the terminal agrees, or the command line says
+/// `--unattended` and the widening is noted for a person to confirm. Called before the change is
+/// made, and only for a change that widens; narrowing needs nobody.
+///
+/// `what` reads after "Let ", for example `agents use example.com`.
+///
+/// # Errors
+///
+/// Nobody agrees, or it cannot be noted: the change must not be made.
+pub(super) fn person_widens(home: &Home, what: &str, unattended: bool) -> anyhow::Result<()> {
+    if unattended {
+        home.note_widening(what, Reading::now().system)?;
+        return Ok(());
+    }
+    // Standard output may go to a file or to `jq`: the question is not for it.
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(needs_person(what));
+    }
+    write!(io::stderr(), "Let {}? [y/N] ", clean(what))?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if is_yes(&answer) { Ok(()) } else { Err(refused("You did not agree, so nothing was changed")) }
+}
+
+fn is_yes(answer: &str) -> bool {
+    ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
+}
+
+fn needs_person(what: &str) -> anyhow::Error {
+    refused(&format!(
+        "nothing was changed: this would let {}, and a person has to agree to that. Run the command \
+         in a terminal, or make the change in the popup of the Tabwire extension if the popup has \
+         it. A script can add --unattended: the change is then made, and the extension's icon, its \
+         popup and `tabwire status` name it until a person confirms it",
+        clean(what)
+    ))
+}
+
+fn refused(message: &str) -> anyhow::Error {
+    Failure { code: NEEDS_PERSON, message: message.to_owned() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        for yes in ["y\n", "Y\n", " yes \r\n"] {
+            assert!(is_yes(yes), "{yes:?}");
+        }
+        for no in ["", "\n", "n\n", "yess\n", "yes please\n"] {
+            assert!(!is_yes(no), "{no:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Widenings of what agents may do that no person has confirmed yet.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Home, HomeError, lock_settings, read_json, write_json};
+use crate::proof;
+use crate::protocol::Moment;
+
+const UNCONFIRMED: &str = "unconfirmed.json";
+
+/// How many may wait for a person. A script that widens without end stops here.
+const UNCONFIRMED_MAX: usize = 100;
+
+/// A widening that no person has confirmed yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widening {
+    /// Names it; confirming needs it, so that nobody confirms what came after they looked.
+    pub id: String,
+    /// When it was made.
+    pub at: Moment,
+    /// What it allows, as it reads after "Let ", for example `agents use example.com`.
+    pub what: String,
+}
+
+/// Why a widening is not noted. It must not be made then.
+#[derive(Debug, thiserror::Error)]
+pub enum WideningError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// Too many wait for a person.
+    #[error(
+        "{UNCONFIRMED_MAX} changes wait for a person to confirm them. Confirm them in the popup of the Tabwire extension, or with `tabwire confirm`"
+    )]
+    TooMany,
+}
+
+impl Home {
+    /// Notes that something is about to be allowed that no person has agreed to. One that is
+    /// noted already is noted anew, since it may have been taken back meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`WideningError`]: nothing is noted, so nothing may be allowed.
+    pub fn note_widening(&self, what: &str, at: Moment) -> Result<Widening, WideningError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let mut kept = self.unconfirmed()?;
+        kept.retain(|known| known.what != what);
+        if kept.len() >= UNCONFIRMED_MAX {
+            return Err(WideningError::TooMany);
+        }
+        let widening = Widening { id: proof::random_hex::<8>(), at, what: what.to_owned() };
+        kept.push(widening.clone());
+        write_json(&self.dir.join(UNCONFIRMED), &kept)?;
+        Ok(widening)
+    }
+
+    /// What was allowed and no person has confirmed yet, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn unconfirmed(&self) -> Result<Vec<Widening>, HomeError> {
+        Ok(read_json(&self.dir.join(UNCONFIRMED))?.unwrap_or_default())
+    }
+
+    /// Takes those off the list that a person has confirmed. How many they were.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn confirm_widenings(&self, ids: &[String]) -> Result<usize, HomeError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let mut kept = self.unconfirmed()?;
+        let before = kept.len();
+        kept.retain(|known| !ids.contains(&known.id));
+        if kept.len() < before {
+            write_json(&self.dir.join(UNCONFIRMED), &kept)?;
+        }
+        Ok(before - kept.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::home::in_temporary;
+
+    const AT: Moment = Moment::from_unix_micros(1_700_000_000_123_000);
+
+    #[test]
+    fn a_widening_is_kept_until_it_is_confirmed_in_a_file_that_only_its_owner_can_read() {
+        let (_dir, home) = in_temporary();
+        assert_eq!(home.unconfirmed().unwrap(), []);
+        let first = home.note_widening("agents use a.example", AT).unwrap();
+        let second = home.note_widening("agents use b.example", AT).unwrap();
+        assert_eq!(home.unconfirmed().unwrap(), [first.clone(), second.clone()]);
+        let mode = fs::metadata(home.dir().join(UNCONFIRMED)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(home.confirm_widenings(&[first.id, "unknown".to_owned()]).unwrap(), 1);
+        assert_eq!(home.unconfirmed().unwrap(), [second]);
+    }
+
+    #[test]
+    fn one_that_is_made_again_has_another_id_so_that_an_old_look_does_not_confirm_it() {
+        let (_dir, home) = in_temporary();
+        let first = home.note_widening("agents use a.example", AT).unwrap();
+        let again = home.note_widening("agents use a.example", AT).unwrap();
+        assert_eq!(home.confirm_widenings(&[first.id]).unwrap(), 0);
+        assert_eq!(home.unconfirmed().unwrap(), [again]);
+    }
+
+    #[test]
+    fn when_a_hundred_wait_no_more_is_noted_until_one_is_confirmed() {
+        let (_dir, home) = in_temporary();
+        for n in 0..UNCONFIRMED_MAX {
+            home.note_widening(&format!("agents use h{n}.example"), AT).unwrap();
+        }
+        let refused = home.note_widening("agents use more.example", AT).unwrap_err();
+        assert!(matches!(refused, WideningError::TooMany), "{refused}");
+        let first = home.unconfirmed().unwrap()[0].id.clone();
+        home.confirm_widenings(&[first]).unwrap();
+        home.note_widening("agents use more.example", AT).unwrap();
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+        let (_dir, home) = in_temporary();
+        fs::write(home.dir().join(UNCONFIRMED), "{").unwrap();
+        assert!(home.unconfirmed().is_err());
+        assert!(home.note_widening("agents use a.example", AT).is_err());
+        assert!(home.confirm_widenings(&[]).is_err());
+    }
+
+    #[test]
+    fn widenings_that_are_made_at_once_are_all_noted() {
+        let (_dir, home) = in_temporary();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let home = &home;
+                scope.spawn(move || home.note_widening(&format!("agents use {n}"), AT).unwrap());
+            }
+        });
+        assert_eq!(home.unconfirmed().unwrap().len(), 8);
+    }
+}
