@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Parser;
 use serde_json::value::RawValue;
-use tabwire::hub::{Caller, Hub, Reading, Undertaking};
+use tabwire::hub::{Caller, Hub, Reading, Undertaking, Wish};
 use tabwire::journal;
 use tabwire::lifecycle::{Asked, Limits, Outcome, Work, limits};
 use tabwire::protocol::{CorrelationId, SessionName};
@@ -92,6 +92,7 @@ fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
             let session = SessionName::parse(&format!("{client} {n}")).ok();
             let asked = Undertaking {
                 work: Work::Annotations { annotations: Asked { session } },
+                target: Wish::default(),
                 deadline: limits::PERSON,
                 estimate: Duration::ZERO,
                 idempotency_key: None,

@@ -139,7 +139,7 @@ impl Annotations {
     /// [`NotTaken`].
     pub async fn ask(&self, caller: &Caller, request: Request) -> Result<Taken, NotTaken> {
         let Request { session, wish, styles, idempotency_key } = request;
-        let submitted = self.begin(caller, session.clone(), idempotency_key)?;
+        let submitted = self.begin(caller, session.clone(), wish.clone(), idempotency_key)?;
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
         hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
         // The wait is there already: a drawing that comes from here on ends it.
@@ -181,7 +181,7 @@ impl Annotations {
             (Some(_), Some(_)) => of_session.iter().collect(),
         };
         let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
-        let submitted = self.begin(caller, session.clone(), key)?;
+        let submitted = self.begin(caller, session.clone(), Wish::default(), key)?;
         self.hand_over(caller, &submitted, session, &ids).await?;
         self.0.hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
         Ok(Some(submitted))
@@ -220,10 +220,12 @@ impl Annotations {
         &self,
         caller: &Caller,
         session: Option<SessionName>,
+        target: Wish,
         key: Option<Arc<str>>,
     ) -> Result<Submitted, NotTaken> {
         let asked = Undertaking {
             work: Work::Annotations { annotations: Asked { session } },
+            target,
             deadline: limits::PERSON,
             estimate: USUAL,
             idempotency_key: key,

@@ -1,70 +1,82 @@
-//! Idempotency: under the same key, the same call is the same command.
+//! Idempotency: under the same key of the same client, the same call is the same command.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::Caller;
 use crate::journal::KeptKey;
-use crate::lifecycle::{Limits, limits};
-use crate::protocol::{ClientId, CorrelationId, Moment, Owner, QueryId};
+use crate::lifecycle::{CallDigest, CallKey, Limits, limits};
+use crate::protocol::{ClientId, CorrelationId, Moment, QueryId};
 
-/// The keys that stand for a command, each for a while.
+/// The keys that stand for a command, each for a while. They are their client's: what another
+/// client brings under the same key is another call.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
-    known: HashMap<Owner, HashMap<Arc<str>, Keyed>>,
-    /// Whose keys they are, oldest first.
-    of: HashMap<ClientId, VecDeque<(Owner, Arc<str>)>>,
+pub(super) struct Keys(HashMap<Caller, ClientKeys>);
+
+/// The keys of one client.
+#[derive(Debug, Default)]
+struct ClientKeys {
+    known: HashMap<Arc<str>, KeyedCommand>,
+    /// Oldest first.
+    order: VecDeque<Arc<str>>,
 }
 
 /// The command that a key stands for.
 #[derive(Clone, Debug)]
-pub(super) struct Keyed {
+pub(super) struct KeyedCommand {
     pub(super) id: CorrelationId,
     pub(super) query_id: QueryId,
     accepted: Moment,
+    /// What its call asked for. `None`: a journal from before digests does not say, and the
+    /// command's record is gone.
+    digest: Option<CallDigest>,
+}
+
+impl KeyedCommand {
+    /// Whether a call asks for what this command was accepted for.
+    pub(super) fn is_of(&self, call: &CallKey) -> bool {
+        self.digest.is_none_or(|digest| digest == call.digest)
+    }
 }
 
 impl Keys {
-    /// The command that this key stands for.
-    pub(super) fn find(&self, owner: &Owner, key: &str, now: Moment) -> Option<&Keyed> {
-        let known = self.known.get(owner)?.get(key)?;
+    /// The command that this client's key stands for.
+    pub(super) fn find(&self, caller: &Caller, key: &str, now: Moment) -> Option<&KeyedCommand> {
+        let known = self.0.get(caller)?.known.get(key)?;
         is_fresh(known.accepted, now).then_some(known)
     }
 
-    /// Lets a key stand for a command. Returns the keys that go for it: those whose time is
-    /// over, and the oldest if the client has too many.
-    pub(super) fn put(&mut self, kept: KeptKey, limits: &Limits) -> Vec<(Owner, Arc<str>)> {
-        let KeptKey { owner, key, client, id, query_id, accepted } = kept;
-        let line = self.of.entry(client).or_default();
-        line.push_back((owner.clone(), key.clone()));
-        let of_owner = self.known.entry(owner).or_default();
-        of_owner.insert(key, Keyed { id, query_id, accepted });
+    /// Lets a key stand for a command. Returns the client's keys that go for it: those whose
+    /// time is over, and the oldest if there are too many.
+    pub(super) fn put(&mut self, kept: KeptKey, limits: &Limits) -> Vec<Arc<str>> {
+        let KeptKey { owner, key, client, id, query_id, accepted, digest } = kept;
+        let keys = self.0.entry(Caller { owner, client }).or_default();
         let mut dropped = Vec::new();
-        while let Some((owner, key)) = line.front() {
-            let of_owner = self.known.get(owner);
-            let oldest = of_owner.and_then(|keys| keys.get(key)).map(|keyed| keyed.accepted);
-            let stays = oldest.is_some_and(|oldest| is_fresh(oldest, accepted));
-            if stays && line.len() <= limits.idempotency_keys {
+        while let Some(oldest) = keys.order.front() {
+            let known = keys.known.get(oldest);
+            let stays = known.is_some_and(|known| is_fresh(known.accepted, accepted));
+            if stays && keys.order.len() < limits.idempotency_keys {
                 break;
             }
-            let Some((owner, key)) = line.pop_front() else { break };
-            forget(&mut self.known, &owner, &key);
-            dropped.push((owner, key));
+            let Some(oldest) = keys.order.pop_front() else { break };
+            keys.known.remove(&oldest);
+            dropped.push(oldest);
         }
+        keys.order.push_back(key.clone());
+        keys.known.insert(key, KeyedCommand { id, query_id, accepted, digest });
         dropped
     }
 
     /// Forgets the key of a command that was not taken after all.
-    pub(super) fn forget_command(&mut self, owner: &Owner, id: &CorrelationId) {
-        if let Some(of_owner) = self.known.get_mut(owner) {
-            of_owner.retain(|_, keyed| keyed.id != *id);
-        }
+    pub(super) fn forget_command(&mut self, caller: &Caller, id: &CorrelationId) {
+        let Some(ClientKeys { known, order }) = self.0.get_mut(caller) else { return };
+        known.retain(|_, keyed| keyed.id != *id);
+        order.retain(|key| known.contains_key(key));
     }
 
     /// Forgets the keys of a client.
     pub(super) fn forget_client(&mut self, client: &ClientId) {
-        for (owner, key) in self.of.remove(client).unwrap_or_default() {
-            forget(&mut self.known, &owner, &key);
-        }
+        self.0.retain(|caller, _| caller.client != *client);
     }
 }
 
@@ -75,14 +87,6 @@ pub(super) fn fresh_since(now: Moment) -> Moment {
 
 fn is_fresh(accepted: Moment, now: Moment) -> bool {
     accepted > fresh_since(now)
-}
-
-fn forget(known: &mut HashMap<Owner, HashMap<Arc<str>, Keyed>>, owner: &Owner, key: &str) {
-    let Some(of_owner) = known.get_mut(owner) else { return };
-    of_owner.remove(key);
-    if of_owner.is_empty() {
-        known.remove(owner);
-    }
 }
 
 #[cfg(test)]
@@ -101,23 +105,30 @@ mod tests {
             id: format!("exec_{key}").into(),
             query_id: "q".into(),
             accepted,
+            digest: None,
         };
         let limits = Limits { idempotency_keys: 2, ..Limits::default() };
-        keys.put(kept, &limits).into_iter().map(|(_, key)| key.to_string()).collect()
+        keys.put(kept, &limits).into_iter().map(|key| key.to_string()).collect()
     }
 
-    fn knows(keys: &Keys, key: &str, now: Moment) -> bool {
-        keys.find(&"user".into(), key, now).is_some()
+    fn caller(client: &str) -> Caller {
+        Caller { owner: "user".into(), client: client.into() }
+    }
+
+    fn knows(keys: &Keys, client: &str, key: &str, now: Moment) -> bool {
+        keys.find(&caller(client), key, now).is_some()
     }
 
     #[test]
-    fn a_key_stands_for_its_command_for_ten_minutes_and_for_its_owner_only() {
+    fn a_key_stands_for_its_command_for_ten_minutes_and_for_its_client_only() {
         let mut keys = Keys::default();
         put(&mut keys, "ann", "1", NOW);
         let end = NOW + limits::IDEMPOTENT;
-        assert!(knows(&keys, "1", end - Duration::from_micros(1)));
-        assert!(!knows(&keys, "1", end));
-        assert!(keys.find(&"other".into(), "1", NOW).is_none());
+        assert!(knows(&keys, "ann", "1", end - Duration::from_micros(1)));
+        assert!(!knows(&keys, "ann", "1", end));
+        assert!(!knows(&keys, "bob", "1", NOW));
+        let of_another_owner = Caller { owner: "other".into(), client: "ann".into() };
+        assert!(keys.find(&of_another_owner, "1", NOW).is_none());
     }
 
     #[test]
@@ -127,7 +138,8 @@ mod tests {
         assert!(put(&mut keys, "ann", "2", NOW).is_empty());
         assert!(put(&mut keys, "bob", "3", NOW).is_empty());
         assert_eq!(put(&mut keys, "ann", "4", NOW), ["1"]);
-        assert!(!knows(&keys, "1", NOW) && knows(&keys, "2", NOW) && knows(&keys, "3", NOW));
+        assert!(!knows(&keys, "ann", "1", NOW) && knows(&keys, "ann", "2", NOW));
+        assert!(knows(&keys, "bob", "3", NOW));
         assert_eq!(put(&mut keys, "ann", "5", NOW + limits::IDEMPOTENT), ["2", "4"]);
     }
 
@@ -136,6 +148,17 @@ mod tests {
         let mut keys = Keys::default();
         put(&mut keys, "ann", "1", NOW);
         keys.forget_client(&"ann".into());
-        assert!(keys.known.is_empty() && keys.of.is_empty());
+        assert!(keys.0.is_empty());
+    }
+
+    #[test]
+    fn a_key_whose_command_was_not_taken_is_free_and_costs_no_other_its_place() {
+        let mut keys = Keys::default();
+        put(&mut keys, "ann", "1", NOW);
+        keys.forget_command(&caller("ann"), &"exec_1".into());
+        assert!(!knows(&keys, "ann", "1", NOW));
+        put(&mut keys, "ann", "2", NOW);
+        assert!(put(&mut keys, "ann", "1", NOW).is_empty());
+        assert!(knows(&keys, "ann", "1", NOW) && knows(&keys, "ann", "2", NOW));
     }
 }

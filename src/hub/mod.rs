@@ -213,13 +213,14 @@ impl Hub {
         caller: &Caller,
         call: Submission,
     ) -> Result<Submitted, Refused> {
+        let key = call.key();
         if !call.is_large() {
-            return self.with_desk(|desk| desk.submit(caller, call));
+            return self.with_desk(|desk| desk.submit(caller, call, key));
         }
         // What is large takes milliseconds to record, and what comes after it in the journal
         // waits for that: never for more than one.
         let _turn = self.0.large.acquire().await;
-        let submitted = self.with_desk(|desk| desk.submit(caller, call))?;
+        let submitted = self.with_desk(|desk| desk.submit(caller, call, key))?;
         self.confirm(caller, &submitted).await?;
         Ok(submitted)
     }

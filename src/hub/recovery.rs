@@ -8,8 +8,15 @@ use super::links::Browser;
 use super::tracked::Tracked;
 use super::{Caller, keys};
 use crate::journal::{Current, Entry, History, Kept, KeptKey, Seq};
-use crate::lifecycle::{Command, Manner, Phase, Stage};
-use crate::protocol::BrowserId;
+use crate::lifecycle::{CallDigest, Command, Manner, Phase, Stage};
+use crate::protocol::{BrowserId, CorrelationId};
+
+/// What the call of a command asked for, as its record has it: journals of older versions have
+/// no digests beside their keys.
+fn digest_of(commands: &[Kept], id: &CorrelationId) -> Option<CallDigest> {
+    let kept = commands.iter().find(|kept| kept.saved.facts.id == *id)?;
+    Some(CallDigest::of(&kept.saved.facts.work, &kept.wish))
+}
 
 impl Desk<'_> {
     /// Takes in what was recorded. Commands that had not begun wait again for their turn,
@@ -28,7 +35,8 @@ impl Desk<'_> {
         for kept in history.keys {
             // One from before the clock was set back must not make younger ones look old.
             let accepted = kept.accepted.min(now);
-            let _ = self.keys.put(KeptKey { accepted, ..kept }, &limits);
+            let digest = kept.digest.or_else(|| digest_of(&history.commands, &kept.id));
+            let _ = self.keys.put(KeptKey { accepted, digest, ..kept }, &limits);
         }
         for kept in history.commands {
             self.recover_command(kept, is_same_boot);

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use super::Caller;
 use super::desk::{Books, Desk};
-use super::keys::Keyed;
 use super::links::Browser;
 use super::refusal::{Refusal, Refused};
 use super::targets;
 use super::tracked::Tracked;
 use crate::journal::{self, Acceptance, Entry, KeptKey, Seq, Trouble};
-use crate::lifecycle::{Command, Event, Facts, Lane, Manner, Wish, Work, limits};
+use crate::lifecycle::{CallKey, Command, Event, Facts, Lane, Manner, Wish, Work, limits};
 use crate::proof;
 use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
 
@@ -24,8 +23,8 @@ pub struct Submission {
     pub wish: Wish,
     /// How long it may run; at most [`limits::EXECUTE_MAX`].
     pub timeout: Duration,
-    /// The same key from the same owner within [`limits::IDEMPOTENT`] is the same command: 1 to
-    /// 128 visible ASCII characters.
+    /// The same call under the same key from the same client within [`limits::IDEMPOTENT`] is
+    /// the same command: 1 to 128 visible ASCII characters.
     pub idempotency_key: Option<Arc<str>>,
 }
 
@@ -37,6 +36,12 @@ impl Submission {
         } else {
             false
         }
+    }
+
+    /// Its idempotency key. To make it takes as long as the script is: not behind the lock.
+    pub(super) fn key(&self) -> Option<CallKey> {
+        let key = self.idempotency_key.clone()?;
+        CallKey::of(Some(key), &Work::Browser(self.action.clone()), &self.wish)
     }
 }
 
@@ -89,11 +94,12 @@ impl Desk<'_> {
         &mut self,
         caller: &Caller,
         call: Submission,
+        key: Option<CallKey>,
     ) -> Result<Submitted, Refused> {
-        let Submission { action, wish, timeout, idempotency_key } = call;
+        let Submission { action, wish, timeout, .. } = call;
         let estimate = self.estimate(&action);
         let work = Work::Browser(action.clone());
-        if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &work, estimate) {
+        if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse(caller, why));
         }
         self.can_take(caller).map_err(|why| self.refuse(caller, why))?;
@@ -113,7 +119,7 @@ impl Desk<'_> {
         }
         let facts = self.facts(caller, work, timeout.min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let reachable = self.accept(caller, facts, lane, wish, idempotency_key);
+        let reachable = self.accept(caller, facts, lane, wish, key);
         if matches!(action, Action::DrawMode { .. }) {
             // The wait may have ended since it was taken.
             self.cancel_vain_openings(&caller.client);
@@ -145,14 +151,14 @@ impl Desk<'_> {
     pub(super) fn find_key(
         &self,
         caller: &Caller,
-        key: Option<&str>,
+        call: Option<&CallKey>,
         work: &Work,
         estimate: Duration,
     ) -> Option<Result<Submitted, Refusal>> {
-        let Keyed { id, query_id, .. } = self.keys.find(&caller.owner, key?, self.now())?.clone();
-        let tracked = self.inner.commands.get(&id).map(|entry| entry.clone());
-        // Of one whose record is gone the id is all that is left, and that says so.
-        if tracked.is_some_and(|tracked| tracked.borrow().facts().work != *work) {
+        let call = call?;
+        let known = self.keys.find(caller, &call.key, self.now())?;
+        let (id, query_id) = (known.id.clone(), known.query_id.clone());
+        if !known.is_of(call) {
             return Some(Err(Refusal::KeyReused { id }));
         }
         let browser = self.targets.get(&id).and_then(|lane| self.browsers.get(&lane.browser));
@@ -182,7 +188,7 @@ impl Desk<'_> {
 
     /// Takes back a command whose acceptance could not be recorded: nobody was told of it.
     pub(super) fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
-        self.keys.forget_command(&caller.owner, id);
+        self.keys.forget_command(caller, id);
         self.apply(id, Event::Cancel);
         self.forget(id, "");
         self.record(Entry::Withdrawn(id.clone()));
@@ -216,7 +222,7 @@ impl Desk<'_> {
         facts: Facts,
         lane: Option<Lane>,
         wish: Wish,
-        key: Option<Arc<str>>,
+        key: Option<CallKey>,
     ) -> bool {
         let (id, client) = (facts.id.clone(), facts.client.clone());
         let manner = Manner::of(&facts.work);
@@ -245,7 +251,7 @@ impl Desk<'_> {
         facts: Facts,
         lane: &Option<Lane>,
         wish: &Wish,
-        key: Option<Arc<str>>,
+        key: Option<CallKey>,
     ) -> Seq {
         let id = facts.id.clone();
         let command = Command::new(facts);
@@ -263,11 +269,11 @@ impl Desk<'_> {
         command: Command,
         lane: &Option<Lane>,
         wish: &Wish,
-        key: Option<Arc<str>>,
+        key: Option<CallKey>,
     ) -> Seq {
         let facts = command.facts();
         let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
-            let kept = KeptKey::of(facts, key.clone());
+            let kept = KeptKey::of(facts, key);
             let limits = *self.limits();
             self.keys.put(kept, &limits)
         });

@@ -10,7 +10,7 @@ use super::desk::Desk;
 use super::refusal::{Refusal, Refused};
 use super::submit::{Accepted, Submitted};
 use super::{Caller, Hub};
-use crate::lifecycle::{Event, Outcome, Phase, Work};
+use crate::lifecycle::{CallKey, Event, Outcome, Phase, Wish, Work};
 use crate::protocol::{
     ClientId, CorrelationId, Job, Owner, Progress, SessionName, Status, WorkKind,
 };
@@ -20,6 +20,8 @@ use crate::protocol::{
 pub struct Undertaking {
     /// What it is; nothing for a browser.
     pub work: Work,
+    /// Which tab it is about, as its call named it.
+    pub target: Wish,
     /// How long it may take, from now.
     pub deadline: Duration,
     /// How long it will take, as a rule.
@@ -174,8 +176,9 @@ impl Hub {
 /// Waits and jobs at the desk.
 impl Desk<'_> {
     fn undertake(&mut self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
-        let Undertaking { work, deadline, estimate, idempotency_key } = asked;
-        if let Some(known) = self.find_key(caller, idempotency_key.as_deref(), &work, estimate) {
+        let Undertaking { work, target, deadline, estimate, idempotency_key } = asked;
+        let key = CallKey::of(idempotency_key, &work, &target);
+        if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse(caller, why));
         }
         let taken =
@@ -183,7 +186,7 @@ impl Desk<'_> {
         taken.map_err(|why| self.refuse(caller, why))?;
         let facts = self.facts(caller, work, deadline);
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let recorded = self.take_in(caller, facts, &None, &super::Wish::default(), idempotency_key);
+        let recorded = self.take_in(caller, facts, &None, &target, key);
         self.tell_of(&id);
         let accepted = Accepted { id, query_id, estimate, reachable: true };
         Ok(Submitted { accepted, recorded, is_new: true })

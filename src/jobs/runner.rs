@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::monitor::{Monitor, Summary, SyncError, SyncRequest};
-use crate::hub::{Caller, Hub, Refused, Submitted, Undertaking};
+use crate::hub::{Caller, Hub, Refused, Submitted, Undertaking, Wish};
 use crate::lifecycle::{Outcome, Work};
 use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
 
@@ -80,6 +80,7 @@ impl Jobs {
         let asked = Undertaking {
             deadline: job.deadline(),
             work: Work::Job { job: job.clone() },
+            target: Wish::default(),
             estimate,
             idempotency_key: key,
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lifecycle::{Command, Gone, Lane, Wish};
+use crate::lifecycle::{CallKey, Command, Gone, Lane, Wish};
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, TabId};
 
 /// What is recorded.
@@ -88,9 +88,9 @@ pub struct Acceptance {
     /// What the call said of that.
     pub wish: Wish,
     /// The key under which the same call is the same command.
-    pub key: Option<Arc<str>>,
-    /// Older keys that are not remembered any more.
-    pub dropped_keys: Vec<(Owner, Arc<str>)>,
+    pub key: Option<CallKey>,
+    /// Older keys of the same client that are not remembered any more.
+    pub dropped_keys: Vec<Arc<str>>,
 }
 
 /// The tab that a client's commands go to when they name none.

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use super::{Anchor, Current};
 use crate::lifecycle::{
-    Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish, Work,
+    CallDigest, CallKey, Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish,
+    Work,
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, Carrier, ClientId, CorrelationId, Moment, Owner, QueryId,
@@ -63,6 +64,8 @@ pub struct KeptKey {
     pub query_id: QueryId,
     /// When it was accepted.
     pub accepted: Moment,
+    /// What its call asked for. `None`: the file is from before that was written down.
+    pub digest: Option<CallDigest>,
 }
 
 /// A mark of a trace, as it stands in the file.
@@ -84,14 +87,15 @@ impl From<TraceMark> for Mark {
 impl KeptKey {
     /// A key that stands for this command from its acceptance on.
     #[must_use]
-    pub fn of(facts: &Facts, key: Arc<str>) -> Self {
+    pub fn of(facts: &Facts, CallKey { key, digest }: &CallKey) -> Self {
         Self {
             owner: facts.owner.clone(),
-            key,
+            key: key.clone(),
             client: facts.client.clone(),
             id: facts.id.clone(),
             query_id: facts.query_id.clone(),
             accepted: facts.created,
+            digest: Some(*digest),
         }
     }
 }
@@ -231,6 +235,7 @@ fn key(row: &Row<'_>) -> rusqlite::Result<KeptKey> {
         id: text(row, "id")?.into(),
         query_id: text(row, "query_id")?.into(),
         accepted: moment(row, "accepted")?,
+        digest: row.get::<_, Option<_>>("digest")?.map(CallDigest::from_bytes),
     })
 }
 

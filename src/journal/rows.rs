@@ -9,7 +9,7 @@ use rusqlite::{Connection, named_params, params};
 use super::history::TraceMark;
 use super::numbers::Numbers;
 use super::{Acceptance, Anchor, Burial, Current, Entry};
-use crate::lifecycle::{Command, Hold, Lane, Outcome, State};
+use crate::lifecycle::{CallKey, Command, Hold, Lane, Outcome, State};
 use crate::protocol::{CorrelationId, Moment};
 
 pub(super) fn write_entry(
@@ -156,19 +156,21 @@ fn write_accepted(
         ":tab": lane.as_ref().and_then(|lane| lane.tab).map(|tab| tab.0),
         ":trace": trace(command),
     })?;
-    for (owner, key) in dropped_keys {
-        let drop = "DELETE FROM idempotency WHERE owner = ? AND key = ?";
-        to.prepare_cached(drop)?.execute([owner.as_str(), &**key])?;
+    let (owner, client) = (facts.owner.as_str(), facts.client.as_str());
+    for key in dropped_keys {
+        let drop = "DELETE FROM idempotency WHERE owner = ? AND client = ? AND key = ?";
+        to.prepare_cached(drop)?.execute([owner, client, &**key])?;
     }
-    let Some(key) = key else { return Ok(()) };
-    let put = "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)";
+    let Some(CallKey { key, digest }) = key else { return Ok(()) };
+    let put = "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)";
     to.prepare_cached(put)?.execute(params![
-        facts.owner.as_str(),
+        owner,
+        client,
         &**key,
-        facts.client.as_str(),
         facts.id.as_str(),
         facts.query_id.as_str(),
         stamp(facts.created),
+        digest.bytes(),
     ])?;
     Ok(())
 }

@@ -1,4 +1,4 @@
--- The schema of the journal, version 4. Moments are whole microseconds since the Unix epoch.
+-- The schema of the journal, version 5. Moments are whole microseconds since the Unix epoch.
 
 -- What there is one of: the schema's version is SQLite's own `user_version`.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -38,17 +38,6 @@ CREATE TABLE gone (
   client       TEXT NOT NULL,
   at           INTEGER NOT NULL,
   may_have_run INTEGER NOT NULL
-) WITHOUT ROWID;
-
--- Under which key which command was accepted.
-CREATE TABLE idempotency (
-  owner    TEXT NOT NULL,
-  key      TEXT NOT NULL,
-  client   TEXT NOT NULL,
-  id       TEXT NOT NULL,
-  query_id TEXT NOT NULL,
-  accepted INTEGER NOT NULL,
-  PRIMARY KEY (owner, key)
 ) WITHOUT ROWID;
 
 -- In which session each browser was last: tabs are known by their number in it only.

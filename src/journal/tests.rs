@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::lifecycle::{
-    Asked, Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase, Stage, State, Wish, Work,
-    limits,
+    Asked, CallDigest, CallKey, Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase,
+    Stage, State, Wish, Work, limits,
 };
 use crate::protocol::{
     Action, Attempt, Carrier, ExtensionReport, Job, Moment, MonitorSync, ReportedError,
@@ -81,12 +81,21 @@ fn lane() -> Lane {
     Lane { browser: "browser".into(), tab: Some(TabId(7)) }
 }
 
+fn wish() -> Wish {
+    Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) }
+}
+
+fn key_of(command: &Command) -> CallKey {
+    let key = format!("key of {}", command.facts().id).into();
+    CallKey { key, digest: CallDigest::of(&command.facts().work, &wish()) }
+}
+
 fn accepted(command: &Command) -> Entry {
     Entry::Accepted(Box::new(Acceptance {
         command: command.clone(),
         lane: Some(lane()),
-        wish: Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) },
-        key: Some(format!("key of {}", command.facts().id).into()),
+        wish: wish(),
+        key: Some(key_of(command)),
         dropped_keys: Vec::new(),
     }))
 }
@@ -149,8 +158,9 @@ async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
     assert!(matches!(saved.stage, Stage::Accepted));
     assert_eq!(*place, lane());
     assert_eq!((wish.browser.as_deref(), wish.tab), (Some("Chromium"), Some(TabId(7))));
-    let [KeptKey { key, id, accepted, .. }] = &history.keys[..] else { panic!() };
+    let [KeptKey { key, client, id, accepted, digest, .. }] = &history.keys[..] else { panic!() };
     assert_eq!((&**key, id.as_str(), *accepted), ("key of shot_1", "shot_1", NOW));
+    assert_eq!((client.as_str(), *digest), ("ann", Some(key_of(&original).digest)));
 }
 
 #[tokio::test]
@@ -262,7 +272,7 @@ async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_cli
 async fn keys_go_when_they_are_dropped_or_their_time_is_over() {
     let dropped = |id: &str, key: &str| {
         let Entry::Accepted(mut acceptance) = accepted(&script(id)) else { unreachable!() };
-        acceptance.dropped_keys = vec![("user".into(), key.into())];
+        acceptance.dropped_keys = vec![key.into()];
         Entry::Accepted(acceptance)
     };
     let keys = async |entries: Vec<Entry>| after_a_kill(entries).await.keys.len();
@@ -363,7 +373,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 4"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 5"), "{why}");
 }
 
 #[tokio::test]
@@ -511,7 +521,9 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
     record(&first.journal, [accepted(&kept), Entry::Changed(started("exec_1"))]).await;
     first.journal.close().await;
     let before = rusqlite::Connection::open(file(&dir)).unwrap();
-    before.execute_batch("ALTER TABLE command DROP COLUMN carrier; DROP TABLE long_text").unwrap();
+    let without_client = "ALTER TABLE command DROP COLUMN carrier; DROP TABLE long_text; \
+                          ALTER TABLE idempotency DROP COLUMN digest";
+    before.execute_batch(without_client).unwrap();
     before.pragma_update(None, "user_version", 1).unwrap();
     drop(before);
     let opened = reopen(&file(&dir));
@@ -621,4 +633,54 @@ async fn waits_and_jobs_outlive_the_process_as_far_as_they_had_come() {
         matches!(stages[..], [Stage::Accepted, Stage::Accepted, Stage::Working { at: since }] if *since == at(2)),
         "{stages:?}"
     );
+}
+
+#[tokio::test]
+async fn two_clients_have_the_same_key_for_two_commands_and_one_drops_its_own_only() {
+    let of = |client: &str, id: &str| {
+        let mut facts = script(id).facts().clone();
+        facts.client = client.into();
+        let Entry::Accepted(mut acceptance) = accepted(&Command::new(facts)) else {
+            unreachable!()
+        };
+        acceptance.key = acceptance.key.map(|key| CallKey { key: "k".into(), ..key });
+        acceptance
+    };
+    let mut third = of("bob", "exec_3");
+    third.key = third.key.map(|key| CallKey { key: "another".into(), ..key });
+    third.dropped_keys = vec!["k".into()];
+    let entries = [of("ann", "exec_1"), of("bob", "exec_2"), third].map(Entry::Accepted);
+    let history = after_a_kill(entries[..2].iter().cloned()).await;
+    let keys = |history: &History| -> Vec<String> {
+        let mut ids: Vec<_> = history.keys.iter().map(|key| key.id.to_string()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(keys(&history), ["exec_1", "exec_2"]);
+    assert_eq!(keys(&after_a_kill(entries).await), ["exec_1", "exec_3"]);
+}
+
+#[tokio::test]
+async fn a_journal_of_version_4_is_read_with_its_keys_and_written_on() {
+    let dir = dir();
+    std::fs::copy("tests/fixtures/journal-4.db", file(&dir)).unwrap();
+    let opened = reopen(&file(&dir));
+    assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
+    let keys: Vec<_> =
+        opened.history.keys.iter().map(|kept| (&*kept.key, kept.id.as_str())).collect();
+    assert_eq!(
+        keys,
+        [("of a tab", "exec_1"), ("of none", "exec_2"), ("of one that is gone", "exec_3")]
+    );
+    let whose = |kept: &KeptKey| (kept.owner.as_str(), kept.client.as_str()) == ("user", "ann");
+    assert!(opened.history.keys.iter().all(|kept| whose(kept) && kept.digest.is_none()));
+    let wishes: Vec<_> = opened.history.commands.iter().map(|kept| kept.wish.tab).collect();
+    assert_eq!(wishes, [Some(TabId(7)), None]);
+    assert_eq!(opened.history.gone.len(), 1);
+    record(&opened.journal, [accepted(&script("exec_4"))]).await;
+    opened.journal.close().await;
+    let again = reopen(&file(&dir));
+    assert!(again.unusable.is_none(), "{:?}", again.unusable);
+    let digests = again.history.keys.iter().filter(|kept| kept.digest.is_some());
+    assert_eq!((again.history.keys.len(), digests.count()), (4, 1));
 }

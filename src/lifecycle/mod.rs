@@ -7,6 +7,7 @@
 #![doc = ""]
 #![doc = include_str!("../../docs/lifecycle.md")]
 
+mod call_key;
 mod command;
 pub mod limits;
 mod queue;
@@ -14,6 +15,7 @@ mod rate;
 mod retention;
 mod work;
 
+pub use call_key::{CallDigest, CallKey};
 pub use command::{
     Away, Command, Event, Expiry, Facts, Hold, Mark, Outcome, Peer, Phase, Reply, Saved, Stage,
     State, Step,

@@ -376,6 +376,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
         let job = MonitorSync { path: "/".to_owned(), recursive: None, verify: None };
         let undertaking = Undertaking {
             work: Work::Job { job: Job::MonitorSync(job) },
+            target: crate::hub::Wish::default(),
             deadline: std::time::Duration::from_secs(60),
             estimate: std::time::Duration::ZERO,
             idempotency_key: None,

@@ -141,6 +141,10 @@ async fn a_call_with_the_same_key_is_the_same_command_in_the_next_life() {
     assert_eq!(again["query_id"], first["query_id"]);
     let refused = daemon.client().call_fails("interact", call("2")).await;
     assert_eq!(refused["error"], "idempotency_key_reused");
+    let mut elsewhere = call("1");
+    elsewhere["tab_id"] = 8.into();
+    let refused = daemon.client().call_fails("interact", elsewhere).await;
+    assert_eq!(refused["error"], "idempotency_key_reused");
     let mut extension = daemon.shim().connect().await;
     extension.run(&json!("Home")).await;
     extension.expect_nothing().await;

@@ -200,6 +200,29 @@ async fn a_command_that_runs_while_its_daemon_is_killed_is_waited_for_at_the_nex
 }
 
 #[tokio::test]
+async fn a_bridge_that_replaces_another_of_the_same_client_keeps_its_keys() {
+    let place = Place::new();
+    let named = |name: &str| StdioClient::spawn(place.command(&["mcp", "--client", name]));
+    let call = |script: &str| {
+        let tab = json!(7);
+        json!({"action": "execute_js", "script": script, "tab_id": tab, "idempotency_key": "k"})
+    };
+    let mut first = named("ann");
+    let taken = first.call("interact", call("1")).await;
+    first.kill().await;
+    let mut second = named("ann");
+    let again = second.call("interact", call("1")).await;
+    assert_eq!(again["correlation_id"], taken["correlation_id"]);
+    let refused = second.call_fails("interact", call("2")).await;
+    assert_eq!(refused["error"], "idempotency_key_reused");
+    let of_others = [named("bob"), StdioClient::start(&place)];
+    for mut other in of_others {
+        let own = other.call("interact", call("1")).await;
+        assert_ne!(own["correlation_id"], taken["correlation_id"]);
+    }
+}
+
+#[tokio::test]
 async fn a_submission_whose_daemon_is_killed_gets_its_result_from_the_next_one() {
     let place = Place::new();
     let mut client = StdioClient::start(&place);

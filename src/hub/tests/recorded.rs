@@ -267,14 +267,16 @@ async fn an_owner_who_keeps_as_much_as_they_may_leaves_room_for_others() {
 // Idempotency.
 
 #[tokio::test(start_paused = true)]
-async fn the_same_key_from_the_same_owner_is_the_same_command() {
+async fn the_same_key_from_the_same_client_is_the_same_command() {
     let hub = Hub::start(Limits::default());
     let call = || Submission { idempotency_key: Some("k".into()), ..script() };
     let first = hub.submit(&agent("a"), call()).await.unwrap();
-    let again = hub.submit(&agent("another client"), call()).await.unwrap();
+    let again = hub.submit(&agent("a"), call()).await.unwrap();
     assert_eq!((&again.id, &again.query_id), (&first.id, &first.query_id));
     let stranger = Caller { owner: "other".into(), client: "a".into() };
-    assert_ne!(hub.submit(&stranger, call()).await.unwrap().id, first.id);
+    for another in [agent("another client"), stranger] {
+        assert_ne!(hub.submit(&another, call()).await.unwrap().id, first.id, "{another:?}");
+    }
     assert_eq!(hub.lists(&agent("a")).pending.len(), 1);
     pass(limits::IDEMPOTENT).await;
     assert_ne!(hub.submit(&agent("a"), call()).await.unwrap().id, first.id);
@@ -287,6 +289,42 @@ async fn a_key_that_stands_for_another_call_is_refused_and_names_it() {
     let first = hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap();
     let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+    // Also once nothing but the key is left of the first call.
+    let _ = hub.cancel(&agent("a"), &first.id).await.unwrap();
+    pass(limits::RETAIN).await;
+    assert!(matches!(hub.look(&agent("a"), &first.id, false).await, Ok(Seen::Gone(_))));
+    let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+    assert_eq!(hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap().id, first.id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_stands_for_the_same_work_in_another_tab_or_browser_is_refused() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let call = |browser: Option<&str>, tab: Option<i64>| {
+        let wish = Wish { browser: browser.map(str::to_owned), tab: tab.map(TabId) };
+        Submission { wish, idempotency_key: Some("k".into()), ..script() }
+    };
+    let first = hub.submit(&agent("a"), call(None, Some(1))).await.unwrap();
+    for other in [call(None, Some(2)), call(None, None), call(Some("b"), Some(1))] {
+        let refused = hub.submit(&agent("a"), other).await.unwrap_err();
+        assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+    }
+    assert_eq!(hub.submit(&agent("a"), call(None, Some(1))).await.unwrap().id, first.id);
+    let _ = browser.command().await;
+    assert!(browser.is_quiet().await, "one command, once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_target_is_the_same_call_although_the_current_tab_has_changed() {
+    let hub = Hub::start(Limits::default());
+    let _browser = Extension::connect(&hub, "b", "i");
+    let call = || Submission { idempotency_key: Some("k".into()), ..script() };
+    let first = hub.submit(&agent("a"), call()).await.unwrap();
+    let elsewhere = Wish { browser: None, tab: Some(TabId(2)) };
+    hub.submit(&agent("a"), Submission { wish: elsewhere, ..script() }).await.unwrap();
+    assert_eq!(hub.submit(&agent("a"), call()).await.unwrap().id, first.id);
 }
 
 #[tokio::test(start_paused = true)]
@@ -513,6 +551,7 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
         id: "exec_1".into(),
         query_id: "q".into(),
         accepted: now,
+        digest: None,
     };
     let left = History {
         gone: vec![("exec_1".into(), "a".into(), gone)],
@@ -535,6 +574,60 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_keeps_its_client_and_its_target_over_a_restart() {
+    let now = reading("", 0).system;
+    let call = |tab| {
+        let wish = Wish { browser: None, tab: Some(TabId(tab)) };
+        Submission { wish, idempotency_key: Some("k".into()), ..script() }
+    };
+    let digest = call(1).key().map(|key| key.digest);
+    let key = KeptKey {
+        owner: "user".into(),
+        key: "k".into(),
+        client: "a".into(),
+        id: "exec_1".into(),
+        query_id: "q".into(),
+        accepted: now,
+        digest,
+    };
+    let (hub, mut pages) = next_life(History { keys: vec![key], ..history(Vec::new()) });
+    assert_eq!(hub.submit(&agent("a"), call(1)).await.unwrap().id.as_str(), "exec_1");
+    let refused = hub.submit(&agent("a"), call(2)).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::KeyReused { id } if id.as_str() == "exec_1"));
+    let of_another = tokio::spawn(async move { hub.submit(&agent("b"), call(1)).await });
+    settle().await;
+    let _ = write(&mut pages);
+    assert_ne!(of_another.await.unwrap().unwrap().id.as_str(), "exec_1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_of_an_older_journal_stands_for_what_its_command_was_asked_for() {
+    let (id, command) = left_by(async |_, _, _| {}).await;
+    let facts = command.facts().clone();
+    let key = KeptKey {
+        owner: facts.owner,
+        key: "k".into(),
+        client: facts.client,
+        id: id.clone(),
+        query_id: facts.query_id,
+        accepted: facts.created,
+        digest: None,
+    };
+    let action = facts.work.action().unwrap().clone();
+    let call = |tab| {
+        let wish = Wish { browser: None, tab: Some(TabId(tab)) };
+        let action = action.clone();
+        Submission { action, wish, idempotency_key: Some("k".into()), ..script() }
+    };
+    let mut left = History { keys: vec![key], ..history(vec![(command, Some(1))]) };
+    left.commands[0].wish = call(1).wish;
+    let (hub, _pages) = next_life(left);
+    assert_eq!(hub.submit(&agent("a"), call(1)).await.unwrap().id, id);
+    let refused = hub.submit(&agent("a"), call(2)).await.unwrap_err();
+    assert!(matches!(refused.why, Refusal::KeyReused { .. }));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_key_from_before_the_clock_was_set_back_makes_no_younger_one_look_old() {
     let now = reading("", 0).system;
     let key = |key: &str, accepted| KeptKey {
@@ -544,6 +637,7 @@ async fn a_key_from_before_the_clock_was_set_back_makes_no_younger_one_look_old(
         id: format!("exec_{key}").into(),
         query_id: "q".into(),
         accepted,
+        digest: None,
     };
     let keys = vec![key("young", now), key("from the future", now + seconds(3_600))];
     let (hub, _pages) = next_life(History { keys, ..history(Vec::new()) });

@@ -11,6 +11,7 @@ fn drawing_of(session: Option<&str>) -> Undertaking {
     let annotations = Asked { session: session.map(named) };
     Undertaking {
         work: Work::Annotations { annotations },
+        target: Wish::default(),
         deadline: limits::PERSON,
         estimate: seconds(30),
         idempotency_key: None,
@@ -21,6 +22,7 @@ fn sync() -> Undertaking {
     let sync = MonitorSync { path: "/srv".to_owned(), recursive: None, verify: None };
     Undertaking {
         work: Work::Job { job: Job::MonitorSync(sync) },
+        target: Wish::default(),
         deadline: seconds(3_600),
         estimate: seconds(1),
         idempotency_key: None,

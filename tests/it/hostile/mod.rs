@@ -4,6 +4,7 @@
 //! tried in another file report there as well: `make hostile` runs and counts them all.
 
 mod browsers;
+mod keys;
 mod requests;
 mod scene;
 mod squatter;

@@ -83,12 +83,13 @@ impl Disk {
         let Acceptance { command, key, dropped_keys, .. } = acceptance;
         let facts = command.facts();
         self.keys.retain(|kept| {
-            let is = |owner: &_, key: &_| kept.owner == *owner && kept.key == *key;
-            !dropped_keys.iter().any(|(owner, key)| is(owner, key))
-                && !key.as_ref().is_some_and(|key| is(&facts.owner, key))
+            let is_of = kept.owner == facts.owner && kept.client == facts.client;
+            let is_dropped = dropped_keys.contains(&kept.key);
+            let is_replaced = key.as_ref().is_some_and(|key| key.key == kept.key);
+            !(is_of && (is_dropped || is_replaced))
         });
         if let Some(key) = key {
-            self.keys.push(KeptKey::of(facts, key.clone()));
+            self.keys.push(KeptKey::of(facts, key));
         }
         let (acceptance, command) = (acceptance.clone(), command.clone());
         self.commands.push(Row { acceptance, command, stage: Stage::Accepted });
@@ -141,7 +142,12 @@ impl Disk {
         let mut gone = self.gone.clone();
         gone.sort_by(|(a, _, this), (b, _, that)| (this.at, a).cmp(&(that.at, b)));
         let mut keys: Vec<_> = self.keys.iter().map(copy_of).collect();
-        keys.sort_by(|a, b| (a.accepted, &a.owner, &a.key).cmp(&(b.accepted, &b.owner, &b.key)));
+        keys.sort_by(|a, b| {
+            let by = |key: &KeptKey| {
+                (key.accepted, key.owner.clone(), key.client.clone(), key.key.clone())
+            };
+            by(a).cmp(&by(b))
+        });
         let mut clients = self.clients.clone();
         clients.sort_by(|a, b| (a.at, &a.client).cmp(&(b.at, &b.client)));
         History {
@@ -164,5 +170,6 @@ fn copy_of(key: &KeptKey) -> KeptKey {
         id: key.id.clone(),
         query_id: key.query_id.clone(),
         accepted: key.accepted,
+        digest: key.digest,
     }
 }

@@ -1,0 +1,107 @@
+//! Idempotency keys, and what makes two calls under one key the same call.
+
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Wish, Work};
+
+/// What a call asks for, in 16 bytes: its work, and its target as the call names it. The tab that
+/// a call without a target goes to is no part of it: a call that comes again is the same call,
+/// whichever tab its client has used in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallDigest([u8; CallDigest::BYTES]);
+
+/// An idempotency key, and what the call that brings it asks for.
+#[derive(Clone, Debug)]
+pub struct CallKey {
+    /// The key.
+    pub key: Arc<str>,
+    /// What the call asks for.
+    pub digest: CallDigest,
+}
+
+impl CallDigest {
+    const BYTES: usize = 16;
+
+    /// The digest of a call.
+    #[must_use]
+    pub fn of(work: &Work, target: &Wish) -> Self {
+        let mut hash = Sha256::new();
+        let record = work.to_record();
+        // Each part with its length: no two calls put together the same bytes.
+        hash.update((record.len() as u64).to_be_bytes());
+        hash.update(record);
+        if let Some(browser) = &target.browser {
+            hash.update([b'b']);
+            hash.update((browser.len() as u64).to_be_bytes());
+            hash.update(browser);
+        }
+        if let Some(tab) = target.tab {
+            hash.update([b't']);
+            hash.update(tab.0.to_be_bytes());
+        }
+        let mut digest = [0; Self::BYTES];
+        digest.copy_from_slice(&hash.finalize()[..Self::BYTES]);
+        Self(digest)
+    }
+
+    /// The digest with these bytes, as the journal keeps them.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+}
+
+impl CallKey {
+    /// The key of a call, if it has one.
+    #[must_use]
+    pub fn of(key: Option<Arc<str>>, work: &Work, target: &Wish) -> Option<Self> {
+        Some(Self { key: key?, digest: CallDigest::of(work, target) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Action, TabId};
+
+    #[test]
+    fn calls_have_one_digest_if_work_and_target_are_the_same_and_else_another() {
+        let work = |script: &str| Work::from(Action::ExecuteJs { script: script.to_owned() });
+        let target = |browser: Option<&str>, tab: Option<i64>| Wish {
+            browser: browser.map(str::to_owned),
+            tab: tab.map(TabId),
+        };
+        let calls = [
+            (work("1"), target(None, None)),
+            (work("2"), target(None, None)),
+            (work("1"), target(None, Some(1))),
+            (work("1"), target(None, Some(2))),
+            (work("1"), target(Some("a"), None)),
+            (work("1"), target(Some("b"), None)),
+            (work("1"), target(Some("a"), Some(1))),
+            (Work::from(Action::Refresh {}), target(None, None)),
+        ];
+        let digests: Vec<_> = calls.iter().map(|(work, to)| CallDigest::of(work, to)).collect();
+        for (at, (work, to)) in calls.iter().enumerate() {
+            let same = digests.iter().filter(|digest| **digest == CallDigest::of(work, to));
+            assert_eq!(same.count(), 1, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_the_same_in_every_build_since_the_journal_outlives_them() {
+        let work = Work::from(Action::ExecuteJs { script: "document.title".to_owned() });
+        let target = Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) };
+        let hex: String =
+            CallDigest::of(&work, &target).bytes().iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(hex, "7e38b4fb2dd68bc960468efb00aa9138");
+    }
+}
