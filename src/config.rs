@@ -7,6 +7,7 @@ use clap::Args;
 use etcetera::AppStrategy as _;
 
 use crate::daemon;
+use crate::home::UsualFolder;
 use crate::lifecycle::{Limits, limits};
 use crate::protocol::DEFAULT_PORT;
 
@@ -38,6 +39,20 @@ impl Place {
         };
         let dirs = etcetera::choose_app_strategy(app)?;
         Ok(dirs.state_dir().unwrap_or_else(|| dirs.data_dir()))
+    }
+
+    /// The folder that agents may write files to without a person's doing: `Tabwire/files` in the
+    /// home directory. With a state directory that was named by hand nothing outside of that is
+    /// written, so there it is `files` in it.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory to put it in.
+    pub fn agent_files(&self) -> Result<UsualFolder, etcetera::HomeDirError> {
+        Ok(match &self.home {
+            Some(state) => UsualFolder { base: state.clone(), below: "files".into() },
+            None => UsualFolder { base: etcetera::home_dir()?, below: "Tabwire/files".into() },
+        })
     }
 }
 
@@ -97,6 +112,7 @@ impl Serving {
             idle_exit,
             ephemeral: self.ephemeral,
             monitor_roots: self.monitor_roots(),
+            agent_files: place.agent_files()?,
         })
     }
 

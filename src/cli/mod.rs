@@ -4,7 +4,9 @@ mod ask;
 mod commands;
 mod doctor;
 mod drawings;
+mod errors;
 mod extension;
+mod files;
 mod install;
 mod legacy;
 mod logs;
@@ -15,11 +17,9 @@ mod sites;
 mod status;
 mod trace;
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use serde_json::json;
 
@@ -30,6 +30,7 @@ use crate::home::Home;
 use crate::install::Server;
 use crate::proof::{self, DEFAULT_OWNER, valid_owner};
 use crate::terminal::{Unheard, say};
+use errors::{Failure, complain, told, with_origin};
 use person::Unattended;
 
 /// There is no daemon to ask.
@@ -218,6 +219,17 @@ enum Command {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// Which folders agents may write files to
+    #[command(
+        after_help = "A running daemon follows at once.\n\nExamples:\n  tabwire files                                what is open now\n  tabwire files allow ~/shop/pictures --write  let agents write new pictures there\n  tabwire files remove ~/shop/pictures --json"
+    )]
+    Files {
+        #[command(subcommand)]
+        command: Option<files::Command>,
+        /// Print the open folders as JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
     /// What people drew for agents: list it, delete it
     #[command(
         after_help = "Examples:\n  tabwire drawings                            what there is\n  tabwire drawings clear --session checkout   delete those of one session\n  tabwire drawings --json | jq -r '.drawings[].screenshot'"
@@ -244,14 +256,6 @@ enum Command {
     },
 }
 
-/// A failure with an exit code of its own.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-struct Failure {
-    code: u8,
-    message: String,
-}
-
 /// Runs the program: what `main` calls.
 #[must_use]
 pub fn run() -> ExitCode {
@@ -276,42 +280,6 @@ pub fn run() -> ExitCode {
             }
         }
     }
-}
-
-/// Says so if a value that is refused came from the environment: on the command line it is
-/// not to be seen.
-fn with_origin(error: clap::Error) -> clap::Error {
-    let argument = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(argument)) => argument.clone(),
-        _ => return error,
-    };
-    let value = match error.get(ContextKind::InvalidValue) {
-        Some(ContextValue::String(value)) => value.clone(),
-        _ => return error,
-    };
-    let of = [("--port", "TABWIRE_PORT"), ("--home", "TABWIRE_HOME")];
-    let variable = of.iter().find(|(flag, _)| argument.starts_with(flag)).map(|(_, name)| *name);
-    let is_set_so = |name: &str| std::env::var_os(name).is_some_and(|set| set == value.as_str());
-    if let Some(name) = variable.filter(|name| is_set_so(name)) {
-        complain(format_args!("the value of {name} cannot be used"));
-    }
-    error
-}
-
-/// An error with its causes, each once: some say themselves what they were caused by.
-fn told(error: &anyhow::Error) -> String {
-    let mut said = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !said.contains(&cause) {
-            said = format!("{said}: {cause}");
-        }
-    }
-    said
-}
-
-fn complain(what: std::fmt::Arguments<'_>) {
-    // Standard error may be closed; there is nobody else to tell.
-    let _ = writeln!(io::stderr(), "tabwire: {what}");
 }
 
 /// What a header can carry, since that is where the name goes.
@@ -353,6 +321,7 @@ impl Cli {
             Command::Drawings { command, owner, json } => {
                 drawings::run(&place, command, &owner, json)
             }
+            Command::Files { command, json } => files::run(&place, command, json),
             Command::Sites { command, json } => sites::run(&place, command, json).await,
             Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
@@ -404,17 +373,6 @@ mod tests {
     #[test]
     fn flags_do_not_contradict_each_other() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn an_error_says_each_of_its_causes_once() {
-        let denied = || std::io::Error::other("no permission");
-        let path = "/x".into();
-        let home = crate::home::HomeError::Io { path, source: denied() };
-        let said = told(&anyhow::Error::from(home).context("cannot start"));
-        assert_eq!(said.matches("no permission").count(), 1, "{said}");
-        assert!(said.starts_with("cannot start: cannot use"), "{said}");
-        assert_eq!(told(&anyhow::Error::from(denied()).context("cannot")), "cannot: no permission");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::annotations::Annotations;
 use crate::edge;
-use crate::home::{DaemonLock, DaemonRecord, Home, HomeError};
+use crate::home::{DaemonLock, DaemonRecord, Home, HomeError, UsualFolder};
 use crate::hub::{Hub, Reading};
 use crate::jobs::Jobs;
 use crate::jobs::monitor::Monitor;
@@ -54,6 +54,8 @@ pub struct Settings {
     pub ephemeral: bool,
     /// The folders that `wksm_monitor_sync` may look into.
     pub monitor_roots: Vec<PathBuf>,
+    /// The folder that agents may write files to without a person's doing.
+    pub agent_files: UsualFolder,
 }
 
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].
@@ -168,6 +170,7 @@ impl Daemon {
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &Reading::now());
+        hub.set_agent_files(home.agent_files(settings.agent_files));
         let jobs = Jobs::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = Tools::new(hub.clone(), settings.default_wait);
         let annotations = Annotations::new(hub.clone(), home.drawings());

@@ -4,6 +4,7 @@
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
+mod agent_files;
 mod drawings;
 mod files;
 mod legacy;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::proof::{self, AuthKey, KEY_LENGTH};
+pub use agent_files::{AgentFileError, AgentFiles, AgentFolderError, AgentFolders, UsualFolder};
 pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, Drawings, DrawingsError,
     KeptDrawing,

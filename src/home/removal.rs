@@ -7,7 +7,8 @@ use std::path::Path;
 use super::{Home, HomeError};
 
 /// How the names of our files and folders begin. Some go on with `-wal`, `.1` or the like.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
+    "agent_folders.json",
     "auth.key",
     "daemon.json",
     "daemon.lock",

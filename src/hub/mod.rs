@@ -35,7 +35,7 @@ mod tracked;
 mod undertakings;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -43,6 +43,7 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::home::AgentFiles;
 use crate::journal::{Anchor, Entry, History, Journal, Trouble};
 pub use crate::lifecycle::Wish;
 use crate::lifecycle::limits::TOO_SOON;
@@ -95,6 +96,8 @@ struct Inner {
     requests: Counters,
     /// Whose turn it is to have something large recorded.
     large: Semaphore,
+    /// Where the results of agents may be written as files, once that is known.
+    agent_files: OnceLock<AgentFiles>,
 }
 
 /// Who calls: the owner decides what may be seen, the client whose lists and caps
@@ -158,12 +161,25 @@ impl Hub {
             tasks: TaskTracker::new(),
             requests: Counters::default(),
             large: Semaphore::new(1),
+            agent_files: OnceLock::new(),
         }));
         hub.with_desk(|desk| desk.recover(history, is_same_boot));
         hub.0.tasks.spawn(reaper::run(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(streams::keep_events(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(keep_written(hub.0.journal.clone(), hub.0.closed.clone()));
         hub
+    }
+
+    /// Where the results of agents may be written as files. Counts once.
+    pub fn set_agent_files(&self, files: AgentFiles) {
+        // The first one counts; a daemon has one.
+        let _ = self.0.agent_files.set(files);
+    }
+
+    /// Where the results of agents may be written as files; `None`: nowhere.
+    #[must_use]
+    pub fn agent_files(&self) -> Option<&AgentFiles> {
+        self.0.agent_files.get()
     }
 
     /// Names this life of the daemon.

@@ -101,7 +101,7 @@ impl Subscription {
             biased;
             Some((report, term)) = self.tasks.next() => {
                 let meta = answer::of_subscription(&self.id);
-                let changed = Changed { task: Task::of(report, term), meta };
+                let changed = Changed { task: Task::of(report, term, self.hub.agent_files()), meta };
                 Some(notification("notifications/tasks", &changed))
             }
             () = self.hub.ended() => {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, COMPLETE, CallResult, Done};
 use super::era::{Era, META_CAPABILITIES};
 use super::message::{Fault, Id, Request, RpcError};
+use crate::home::AgentFiles;
 use crate::hub::{Caller, Hub, Refused, Seen, Term};
 use crate::lifecycle::limits;
 use crate::protocol::{CommandReport, CorrelationId, Moment, ReportedError, Status};
@@ -162,14 +163,20 @@ pub(super) async fn answer_call(
     let _ = tokio::time::timeout(AT_ONCE, following.finished()).await;
     match hub.look(caller, command, false).await {
         Ok(Seen::Command(report)) if report.is_pending() => {
-            let task = Task { status_message: message(&queued), ..Task::of(*report, term) };
+            let task = Task {
+                status_message: message(&queued),
+                ..Task::of(*report, term, hub.agent_files())
+            };
             Done::modern(id, "task", &task)
         }
         Ok(Seen::Command(report)) => match broke_off(&report.status) {
             Some(error) => {
                 Done { hands_over: Some(report.correlation_id), ..Done::error(error, id) }
             }
-            None => Done::of(ToolResult::of_own_command(Seen::Command(report)), id, Era::Modern),
+            None => {
+                let result = ToolResult::of_own_command(Seen::Command(report), hub.agent_files());
+                Done::of(result, id, Era::Modern)
+            }
         },
         Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => Done::of(queued, id, Era::Modern),
     }
@@ -183,7 +190,7 @@ fn message(result: &ToolResult) -> Option<String> {
 
 impl Task {
     /// A command as a task.
-    pub(super) fn of(report: CommandReport, term: Term) -> Self {
+    pub(super) fn of(report: CommandReport, term: Term, files: Option<&AgentFiles>) -> Self {
         let ended_at = report.status.ended_at();
         let length = ended_at.unwrap_or(term.total_by).since(term.created_at) + limits::RETAIN;
         let (status, status_message, last_updated_at) = stand(&report.status, term);
@@ -196,7 +203,7 @@ impl Task {
             ttl_ms: u64::try_from(length.as_millis()).unwrap_or(u64::MAX),
             poll_interval_ms: POLL_INTERVAL_MS,
             error: broke_off(&report.status).map(|error| error.to_object()),
-            result: (status == TaskStatus::Completed).then(|| result(report)),
+            result: (status == TaskStatus::Completed).then(|| result(report, files)),
         }
     }
 
@@ -206,7 +213,7 @@ impl Task {
         let id = task_id(request)?;
         let term = hub.follow(caller, &id).ok_or_else(not_found)?.term();
         match hub.look(caller, &id, false).await {
-            Ok(Seen::Command(report)) => Ok(Self::of(*report, term)),
+            Ok(Seen::Command(report)) => Ok(Self::of(*report, term, hub.agent_files())),
             Ok(Seen::Gone(_) | Seen::NotFound) => Err(not_found()),
             Err(why) => Err(refused(&why)),
         }
@@ -250,8 +257,8 @@ fn broke_off(status: &Status) -> Option<RpcError> {
 }
 
 /// What the call of the tool would have answered.
-fn result(report: CommandReport) -> Box<RawValue> {
-    let result = ToolResult::of_own_command(Seen::Command(report.into()));
+fn result(report: CommandReport, files: Option<&AgentFiles>) -> Box<RawValue> {
+    let result = ToolResult::of_own_command(Seen::Command(report.into()), files);
     to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
 }
 

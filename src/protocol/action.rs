@@ -72,7 +72,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 64, max = 8_192))]
         max_side: Option<u32>,
-        /// A new file, absolute.
+        /// New .png or .jpg, in an opened folder; a bare name: in the usual one.
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },
@@ -122,6 +122,23 @@ impl ImageFormat {
             Self::Png => "png",
             Self::Jpeg => "jpg",
         }
+    }
+
+    /// All endings that the name of such a file can have, in small letters.
+    #[must_use]
+    pub const fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Png => &["png"],
+            Self::Jpeg => &["jpg", "jpeg"],
+        }
+    }
+
+    /// The format that a file's first bytes say.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let begins: [(&[u8], Self); 2] =
+            [(b"\x89PNG\r\n\x1a\n", Self::Png), (b"\xff\xd8\xff", Self::Jpeg)];
+        begins.into_iter().find_map(|(begin, format)| bytes.starts_with(begin).then_some(format))
     }
 }
 
@@ -228,12 +245,14 @@ impl Action {
         }
     }
 
-    /// The file that its picture goes to, if it goes to one. The extension is not told: it
-    /// cannot write files.
+    /// The name of the file that its picture goes to, if it goes to one, and the format. The
+    /// extension is not told the name: it cannot write files.
     #[must_use]
-    pub fn picture_path(&self) -> Option<&str> {
+    pub fn picture_file(&self) -> Option<(&str, ImageFormat)> {
         match self {
-            Self::Screenshot { path, .. } => path.as_deref(),
+            Self::Screenshot { path, format, .. } => {
+                Some((path.as_deref()?, format.unwrap_or(ImageFormat::Png)))
+            }
             Self::ExecuteJs { .. }
             | Self::Navigate { .. }
             | Self::Refresh {}
@@ -268,7 +287,7 @@ impl Action {
     #[must_use]
     pub fn to_record(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let (Some(path), Some(object)) = (self.picture_path(), value.as_object_mut()) {
+        if let (Some((path, _)), Some(object)) = (self.picture_file(), value.as_object_mut()) {
             object.insert("path".to_owned(), path.into());
         }
         value.to_string()

@@ -114,7 +114,7 @@ async fn answer(
         let id = submitted.accepted.id;
         let command = Some(id.clone());
         let outcome = Outcome::Later(Box::pin(async move {
-            ToolResult::of_seen(hub.wait(&caller, &id, wait, false).await, None)
+            ToolResult::of_seen(hub.wait(&caller, &id, wait, false).await, None, hub.agent_files())
         }));
         return Call { submitted: command.clone(), waits_for: command, outcome };
     }
@@ -129,7 +129,7 @@ async fn answer(
 
 async fn finished(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Call {
     let id = &submitted.accepted.id;
-    let result = ToolResult::of_seen(hub.look(caller, id, false).await, None);
+    let result = ToolResult::of_seen(hub.look(caller, id, false).await, None, hub.agent_files());
     Call { submitted: Some(id.clone()), waits_for: None, outcome: Outcome::Now(result) }
 }
 

@@ -147,7 +147,8 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             return command_result(tools, caller, correlation_id, now, false, None).await;
         }
         Configure::Cancel { correlation_id } => {
-            ToolResult::of_seen(hub.cancel(caller, &correlation_id.into()).await, None)
+            let seen = hub.cancel(caller, &correlation_id.into()).await;
+            ToolResult::of_seen(seen, None, hub.agent_files())
         }
         Configure::Health {} => {
             let health = hub.health();

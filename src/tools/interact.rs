@@ -1,6 +1,5 @@
 //! `interact`: does something in the browser.
 
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -43,9 +42,6 @@ pub(super) fn asked(
     default_wait: Duration,
 ) -> Result<Asked, ToolResult> {
     let (Parameters { wait_ms, common }, action): (_, Action) = (read(given)?, read(given)?);
-    if let Some(wrong) = action.picture_path().and_then(wrong_path) {
-        return Err(wrong);
-    }
     common.ask_for(action, wait_ms.map_or(default_wait, Duration::from_millis), key)
 }
 
@@ -62,23 +58,22 @@ pub(super) async fn call(
     key: Option<Arc<str>>,
 ) -> Call {
     match asked(given, key, tools.default_wait) {
-        Ok(asked) => asked.submit(tools, caller).await,
+        Ok(asked) => match wrong_path(tools, &asked.submission.action) {
+            Some(wrong) => Call::done(wrong),
+            None => asked.submit(tools, caller).await,
+        },
         Err(wrong) => Call::done(wrong),
     }
 }
 
-/// What is wrong with a file that a picture should go to. Nothing that exists is
-/// overwritten.
-fn wrong_path(path: &str) -> Option<ToolResult> {
-    let file = Path::new(path);
-    let (message, hint) = if !file.is_absolute() {
-        ("`path` must be absolute", "Give the whole path, from the root on.")
-    } else if file.exists() {
-        ("`path` exists already", "Name a new file; nothing is overwritten.")
-    } else if !file.parent().is_some_and(Path::is_dir) {
-        ("`path` is in no folder that exists", "Make the folder first, or name another one.")
-    } else {
-        return None;
+/// What is wrong with a file that a picture should go to.
+fn wrong_path(tools: &Tools, action: &Action) -> Option<ToolResult> {
+    let (name, format) = action.picture_file()?;
+    let Some(files) = tools.hub.agent_files() else {
+        let message = "This daemon writes no files";
+        return Some(Failure::of_param("path", message, "Leave `path` out.").into());
     };
-    Some(Failure::of_param("path", message, hint).into())
+    let why = files.check(name, format).err()?;
+    let open = files.open_folders().unwrap_or_default();
+    Some(Failure::of_param("path", format!("`path`: {why}"), why.hint(&open)).into())
 }

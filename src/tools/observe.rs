@@ -215,12 +215,13 @@ pub(super) async fn command_result(
     let id: CorrelationId = id.into();
     if wait.is_zero() {
         let seen = tools.hub.look(caller, &id, with_trace).await;
-        return Call::done(ToolResult::of_seen(seen, part));
+        return Call::done(ToolResult::of_seen(seen, part, tools.hub.agent_files()));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
     let waits_for = Some(id.clone());
     let outcome = Outcome::Later(Box::pin(async move {
-        ToolResult::of_seen(hub.wait(&caller, &id, wait, with_trace).await, part)
+        let seen = hub.wait(&caller, &id, wait, with_trace).await;
+        ToolResult::of_seen(seen, part, hub.agent_files())
     }));
     Call { submitted: None, waits_for, outcome }
 }

@@ -1,9 +1,8 @@
 //! What a tool call answers: the same JSON as data and as text, and pictures as
 //! pictures.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -11,10 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::job_view::JobView;
+use crate::home::AgentFiles;
 use crate::hub::{Refused, Seen};
 use crate::lifecycle::Gone;
 use crate::protocol::{CommandReport, CorrelationId, Moment, Status, WorkKind};
@@ -178,7 +178,7 @@ impl ToolResult {
     /// The answer to a call that submitted a command and waited for it: if the command
     /// failed, so did the call.
     #[must_use]
-    pub fn of_own_command(seen: Seen) -> Self {
+    pub fn of_own_command(seen: Seen, files: Option<&AgentFiles>) -> Self {
         let failed = match &seen {
             Seen::Command(report) => match report.status {
                 Status::Error { .. } | Status::Timeout { .. } | Status::Expired { .. } => true,
@@ -188,31 +188,39 @@ impl ToolResult {
             },
             Seen::Gone(_) | Seen::NotFound => true,
         };
-        let result = Self::of_command(seen, None);
+        let result = Self::of_command(seen, None, files);
         Self { is_error: failed, ..result }
     }
 
     /// What is known of a command, if it can be told.
-    pub(super) fn of_seen(seen: Result<Seen, Refused>, part: Option<Part>) -> Self {
+    pub(super) fn of_seen(
+        seen: Result<Seen, Refused>,
+        part: Option<Part>,
+        files: Option<&AgentFiles>,
+    ) -> Self {
         match seen {
-            Ok(seen) => Self::of_command(seen, part),
+            Ok(seen) => Self::of_command(seen, part, files),
             Err(refused) => Self::refused(&refused),
         }
     }
 
-    /// What is known of a command.
-    pub(super) fn of_command(seen: Seen, part: Option<Part>) -> Self {
+    /// What is known of a command. Its picture goes to a file if that was asked for.
+    fn of_command(seen: Seen, part: Option<Part>, files: Option<&AgentFiles>) -> Self {
         match seen {
-            Seen::Command(report) => Self::of_report(*report, part),
+            Seen::Command(report) => Self::of_report(*report, part, files),
             Seen::Gone(gone) => Self::of(&Told::of_gone(&gone)),
             Seen::NotFound => Self::failed(&NotFound::command()),
         }
     }
 
-    fn of_report(mut report: CommandReport, part: Option<Part>) -> Self {
+    fn of_report(
+        mut report: CommandReport,
+        part: Option<Part>,
+        files: Option<&AgentFiles>,
+    ) -> Self {
         let id = report.correlation_id.clone();
         let is_over = !matches!(report.status, Status::Pending { .. });
-        let picture = take_picture(&mut report).or_else(|| newest_drawing(&report));
+        let picture = take_picture(&mut report, files).or_else(|| newest_drawing(&report));
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
         let told = match (cut_report(report, part), job) {
             (Ok(cut), _) => cut,
@@ -329,7 +337,7 @@ pub(super) fn cut(
 }
 
 /// Takes the picture out of a screenshot's result; its description stays.
-fn take_picture(report: &mut CommandReport) -> Option<Picture> {
+fn take_picture(report: &mut CommandReport, files: Option<&AgentFiles>) -> Option<Picture> {
     if report.command != "screenshot" {
         return None;
     }
@@ -337,34 +345,30 @@ fn take_picture(report: &mut CommandReport) -> Option<Picture> {
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
     let picture: Picture = serde_json::from_value(value.clone()).ok()?;
-    let saved = report.picture_path.as_deref().map(|path| (path, picture.save(Path::new(path))));
+    let saved = report.picture_path.as_deref().map(|name| picture.save(name, files));
+    value["data"] = "(shown as image content)".into();
     match &saved {
-        Some((path, Ok(()))) => {
+        Some(Ok(path)) => {
             value["data"] = "(in the file)".into();
-            value["path"] = (*path).into();
+            value["path"] = json!(path);
         }
-        Some((path, Err(error))) => {
-            value["data"] = "(shown as image content)".into();
-            value["save_error"] = format!("cannot write {path}: {error}").into();
-        }
-        None => value["data"] = "(shown as image content)".into(),
+        Some(Err(why)) => value["save_error"] = why.as_str().into(),
+        None => {}
     }
-    let is_saved = matches!(saved, Some((_, Ok(()))));
+    let is_saved = matches!(saved, Some(Ok(_)));
     *result = to_raw_value(&whole).ok()?.into();
     (!is_saved).then_some(picture)
 }
 
 impl Picture {
-    /// Writes it to a new file. One that holds it already is as good; any other is left
-    /// alone.
-    fn save(&self, path: &Path) -> io::Result<()> {
-        let bytes = STANDARD.decode(&self.data).map_err(io::Error::other)?;
-        match OpenOptions::new().write(true).create_new(true).open(path) {
-            Ok(mut file) => file.write_all(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if fs::read(path)? == bytes { Ok(()) } else { Err(error) }
-            }
-            Err(error) => Err(error),
-        }
+    /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
+    /// is not written and what to do.
+    fn save(&self, name: &str, files: Option<&AgentFiles>) -> Result<PathBuf, String> {
+        let files = files.ok_or("this daemon writes no files")?;
+        let bytes = STANDARD.decode(&self.data).map_err(|error| error.to_string())?;
+        files.write(name, &bytes).map_err(|error| {
+            let open = files.open_folders().unwrap_or_default();
+            format!("cannot write {name}: {error}. {}", error.hint(&open))
+        })
     }
 }

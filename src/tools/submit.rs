@@ -139,8 +139,10 @@ async fn finish(
     };
     hub.confirm(caller, submitted).await?;
     // Without a result it was accepted all the same: say so rather than that it was not.
-    Ok(waited
-        .map_or_else(|_| ToolResult::of(&queued(&submitted.accepted)), ToolResult::of_own_command))
+    Ok(match waited {
+        Ok(seen) => ToolResult::of_own_command(seen, hub.agent_files()),
+        Err(_) => ToolResult::of(&queued(&submitted.accepted)),
+    })
 }
 
 fn wrong_key() -> ToolResult {

@@ -4,11 +4,13 @@
 mod fixtures;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::json;
 use tabwire::daemon::{Daemon, Settings};
+use tabwire::home::UsualFolder;
 use tabwire::lifecycle::Limits;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -19,14 +21,16 @@ const IDLE_EXIT: Duration = Duration::from_secs(60);
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let home = std::env::var_os("TABWIRE_HOME").context("TABWIRE_HOME must name a directory")?;
+    let home = PathBuf::from(home);
     let settings = Settings {
-        home: home.into(),
+        home: home.clone(),
         port: 0,
         limits: Limits::default(),
         default_wait: Duration::ZERO,
         idle_exit: Some(IDLE_EXIT),
         ephemeral: false,
         monitor_roots: Vec::new(),
+        agent_files: UsualFolder { base: home, below: "files".into() },
     };
     let mut terminate = signal(SignalKind::terminate())?;
     let daemon = Daemon::start(settings).await?;

@@ -366,8 +366,7 @@ async fn a_screenshot_is_a_picture_for_the_model_and_no_text() {
     assert_eq!(value["data"], "(shown as image content)");
 
     // Or for a file, which must be a new one.
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("page.png");
+    let path = stage.daemon.home().dir().canonicalize().unwrap().join("files/page.png");
     let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
     let result = stage.client.call_raw("interact", shot.clone()).await;
     assert_eq!(result["structuredContent"]["result"]["value"]["path"], json!(path), "{result}");

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 25] = [
+const SUBCOMMANDS: [&[&str]; 28] = [
     &["install"],
     &["uninstall"],
     &["pair"],
@@ -36,6 +36,9 @@ const SUBCOMMANDS: [&[&str]; 25] = [
     &["sites", "allow"],
     &["sites", "deny"],
     &["sites", "remove"],
+    &["files"],
+    &["files", "allow"],
+    &["files", "remove"],
     &["drawings"],
     &["drawings", "delete"],
     &["drawings", "clear"],

@@ -45,6 +45,7 @@ impl WithFixtures {
             idle_exit: None,
             ephemeral: true,
             monitor_roots: Vec::new(),
+            agent_files: dir.usual_folder(),
         };
         let daemon = Daemon::start(settings).await.unwrap();
         let client = client(daemon.port(), &dir.home()).of_any_tools();

@@ -24,7 +24,12 @@ impl Command {
             command: self.facts.work.name(),
             trace: with_trace.then(|| self.trace()),
             kind: self.facts.work.kind(),
-            picture_path: self.facts.work.action().and_then(Action::picture_path).map(Into::into),
+            picture_path: self
+                .facts
+                .work
+                .action()
+                .and_then(Action::picture_file)
+                .map(|(name, _)| name.into()),
         }
     }
 

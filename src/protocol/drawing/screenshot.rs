@@ -10,9 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::protocol::ImageFormat;
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
-const JPEG: &[u8] = b"\xff\xd8\xff";
-
 /// A picture; a `data:` URL on the wire.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Screenshot {
@@ -69,13 +66,7 @@ impl Screenshot {
             .find_map(|start| url.strip_prefix(start))
             .ok_or(ScreenshotError::BadDataUrl)?;
         let bytes = STANDARD.decode(data).map_err(|_| ScreenshotError::BadBase64)?;
-        let format = if bytes.starts_with(PNG) {
-            ImageFormat::Png
-        } else if bytes.starts_with(JPEG) {
-            ImageFormat::Jpeg
-        } else {
-            return Err(ScreenshotError::UnknownFormat);
-        };
+        let format = ImageFormat::of_bytes(&bytes).ok_or(ScreenshotError::UnknownFormat)?;
         Ok(Self { format, bytes: bytes.into() })
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tabwire::daemon::{self, Settings};
-use tabwire::home::Home;
+use tabwire::home::{Home, UsualFolder};
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio::task::JoinHandle;
@@ -27,6 +27,11 @@ impl StateDir {
 
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Where agents may write files without a person's doing, as the program has it here.
+    pub(crate) fn usual_folder(&self) -> UsualFolder {
+        UsualFolder { base: self.path().to_owned(), below: "files".into() }
     }
 
     /// What the program finds in it.
@@ -61,6 +66,7 @@ impl Daemon {
             idle_exit: None,
             ephemeral: false,
             monitor_roots: Vec::new(),
+            agent_files: dir.usual_folder(),
         };
         change(&mut settings);
         let stop = CancellationToken::new();

@@ -23,7 +23,7 @@ mod worker;
 pub(crate) use cutter::Cutter;
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use event_stream::EventStream;
-pub(crate) use extension::{Delivered, FakeExtension, Shim, active_tab, tab};
+pub(crate) use extension::{Auto, Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use first_tab::first_tab;
 pub(crate) use hand::Hand;
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases, tasks_meta};

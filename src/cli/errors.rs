@@ -1,0 +1,65 @@
+//! How a command that failed says so.
+
+use std::io::{self, Write as _};
+
+use clap::error::{ContextKind, ContextValue};
+
+/// A failure with an exit code of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Failure {
+    pub(super) code: u8,
+    pub(super) message: String,
+}
+
+/// Says so if a value that is refused came from the environment: on the command line it is
+/// not to be seen.
+pub(super) fn with_origin(error: clap::Error) -> clap::Error {
+    let argument = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => argument.clone(),
+        _ => return error,
+    };
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value.clone(),
+        _ => return error,
+    };
+    let of = [("--port", "TABWIRE_PORT"), ("--home", "TABWIRE_HOME")];
+    let variable = of.iter().find(|(flag, _)| argument.starts_with(flag)).map(|(_, name)| *name);
+    let is_set_so = |name: &str| std::env::var_os(name).is_some_and(|set| set == value.as_str());
+    if let Some(name) = variable.filter(|name| is_set_so(name)) {
+        complain(format_args!("the value of {name} cannot be used"));
+    }
+    error
+}
+
+/// An error with its causes, each once: some say themselves what they were caused by.
+pub(super) fn told(error: &anyhow::Error) -> String {
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
+}
+
+pub(super) fn complain(what: std::fmt::Arguments<'_>) {
+    // Standard error may be closed; there is nobody else to tell.
+    let _ = writeln!(io::stderr(), "tabwire: {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_each_of_its_causes_once() {
+        let denied = || std::io::Error::other("no permission");
+        let path = "/x".into();
+        let home = crate::home::HomeError::Io { path, source: denied() };
+        let said = told(&anyhow::Error::from(home).context("cannot start"));
+        assert_eq!(said.matches("no permission").count(), 1, "{said}");
+        assert!(said.starts_with("cannot start: cannot use"), "{said}");
+        assert_eq!(told(&anyhow::Error::from(denied()).context("cannot")), "cannot: no permission");
+    }
+}

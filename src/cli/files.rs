@@ -1,0 +1,86 @@
+//! `tabwire files`: where agents may write files.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Subcommand;
+use serde_json::json;
+
+use super::person::{Unattended, person_widens};
+use crate::config::Place;
+use crate::home::{AgentFolders, Home};
+use crate::terminal::{clean, say};
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// List the folders; the default
+    List,
+    /// Open a folder to agents
+    #[command(
+        after_help = "Examples:\n  tabwire files allow ~/shop/pictures --write\n\nAgents may then make new pictures in the folder and in the folders in it, readable for you alone.\nThey overwrite nothing and follow no links. Asked at the terminal; a script needs --unattended."
+    )]
+    Allow {
+        /// A folder that exists
+        dir: PathBuf,
+        /// Let agents write new files there
+        #[arg(long, required = true)]
+        write: bool,
+        #[command(flatten)]
+        consent: Unattended,
+    },
+    /// Close a folder to agents
+    Remove {
+        /// As the list names it
+        dir: PathBuf,
+    },
+}
+
+pub(super) fn run(place: &Place, command: Option<Command>, json: bool) -> anyhow::Result<ExitCode> {
+    let state = place.home()?;
+    match command.unwrap_or(Command::List) {
+        Command::List => {}
+        Command::Allow { dir, write: _, consent } => {
+            allow(&Home::open(&state)?, &dir, consent)?;
+        }
+        Command::Remove { dir } => remove(&Home::open(&state)?, &dir)?,
+    }
+    // No state directory is made for the question.
+    let home = Home::find(&state)?;
+    let folders = home.map(|home| home.agent_folders()).transpose()?.unwrap_or_default();
+    tell(&place.agent_files()?.path(), &folders, json)
+}
+
+fn allow(home: &Home, dir: &Path, consent: Unattended) -> anyhow::Result<()> {
+    let person = etcetera::home_dir().ok();
+    let folder = home.check_agent_folder(dir, person.as_deref())?;
+    if !home.agent_folders()?.write.contains(&folder) {
+        let what = format!("agents write files below {}", folder.display());
+        person_widens(home, &what, consent.unattended)?;
+        home.open_agent_folder(&folder)?;
+    }
+    Ok(())
+}
+
+fn remove(home: &Home, dir: &Path) -> anyhow::Result<()> {
+    if !home.close_agent_folder(dir)? {
+        bail!(
+            "{} is not open to agents; `tabwire files` lists the folders that are",
+            dir.display()
+        );
+    }
+    Ok(())
+}
+
+fn tell(usual: &Path, folders: &AgentFolders, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        say(json!({"usual": usual, "write": folders.write}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    say("Agents may write new files below:")?;
+    say(format!("  {}  (always)", clean(&usual.to_string_lossy())))?;
+    for folder in &folders.write {
+        say(format!("  {}", clean(&folder.to_string_lossy())))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,307 @@
+//! The files that agents write on this computer: pictures, below folders that a person opened.
+//!
+//! A name from an agent is data. It is compared with the opened folders part by part, and the
+//! file is made without following a link anywhere on the way to it (`beneath`).
+
+mod beneath;
+mod folders;
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::{Home, HomeError};
+use crate::protocol::ImageFormat;
+use beneath::{FolderHandle, NoFollowError};
+pub use folders::{AgentFolderError, AgentFolders};
+
+/// The longest name that an agent can give, in bytes. Linux takes no longer path.
+const NAME_MAX: usize = 4_096;
+
+/// The folder that is open to agents without a person's doing. It is made when the first file
+/// goes there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsualFolder {
+    /// The directory that holds it, which is there: the home directory, or a state directory
+    /// that was named by hand.
+    pub base: PathBuf,
+    /// Where it is below that.
+    pub below: PathBuf,
+}
+
+/// Where agents may write files. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AgentFiles {
+    state: PathBuf,
+    usual: UsualFolder,
+}
+
+/// Why a file is not written. Nothing was.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentFileError {
+    /// The name is none: empty, too long, or with control characters.
+    #[error("this is no file name")]
+    NoName,
+    /// It leads upwards.
+    #[error("the name has a `..` in it")]
+    Upwards,
+    /// A part of it begins with a dot: shells and desktops read such files on their own.
+    #[error("a part of the name begins with a dot")]
+    Dot,
+    /// It is in no folder that is open.
+    #[error("the file would be in no folder that is open to agents")]
+    NotOpen,
+    /// Its ending is not that of the picture.
+    #[error("the name does not end in .{}", .0.endings().join(" or ."))]
+    Ending(ImageFormat),
+    /// The bytes are those of no picture.
+    #[error("what the browser sent is no picture of a known format")]
+    NoPicture,
+    /// It is there already.
+    #[error("the file exists already")]
+    Exists,
+    /// A folder on the way is a link or no folder.
+    #[error("`{}` is a link or no folder", .0.display())]
+    Link(PathBuf),
+    /// A folder on the way is not there.
+    #[error("the folder `{}` does not exist", .0.display())]
+    NoFolder(PathBuf),
+    /// The opened folders cannot be read.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The system would not.
+    #[error("cannot write {}: {source}", .path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A file that an agent has named, found to lie below a folder that is open.
+#[derive(Debug, PartialEq, Eq)]
+struct Destination {
+    /// The folder that is open, without links.
+    folder: OpenFolder,
+    /// The folders between that and the file.
+    between: Vec<String>,
+    /// The file's name.
+    name: String,
+}
+
+/// A folder that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum OpenFolder {
+    /// The usual one, which may not be there yet.
+    Usual(UsualFolder),
+    /// One that a person opened.
+    Opened(PathBuf),
+}
+
+impl UsualFolder {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.base.join(&self.below)
+    }
+
+    /// The same with what leads to its base resolved: below that no link is followed.
+    fn resolved(&self) -> io::Result<Self> {
+        Ok(Self { base: fs::canonicalize(&self.base)?, below: self.below.clone() })
+    }
+}
+
+impl OpenFolder {
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Usual(usual) => usual.path(),
+            Self::Opened(path) => path.clone(),
+        }
+    }
+
+    fn enter(&self) -> Result<FolderHandle, NoFollowError> {
+        match self {
+            Self::Usual(usual) => {
+                usual.below.components().try_fold(FolderHandle::of(&usual.base)?, |folder, part| {
+                    folder.make(part.as_os_str())
+                })
+            }
+            Self::Opened(path) => FolderHandle::of(path),
+        }
+    }
+}
+
+impl Destination {
+    fn path(&self) -> PathBuf {
+        let folder = self.between.iter().fold(self.folder.path(), |path, part| path.join(part));
+        folder.join(&self.name)
+    }
+
+    /// The folder that the file goes to, reached without following a link.
+    fn parent(&self) -> Result<FolderHandle, NoFollowError> {
+        let enter = |folder: FolderHandle, part: &String| folder.enter(part.as_ref());
+        self.between.iter().try_fold(self.folder.enter()?, enter)
+    }
+}
+
+impl Home {
+    /// Where agents may write files, with this folder open by itself.
+    #[must_use]
+    pub fn agent_files(&self, usual: UsualFolder) -> AgentFiles {
+        AgentFiles { state: self.dir.clone(), usual }
+    }
+}
+
+impl AgentFiles {
+    /// The folder that is open by itself.
+    #[must_use]
+    pub fn usual(&self) -> PathBuf {
+        self.usual.resolved().map_or_else(|_| self.usual.path(), |usual| usual.path())
+    }
+
+    /// All folders that are open for writing, the usual one first.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn open_folders(&self) -> Result<Vec<PathBuf>, HomeError> {
+        let opened = folders::read(&self.state)?.write;
+        Ok(std::iter::once(self.usual()).chain(opened).collect())
+    }
+
+    /// Whether a new picture of this name can be written; its whole path.
+    ///
+    /// # Errors
+    ///
+    /// [`AgentFileError`].
+    pub fn check(&self, name: &str, format: ImageFormat) -> Result<PathBuf, AgentFileError> {
+        let destination = self.find(name, format)?;
+        if destination.parent()?.holds(destination.name.as_ref())? {
+            return Err(AgentFileError::Exists);
+        }
+        Ok(destination.path())
+    }
+
+    /// Writes a picture to a new file; its whole path. A file that holds the same picture
+    /// already is as good; any other is left alone.
+    ///
+    /// # Errors
+    ///
+    /// [`AgentFileError`].
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, AgentFileError> {
+        // A browser's word for the format is no proof.
+        let format = ImageFormat::of_bytes(bytes).ok_or(AgentFileError::NoPicture)?;
+        let destination = self.find(name, format)?;
+        let parent = destination.parent()?;
+        match parent.create(destination.name.as_ref(), bytes) {
+            Ok(()) => Ok(destination.path()),
+            Err(error) if error.is_there() => {
+                let is_same = parent.has(destination.name.as_ref(), bytes);
+                if is_same { Ok(destination.path()) } else { Err(AgentFileError::Exists) }
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a name means. Looks at no file but the list of opened folders.
+    fn find(&self, name: &str, format: ImageFormat) -> Result<Destination, AgentFileError> {
+        if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
+            return Err(AgentFileError::NoName);
+        }
+        let named = Path::new(name);
+        if named.components().any(|part| part == Component::ParentDir) {
+            return Err(AgentFileError::Upwards);
+        }
+        let (folder, below) = self.folder_of(named)?;
+        let mut parts = Vec::new();
+        for part in below.components() {
+            match part {
+                Component::Normal(part) => parts.extend(part.to_str().map(str::to_owned)),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::ParentDir => {
+                    return Err(AgentFileError::NotOpen);
+                }
+            }
+        }
+        if parts.iter().any(|part| part.starts_with('.')) {
+            return Err(AgentFileError::Dot);
+        }
+        let Some(name) = parts.pop() else { return Err(AgentFileError::NoName) };
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        if !ending.is_some_and(|ending| format.endings().contains(&ending.as_str())) {
+            return Err(AgentFileError::Ending(format));
+        }
+        let destination = Destination { folder, between: parts, name };
+        let is_usual = matches!(destination.folder, OpenFolder::Usual(_));
+        // The state directory may have been moved into a folder that was opened before.
+        if !is_usual && folders::is_kept_from_agents(&self.state, &destination.path())? {
+            return Err(AgentFileError::NotOpen);
+        }
+        Ok(destination)
+    }
+
+    /// The open folder that a name leads to, and where below it. A name that begins with no root
+    /// is one in the usual folder.
+    fn folder_of<'a>(&self, named: &'a Path) -> Result<(OpenFolder, &'a Path), AgentFileError> {
+        let base = &self.usual.base;
+        let usual = self
+            .usual
+            .resolved()
+            .map_err(|source| AgentFileError::Io { path: base.clone(), source })?;
+        if !named.is_absolute() {
+            return Ok((OpenFolder::Usual(usual), named));
+        }
+        for path in [usual.path(), self.usual.path()] {
+            if let Ok(below) = named.strip_prefix(&path) {
+                return Ok((OpenFolder::Usual(usual), below));
+            }
+        }
+        let opened = folders::read(&self.state)?.write;
+        let found = opened.into_iter().find_map(|folder| {
+            let below = named.strip_prefix(&folder).ok()?;
+            Some((OpenFolder::Opened(folder), below))
+        });
+        found.ok_or(AgentFileError::NotOpen)
+    }
+}
+
+impl AgentFileError {
+    /// What an agent can do about it, where these folders are open.
+    #[must_use]
+    pub fn hint(&self, open: &[PathBuf]) -> String {
+        let folders = open.iter().map(|path| format!("`{}`", path.display()));
+        let folders = folders.collect::<Vec<_>>().join(", ");
+        match self {
+            Self::NotOpen | Self::NoFolder(_) => format!(
+                "Give a file name alone, or a path in a folder that exists below {folders}. The \
+                 person opens another folder with `tabwire files allow DIR --write`."
+            ),
+            Self::NoName | Self::Upwards | Self::Dot => {
+                format!("Give a plain file name, or a path below {folders}.")
+            }
+            Self::Ending(_) => "Change the ending, or `format`.".to_owned(),
+            Self::Exists => "Name a new file; nothing is overwritten.".to_owned(),
+            Self::Link(_) => format!("Links are not followed. Name a folder below {folders}."),
+            Self::NoPicture => "Take the screenshot again.".to_owned(),
+            Self::Home(_) | Self::Io { .. } => "Ask the person to mend that.".to_owned(),
+        }
+    }
+}
+
+impl From<NoFollowError> for AgentFileError {
+    fn from(NoFollowError { path, source }: NoFollowError) -> Self {
+        // Systems differ in what they say of a link where a folder is wanted.
+        let links = [Errno::LOOP, Errno::MLINK, Errno::NOTDIR].map(Errno::raw_os_error);
+        match source.raw_os_error() {
+            Some(code) if code == Errno::NOENT.raw_os_error() => Self::NoFolder(path),
+            Some(code) if links.contains(&code) => Self::Link(path),
+            Some(_) | None => Self::Io { path, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

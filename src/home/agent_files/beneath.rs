@@ -1,0 +1,112 @@
+//! Files and folders that are reached without following a link: each folder is opened by its name
+//! in the one before, so that a folder that is swapped for a link meanwhile is refused as well.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+/// To look up names needs no right to list them: `/home` may be closed for that.
+#[cfg(target_os = "linux")]
+const LOOK_UP: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const LOOK_UP: OFlags = OFlags::RDONLY;
+
+const FOLDER: OFlags =
+    LOOK_UP.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A folder that is held open. It stays the same one, whatever its name leads to by now.
+#[derive(Debug)]
+pub(super) struct FolderHandle {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+/// What the system said of a file or folder.
+#[derive(Debug)]
+pub(super) struct NoFollowError {
+    pub(super) path: PathBuf,
+    pub(super) source: io::Error,
+}
+
+impl NoFollowError {
+    /// Whether a file is not made because there is one.
+    pub(super) fn is_there(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AlreadyExists
+    }
+}
+
+impl FolderHandle {
+    /// The folder of this absolute path, none of whose parts may be a link.
+    pub(super) fn of(path: &Path) -> Result<Self, NoFollowError> {
+        let root = PathBuf::from("/");
+        let handle = rustix::fs::open(&root, FOLDER, Mode::empty()).map_err(at(&root))?;
+        let names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name),
+            Component::RootDir
+            | Component::CurDir
+            | Component::ParentDir
+            | Component::Prefix(_) => None,
+        });
+        names.into_iter().try_fold(Self { handle, path: root }, |folder, name| folder.enter(name))
+    }
+
+    /// The folder of this name in it.
+    pub(super) fn enter(self, name: &OsStr) -> Result<Self, NoFollowError> {
+        let path = self.path.join(name);
+        let handle = openat(&self.handle, name, FOLDER, Mode::empty()).map_err(at(&path))?;
+        Ok(Self { handle, path })
+    }
+
+    /// The same, made for its owner alone if it is not there.
+    pub(super) fn make(self, name: &OsStr) -> Result<Self, NoFollowError> {
+        match mkdirat(&self.handle, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => self.enter(name),
+            Err(error) => Err(at(&self.path.join(name))(error)),
+        }
+    }
+
+    /// Whether there is anything of this name in it, a link among them.
+    pub(super) fn holds(&self, name: &OsStr) -> Result<bool, NoFollowError> {
+        match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(at(&self.path.join(name))(error)),
+        }
+    }
+
+    /// Makes a new file that only its owner can read; whole, or it is gone again.
+    pub(super) fn create(&self, name: &OsStr, bytes: &[u8]) -> Result<(), NoFollowError> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = self.path.join(name);
+        let handle =
+            openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR).map_err(at(&path))?;
+        File::from(handle).write_all(bytes).map_err(|source| {
+            // The room that it takes may be what is missing.
+            let _ = unlinkat(&self.handle, name, AtFlags::empty());
+            NoFollowError { path, source }
+        })
+    }
+
+    /// Whether a plain file of this name in it holds just these bytes.
+    pub(super) fn has(&self, name: &OsStr, bytes: &[u8]) -> bool {
+        // A pipe would be waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(handle) = openat(&self.handle, name, flags, Mode::empty()) else { return false };
+        let is_file = fstat(&handle)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+        let most = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let mut found = Vec::new();
+        is_file && File::from(handle).take(most).read_to_end(&mut found).is_ok() && found == bytes
+    }
+}
+
+fn at(path: &Path) -> impl Fn(Errno) -> NoFollowError {
+    let path = path.to_owned();
+    move |error| NoFollowError { path: path.clone(), source: error.into() }
+}

@@ -1,0 +1,176 @@
+//! The folders that a person opened to agents.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::home::{Home, HomeError, UNPACKED, lock_settings, read_json, write_json};
+
+const AGENT_FOLDERS: &str = "agent_folders.json";
+
+/// Where the extension is unpacked unless a person names another folder. It holds a key.
+const EXTENSION: &str = "extension";
+
+/// The folders that a person opened to agents, without links in their paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFolders {
+    /// Those below which agents may make new files.
+    #[serde(default)]
+    pub write: Vec<PathBuf>,
+}
+
+/// Why a folder cannot be opened to agents. Nothing changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentFolderError {
+    /// It cannot be looked at.
+    #[error("cannot open {} to agents: {source}. Name a folder that exists", .path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is something else.
+    #[error("{} is no folder. Name a folder", .0.display())]
+    NoFolder(PathBuf),
+    /// Its name is no text, so it cannot be kept.
+    #[error("the path of {} is no text. Name another folder", .0.display())]
+    NoText(PathBuf),
+    /// It is, or holds, a directory that is never open to agents, or lies in one.
+    #[error("{} is not opened to agents: {why}. Make a folder for them and name that", .path.display())]
+    Kept {
+        /// The folder.
+        path: PathBuf,
+        /// Why it is not.
+        why: &'static str,
+    },
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+}
+
+/// The folders as they are kept.
+pub(super) fn read(state: &Path) -> Result<AgentFolders, HomeError> {
+    Ok(read_json(&state.join(AGENT_FOLDERS))?.unwrap_or_default())
+}
+
+/// Whether a path lies in the state directory or in the folder that the extension is unpacked to.
+pub(super) fn is_kept_from_agents(state: &Path, path: &Path) -> Result<bool, HomeError> {
+    Ok(kept_from_agents(state)?.iter().any(|(kept, _)| path.starts_with(kept)))
+}
+
+/// The directories that are never open to agents, and why.
+fn kept_from_agents(state: &Path) -> Result<Vec<(PathBuf, &'static str)>, HomeError> {
+    let unpacked: Option<PathBuf> = read_json(&state.join(UNPACKED))?;
+    let extension = unpacked.unwrap_or_else(|| state.join(EXTENSION));
+    let all = [
+        (state.to_owned(), "Tabwire keeps its keys there"),
+        (extension, "the extension is there, with its key"),
+    ];
+    // One that is not there cannot be named by a link either.
+    Ok(all.into_iter().map(|(path, why)| (fs::canonicalize(&path).unwrap_or(path), why)).collect())
+}
+
+impl Home {
+    /// The folder as it would be opened to agents: without links, and none that is kept from
+    /// them. `person` is the home directory of the person.
+    ///
+    /// # Errors
+    ///
+    /// [`AgentFolderError`].
+    pub fn check_agent_folder(
+        &self,
+        folder: &Path,
+        person: Option<&Path>,
+    ) -> Result<PathBuf, AgentFolderError> {
+        let io = |source| AgentFolderError::Io { path: folder.to_owned(), source };
+        let path = fs::canonicalize(folder).map_err(io)?;
+        if !path.is_dir() {
+            return Err(AgentFolderError::NoFolder(path));
+        }
+        if path.to_str().is_none() {
+            return Err(AgentFolderError::NoText(path));
+        }
+        let person = person.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
+        match self.why_kept(&path, person.as_deref())? {
+            None => Ok(path),
+            Some(why) => Err(AgentFolderError::Kept { path, why }),
+        }
+    }
+
+    /// Why this folder is not opened to agents, if so.
+    fn why_kept(
+        &self,
+        path: &Path,
+        person: Option<&Path>,
+    ) -> Result<Option<&'static str>, HomeError> {
+        if person.is_some_and(|home| home.starts_with(path)) || path.parent().is_none() {
+            return Ok(Some("all that you have lies below it"));
+        }
+        let is_dot = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
+        if path.components().any(is_dot) {
+            return Ok(Some(
+                "programs keep their settings in folders whose names begin with a dot",
+            ));
+        }
+        let kept = kept_from_agents(&self.dir)?;
+        let overlaps =
+            |(kept, _): &&(PathBuf, &'static str)| path.starts_with(kept) || kept.starts_with(path);
+        Ok(kept.iter().find(overlaps).map(|(_, why)| *why))
+    }
+
+    /// The folders that a person opened to agents.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn agent_folders(&self) -> Result<AgentFolders, HomeError> {
+        read(&self.dir)
+    }
+
+    /// Opens a folder that [`Home::check_agent_folder`] has returned to agents for writing; a
+    /// running daemon follows at once. False: it was open already.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn open_agent_folder(&self, path: &Path) -> Result<bool, HomeError> {
+        self.change_agent_folders(|folders| {
+            let is_new = !folders.write.iter().any(|known| known == path);
+            if is_new {
+                folders.write.push(path.to_owned());
+            }
+            is_new
+        })
+    }
+
+    /// Closes a folder to agents. False: it was not open.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn close_agent_folder(&self, folder: &Path) -> Result<bool, HomeError> {
+        // One that is gone, or is a link by now, is named as it is listed.
+        let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        self.change_agent_folders(|folders| {
+            let before = folders.write.len();
+            folders.write.retain(|known| known != folder && *known != path);
+            folders.write.len() < before
+        })
+    }
+
+    fn change_agent_folders(
+        &self,
+        change: impl FnOnce(&mut AgentFolders) -> bool,
+    ) -> Result<bool, HomeError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let mut folders = self.agent_folders()?;
+        let is_changed = change(&mut folders);
+        if is_changed {
+            write_json(&self.dir.join(AGENT_FOLDERS), &folders)?;
+        }
+        Ok(is_changed)
+    }
+}

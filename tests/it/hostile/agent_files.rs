@@ -1,0 +1,190 @@
+//! An agent that has a picture written where programs read it on their own, or where a link leads.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::support::{Auto, Daemon, McpClient, Row, Shim, soon};
+
+/// A picture that a shell would run line by line.
+const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\ntouch /tmp/owned\n";
+
+/// A daemon whose browser takes one and the same picture of everything, and a person's folders.
+struct Stage {
+    daemon: Daemon,
+    client: McpClient,
+    _browser: Auto,
+    _dir: tempfile::TempDir,
+    person: PathBuf,
+    opened: PathBuf,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let daemon = Daemon::start().await;
+        let picture = json!({"mime_type": "image/png", "data": STANDARD.encode(PICTURE),
+                             "width": 1, "height": 1});
+        let browser =
+            Shim::of(&daemon).connect().await.auto(move |_| json!({"value": picture.clone()}));
+        let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
+        let person = dir.path().to_owned();
+        let opened = person.join("pictures");
+        fs::create_dir(&opened).unwrap();
+        daemon.home().open_agent_folder(&opened).unwrap();
+        let client = McpClient::legacy(&daemon);
+        Self { daemon, client, _browser: browser, _dir: dir, person, opened }
+    }
+
+    async fn shot(&self, path: &str) -> Value {
+        let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
+        self.client.call_raw("interact", shot).await["structuredContent"].clone()
+    }
+
+    /// All files below the person's folders, with their modes.
+    fn files(&self) -> Vec<(PathBuf, u32)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.person.clone(), self.daemon.home().dir().join("files")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let about = entry.path().symlink_metadata().unwrap();
+                if about.is_dir() {
+                    folders.push(entry.path());
+                } else if about.is_file() {
+                    found.push((entry.path(), about.permissions().mode() & 0o777));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Names that must not be written, for a person whose home directory this is.
+fn forbidden(stage: &Stage) -> Vec<String> {
+    let person = stage.person.display();
+    let opened = stage.opened.display();
+    let state = stage.daemon.home().dir().display().to_string();
+    let mut names: Vec<_> = [
+        ".xsessionrc",
+        ".bashrc",
+        ".profile",
+        ".config/autostart/x.desktop",
+        ".ssh/authorized_keys",
+        "bin/ls",
+        "page.png",
+        "x.png.sh",
+    ]
+    .iter()
+    .flat_map(|name| [format!("{person}/{name}"), format!("{opened}/../{name}")])
+    .collect();
+    for name in [
+        ".xsessionrc",
+        ".hidden.png",
+        ".git/page.png",
+        "page.sh",
+        "page",
+        "page.png.desktop",
+        "page.svg",
+        "page.html",
+        "page.jpg",
+        "link/page.png",
+        "link/deep/page.png",
+        "link.png",
+        "page.png\n",
+        "a\u{1b}[2J.png",
+        "../page.png",
+        "none/page.png",
+        "there.png/page.png",
+    ] {
+        names.push(format!("{opened}/{name}"));
+    }
+    names.extend([
+        format!("{state}/page.png"),
+        format!("{state}/extension/page.png"),
+        format!("{state}/drawings/page.png"),
+        "/etc/page.png".to_owned(),
+        "/tmp/../etc/page.png".to_owned(),
+        "../page.png".to_owned(),
+        "../extension/page.png".to_owned(),
+        "~/page.png".to_owned(),
+        ".png".to_owned(),
+        String::new(),
+    ]);
+    names
+}
+
+#[tokio::test]
+async fn row_27_a_picture_goes_to_a_new_file_for_the_person_alone_below_an_opened_folder_only() {
+    let stage = Stage::set().await;
+    let theirs = stage.person.join("theirs");
+    fs::create_dir_all(theirs.join("deep")).unwrap();
+    symlink(&theirs, stage.opened.join("link")).unwrap();
+    symlink(stage.person.join(".xsessionrc"), stage.opened.join("link.png")).unwrap();
+    fs::write(stage.opened.join("there.png"), "theirs").unwrap();
+    let before = stage.files();
+    let mut row = Row::new(27);
+    for name in forbidden(&stage) {
+        let answer = stage.shot(&name).await;
+        let is_refused = answer["error"] == "invalid_argument" && answer["param"] == "path";
+        row.tried(&name, is_refused && answer["hint"].is_string(), &answer);
+    }
+    let there = stage.opened.join("there.png");
+    let answer = stage.shot(there.to_str().unwrap()).await;
+    row.tried("a file that is there", answer["error"] == "invalid_argument", &answer);
+    let after = stage.files();
+    row.tried("what is there", after == before, format!("{after:?}"));
+
+    // Where it may write, it writes for nobody else.
+    let page = stage.opened.join("page.png");
+    let answer = stage.shot(page.to_str().unwrap()).await;
+    assert_eq!(answer["result"]["value"]["path"], json!(page), "{answer}");
+    let bare = stage.shot("bare.png").await;
+    let usual = stage.daemon.home().dir().join("files/bare.png");
+    assert_eq!(bare["result"]["value"]["path"], json!(usual.canonicalize().unwrap()), "{bare}");
+    for path in [&page, &usual] {
+        let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        row.tried("the mode of a file", mode == 0o600, format!("{mode:o}"));
+    }
+    row.report();
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn row_27_a_folder_that_becomes_a_link_while_the_picture_is_taken_gets_none() {
+    let daemon = Daemon::start().await;
+    let mut browser = Shim::of(&daemon).connect().await;
+    let client = McpClient::legacy(&daemon);
+    let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
+    let (opened, theirs) = (dir.path().join("pictures"), dir.path().join("theirs"));
+    fs::create_dir_all(opened.join("shop")).unwrap();
+    fs::create_dir(&theirs).unwrap();
+    daemon.home().open_agent_folder(&opened).unwrap();
+    let mut row = Row::new(27);
+    for (n, name) in ["shop/page.png", "page.png"].into_iter().enumerate() {
+        let path = opened.join(name);
+        let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
+        let asked = client.call_raw("interact", shot);
+        let answer = async {
+            let command = soon("the command", browser.command()).await;
+            let folder = path.parent().unwrap();
+            fs::rename(folder, dir.path().join(format!("moved-{n}"))).unwrap();
+            symlink(&theirs, folder).unwrap();
+            let picture = json!({"mime_type": "image/png", "data": STANDARD.encode(PICTURE),
+                                 "width": 1, "height": 1});
+            browser.complete(&command, &json!({"value": picture})).await;
+        };
+        let (answer, ()) = tokio::join!(asked, answer);
+        let value = &answer["structuredContent"]["result"]["value"];
+        let is_refused = value["save_error"].is_string() && value["path"].is_null();
+        row.tried(name, is_refused, &answer);
+        let is_empty = fs::read_dir(&theirs).unwrap().next().is_none();
+        row.tried("where the link leads", is_empty, "a file");
+        // The next one goes to the folder itself.
+        fs::remove_file(path.parent().unwrap()).unwrap();
+    }
+    row.report();
+    daemon.stop().await;
+}
