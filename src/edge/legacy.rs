@@ -21,7 +21,8 @@ use super::connections::{Connection, Holder};
 use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::{Poll, Taken, Verdict};
-use crate::protocol::{Drawing, InstanceId, LegacyReport};
+use crate::journal::Trouble;
+use crate::protocol::{Carrier, Drawing, InstanceId, LegacyReport, SESSION_NAME_MAX, SyncRequest};
 use crate::streams::LegacyStream;
 
 /// Which life of the extension's worker polls.
@@ -32,9 +33,6 @@ const VERSION: HeaderName = HeaderName::from_static("x-gasoline-extension-versio
 
 /// `0`: the person does not let the extension be controlled.
 const PILOT: HeaderName = HeaderName::from_static("x-gasoline-pilot");
-
-/// The longest name that a session may have, in bytes.
-const SESSION_NAME: usize = 128;
 
 /// What the extension says of itself with `POST /settings`.
 #[derive(Deserialize)]
@@ -56,7 +54,7 @@ pub(super) async fn settings(
     }
     let extension_id = poller(admitted)?;
     let Settings { session_id } = parse(&read_body(body, EXTENSION_BODY).await?)?;
-    if (1..=SESSION_NAME).contains(&session_id.len()) {
+    if (1..=SESSION_NAME_MAX).contains(&session_id.len()) {
         edge.tools.hub().name_session(&extension_id, &InstanceId::from(session_id));
     }
     Ok(answer(&json!({"status": "ok"})))
@@ -80,6 +78,7 @@ pub(super) async fn pending_queries(
         extension_version: text(VERSION).unwrap_or_default().to_owned(),
         user_agent: text(axum::http::header::USER_AGENT).unwrap_or_default().to_owned(),
         is_pilot_on: text(PILOT) != Some("0"),
+        carrier: Carrier::Poll,
     };
     // What the person has changed since the session was named counts.
     let extension_id = hub.extension_of(&poll.session);
@@ -94,6 +93,41 @@ pub(super) async fn pending_queries(
     answer(&json!({"queries": queries, "count": queries.len()}))
 }
 
+/// `POST /sync`, with which later ones poll, report and log at once. It is answered as soon as
+/// there is a command, or a little later without one.
+pub(super) async fn sync(
+    State(edge): State<Arc<Edge>>,
+    Extension(admitted): Extension<Admitted>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let extension_id = poller(admitted)?;
+    let mut request: SyncRequest = parse(&read_body(body, EXTENSION_BODY).await?)?;
+    let session = request.session().ok_or_else(|| malformed("no session, or too long a name"))?;
+    let user_agent = single(&headers, &axum::http::header::USER_AGENT).ok().flatten();
+    let poll = Poll {
+        session,
+        extension_version: request.version().to_owned(),
+        user_agent: user_agent.unwrap_or_default().to_owned(),
+        is_pilot_on: request.is_pilot_on(),
+        carrier: Carrier::Sync,
+    };
+    let hub = edge.tools.hub();
+    let begun = hub
+        .begin_sync(&extension_id, poll, &request)
+        .await
+        .map_err(|trouble| unrecorded(&trouble))?;
+    let open = begun.ok_or(Problem::StorageUnavailable)?;
+    if let Some(lines) = request.take_logs() {
+        let kind = LegacyStream::ExtensionLogs;
+        if let Err(error) = hub.take_legacy_events(open.browser(), kind, lines).await {
+            tracing::debug!(%error, "log lines that are none");
+        }
+    }
+    let answer = serde_json::to_string(&open.answer().await).unwrap_or_default();
+    Ok(json_response(StatusCode::OK, answer))
+}
+
 /// The routes on which results are posted: whichever it is, the command is found by its
 /// name.
 pub(super) async fn result(
@@ -103,10 +137,12 @@ pub(super) async fn result(
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
     let report: LegacyReport = parse(&read_body(body, EXTENSION_BODY).await?)?;
-    let verdict = edge.tools.hub().take_report(&extension_id, report).await.map_err(|trouble| {
-        tracing::warn!(%trouble, "a posted result cannot be recorded");
-        Problem::StorageUnavailable
-    })?;
+    let verdict = edge
+        .tools
+        .hub()
+        .take_report(&extension_id, report)
+        .await
+        .map_err(|trouble| unrecorded(&trouble))?;
     Ok(answer(&match verdict {
         Verdict::Accepted => json!({"status": "ok", "accepted": true}),
         Verdict::Refused(reason) => {
@@ -194,6 +230,11 @@ fn poller(admitted: Admitted) -> Result<String, Problem> {
 /// Reads a body that should be JSON of this kind.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(body).map_err(malformed)
+}
+
+fn unrecorded(trouble: &Trouble) -> Problem {
+    tracing::warn!(%trouble, "a posted result cannot be recorded");
+    Problem::StorageUnavailable
 }
 
 fn malformed(error: impl Display) -> Problem {

@@ -64,7 +64,7 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-pub(super) static TABLE: [Rule; 31] = [
+pub(super) static TABLE: [Rule; 32] = [
     read("/health", Who::Program, |method| on(method, health)),
     read(WS_PATH, Who::Extension, |method| on(method, ws::upgrade)),
     post(SESSION_PATH, Who::Extension, SESSION_BODY, |method| on(method, frames::begin)),
@@ -75,6 +75,7 @@ pub(super) static TABLE: [Rule; 31] = [
     read("/settings", Who::Program, |method| on(method, legacy::settings)),
     read("/pending-queries", Who::Program, |method| on(method, legacy::pending_queries)),
     polled("/settings", |method| on(method, legacy::settings)),
+    polled("/sync", |method| on(method, legacy::sync)),
     polled("/query-result", |method| on(method, legacy::result)),
     polled("/execute-result", |method| on(method, legacy::result)),
     polled("/dom-result", |method| on(method, legacy::result)),

@@ -25,8 +25,8 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, NackReason, SiteRules, Stream,
-    Tab, ToExtension,
+    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, SiteRules, Stream, Tab,
+    ToExtension,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -377,7 +377,7 @@ impl<'a> Desk<'a> {
         if self.is_refused_by_rules(&peer, &command) {
             return true;
         }
-        if carrier == Carrier::Poll {
+        if carrier.runs_at_once() {
             self.hand_to_poller(&peer, &command, &lane);
         } else if let Some(frame) =
             command_frame(&command, &lane, self.label_of(&command.facts().client))

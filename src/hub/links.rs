@@ -123,7 +123,7 @@ impl Browser {
     /// Whose commands it takes now, if it has room for one more.
     pub(super) fn with_room(&self) -> Option<(Peer, Carrier)> {
         if let Some(poller) = &self.poller {
-            return Some((poller.with_room()?, Carrier::Poll));
+            return poller.with_room();
         }
         let link = self.link.as_ref().filter(|link| link.ready)?;
         let recipient = || (link.peer.clone(), link.carrier);

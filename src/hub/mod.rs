@@ -28,6 +28,7 @@ mod sites;
 mod streams;
 mod submit;
 mod summaries;
+mod syncs;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -67,6 +68,7 @@ pub use refusal::{BrowserChoice, Refusal, Refused};
 pub use streams::{PageRecord, Taken};
 pub use submit::{Accepted, Submission, Submitted};
 pub use summaries::{BrowserSummary, TabSummary};
+pub use syncs::OpenSync;
 use tracked::Tracked;
 pub use undertakings::Undertaking;
 
@@ -280,7 +282,10 @@ impl Hub {
     /// here on. What still waits goes on in the next life of the daemon.
     pub async fn drain(&self, at_most: Duration) {
         let mut changes = self.0.changes.subscribe();
-        self.with_desk(|desk| desk.is_draining = true);
+        self.with_desk(|desk| {
+            desk.is_draining = true;
+            desk.end_waiting_polls();
+        });
         let idle = async {
             while self.with_desk(|desk| desk.is_anything_running()) {
                 // Too slow a reader looks again as well.

@@ -5,15 +5,17 @@
 //! runs those of one answer one after another. It keeps no secret; whether it may poll is
 //! for the edge to find out.
 
+use tokio::sync::oneshot;
+
 use super::desk::Desk;
 use super::links::Browser;
-use super::sessions::{Answer, Poller, first_browser_of, is_browser_of};
+use super::sessions::{Assignment, PollSlot, Poller, first_browser_of, is_browser_of};
 use super::{Hub, targets};
 use crate::journal::{Seq, Trouble};
 use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
 use crate::protocol::{
-    BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS, LegacyAction,
-    LegacyQuery, LegacyReport, Moment, NackReason, ReportedError,
+    Attempt, BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS,
+    LegacyAction, LegacyQuery, LegacyReport, Moment, NackReason, ReportedError,
 };
 
 /// One poll.
@@ -27,6 +29,66 @@ pub struct Poll {
     pub user_agent: String,
     /// Whether the person lets it be controlled.
     pub is_pilot_on: bool,
+    /// How it asks.
+    pub carrier: Carrier,
+}
+
+/// A request that may be answered with a command. Dropped before it is, it gives back the one
+/// that it was to be answered with: its extension has not seen it.
+#[derive(Debug)]
+pub(super) struct OpenPoll {
+    hub: Hub,
+    pub(super) browser: BrowserId,
+    number: u64,
+    /// Until it is closed.
+    assigned: Option<oneshot::Receiver<Assignment>>,
+    /// What it is to be answered with.
+    assignment: Option<Assignment>,
+}
+
+impl OpenPoll {
+    /// Returns once it has been given a command, or nothing can come any more.
+    ///
+    /// Cancel safe.
+    pub(super) async fn wait(&mut self) {
+        if let Some(assigned) = self.assigned.as_mut() {
+            self.assignment = assigned.await.ok();
+            self.assigned = None;
+        }
+    }
+
+    /// The command that it was given, if it was. When this returns, its delivery is recorded.
+    pub(super) async fn finish(mut self) -> Option<LegacyQuery> {
+        self.close();
+        let Assignment { id, after, .. } = self.assignment.as_ref()?;
+        match self.hub.0.journal.recorded(*after).await {
+            Ok(()) => self.assignment.take().map(|assignment| *assignment.query),
+            Err(trouble) => {
+                tracing::warn!(%trouble, %id, "a command is not delivered: that cannot be recorded");
+                None
+            }
+        }
+    }
+
+    pub(super) const fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    fn close(&mut self) {
+        if let Some(mut assigned) = self.assigned.take() {
+            self.hub.with_desk(|desk| desk.close_poll(&self.browser, self.number));
+            self.assignment = assigned.try_recv().ok();
+        }
+    }
+}
+
+impl Drop for OpenPoll {
+    fn drop(&mut self) {
+        self.close();
+        if let Some(Assignment { id, attempt, .. }) = self.assignment.take() {
+            self.hub.with_desk(|desk| desk.take_back(&id, attempt));
+        }
+    }
 }
 
 /// What became of a report.
@@ -84,20 +146,13 @@ impl Hub {
     /// Answers a poll: with the next command for this extension, if there is one. When this
     /// returns, its delivery is recorded.
     pub async fn poll(&self, poll: Poll) -> Option<LegacyQuery> {
-        let (id, query, seq) = self.with_desk(|desk| {
-            let browser = desk.begin_poll(poll)?;
-            // What it would never answer is answered for it, and the next one has its turn.
-            while desk.deliver_next(&browser) {}
-            desk.end_poll(&browser)
+        let open = self.with_desk(|desk| {
+            let extension_id = desk.sessions.extension_of(&poll.session)?;
+            let open = desk.begin_poll(self, extension_id, poll)?;
+            desk.deliver_all(&open.browser);
+            Some(open)
         })?;
-        match self.0.journal.recorded(seq).await {
-            Ok(()) => Some(query),
-            Err(trouble) => {
-                tracing::warn!(%trouble, %id, "a command is not delivered: that cannot be recorded");
-                self.with_desk(|desk| desk.apply(&id, Event::LinkClosed));
-                None
-            }
-        }
+        open.finish().await
     }
 
     /// Takes what an extension that polls posts of a command. When this returns, what it
@@ -138,34 +193,53 @@ impl Hub {
 
 /// What pollers do at the desk.
 impl Desk<'_> {
-    /// Finds the browser that polls; from here on it may have a command. `None`: nobody knows whose
-    /// session this is.
-    fn begin_poll(&mut self, poll: Poll) -> Option<BrowserId> {
-        let extension_id = self.sessions.extension_of(&poll.session)?;
+    /// Finds the browser that polls; from here on it may have a command. `None`: it is gone.
+    pub(super) fn begin_poll(
+        &mut self,
+        hub: &Hub,
+        extension_id: String,
+        poll: Poll,
+    ) -> Option<OpenPoll> {
         let browser = self.browser_of(&extension_id, &poll.session);
         self.take_over(&browser, extension_id, &poll);
         let now = self.now();
+        let number = self.next_link();
+        let (assigned, receiver) = oneshot::channel();
         let known = self.browsers.get_mut(&browser)?;
         known.extension_version = poll.extension_version;
         known.user_agent = poll.user_agent;
         known.last_seen = now;
         let poller = known.poller.as_mut()?;
         poller.is_pilot_on = poll.is_pilot_on;
-        if poller.polled(now) {
+        poller.carrier = poll.carrier;
+        let is_back = poller.polled(now);
+        poller.slots.push(PollSlot { number, assigned });
+        if is_back {
             self.welcome_poller(&browser);
         }
-        Some(browser)
+        let hub = hub.clone();
+        Some(OpenPoll { hub, browser, number, assigned: Some(receiver), assignment: None })
     }
 
-    /// What the poll was answered with, and up to where the journal has to be for it.
-    fn end_poll(&mut self, browser: &BrowserId) -> Option<(CorrelationId, LegacyQuery, Seq)> {
-        let poller = self.browsers.get_mut(browser)?.poller.as_mut()?;
-        match std::mem::take(&mut poller.answer) {
-            Answer::Query(id, query) => {
-                let seq = self.inner.commands.get(&id)?.recorded();
-                Some((id, *query, seq))
-            }
-            Answer::None | Answer::Open => None,
+    /// Delivers what may be delivered to the browser that polls. What its extension would never
+    /// answer is answered for it, and the next one has its turn.
+    pub(super) fn deliver_all(&mut self, browser: &BrowserId) {
+        while self.deliver_next(browser) {}
+    }
+
+    /// Lets this request have no command from here on.
+    fn close_poll(&mut self, browser: &BrowserId, number: u64) {
+        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller.as_mut());
+        if let Some(poller) = poller {
+            poller.slots.retain(|slot| slot.number != number);
+        }
+    }
+
+    /// Puts a command back that a request was to be answered with and was not: its extension has
+    /// never seen it.
+    fn take_back(&mut self, id: &CorrelationId, attempt: Attempt) {
+        if self.attempt_of(id) == Some(attempt) {
+            self.apply(id, Event::LinkClosed);
         }
     }
 
@@ -200,9 +274,19 @@ impl Desk<'_> {
             kind,
             params,
         };
+        let Some(hold) = command.hold() else { return };
+        let after = self.inner.commands.get(&facts.id).map(|entry| entry.recorded());
+        let assignment = Assignment {
+            id: facts.id.clone(),
+            attempt: hold.attempt,
+            query: Box::new(query),
+            after: after.unwrap_or_default(),
+        };
         let poller = self.browsers.get_mut(&peer.browser).and_then(|b| b.poller.as_mut());
-        if let Some(poller) = poller {
-            poller.answer = Answer::Query(facts.id.clone(), Box::new(query));
+        // Every request closes its slot before it goes: there is always one that listens.
+        let unheard = poller.map_or(Ok(()), |poller| poller.assign(assignment));
+        if let Err(Assignment { id, attempt, .. }) = unheard {
+            self.take_back(&id, attempt);
         }
     }
 
@@ -218,7 +302,11 @@ impl Desk<'_> {
         self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));
     }
 
-    fn take_report(&mut self, extension_id: &str, report: LegacyReport) -> (Verdict, Seq) {
+    pub(super) fn take_report(
+        &mut self,
+        extension_id: &str,
+        report: LegacyReport,
+    ) -> (Verdict, Seq) {
         let unknown = (Verdict::Refused(NackReason::UnknownCommand), Seq::default());
         let Some(id) = report.names().find_map(|name| self.named(name)) else {
             tracing::debug!(extension_id, "a report on a command that nobody knows");
@@ -232,7 +320,7 @@ impl Desk<'_> {
             (command.hold().cloned(), command.facts().work.action().cloned())
         };
         let is_its = |hold: &&Hold| {
-            hold.carrier == Carrier::Poll && is_browser_of(&hold.by.browser, extension_id)
+            hold.carrier.runs_at_once() && is_browser_of(&hold.by.browser, extension_id)
         };
         let (Some(hold), Some(action)) = (hold.as_ref().filter(is_its), action) else {
             return (Verdict::Refused(NackReason::StaleAttempt), Seq::default());
@@ -273,7 +361,7 @@ impl Desk<'_> {
             let is_late = browser.here_until().is_some_and(|until| until <= now);
             if let Some(poller) = browser.poller.as_mut().filter(|_| is_late) {
                 poller.is_here = false;
-                poller.answer = Answer::None;
+                poller.slots.clear();
                 tracing::info!(browser = %id, "an extension polls no more");
             }
         }

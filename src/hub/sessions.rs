@@ -3,11 +3,16 @@
 
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::desk::Desk;
 use super::links::Browser;
 use super::pollers::Poll;
+use crate::journal::Seq;
 use crate::lifecycle::{Event, Peer, limits};
-use crate::protocol::{BrowserId, CorrelationId, InstanceId, LegacyQuery, Moment};
+use crate::protocol::{
+    Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment,
+};
 
 /// How many sessions are remembered that extensions have named.
 const SESSIONS: usize = 64;
@@ -34,19 +39,42 @@ pub(super) struct Poller {
     last_poll: Moment,
     /// The time between its last polls.
     interval: Duration,
-    pub(super) answer: Answer,
+    /// How it polls.
+    pub(super) carrier: Carrier,
+    /// Its requests that may be answered with a command, the newest last.
+    pub(super) slots: Vec<PollSlot>,
+    /// What its last `/sync` requests led to.
+    pub(super) sync: SyncState,
 }
 
-/// What the poll that is being answered gets.
+/// The hub's end of a request that may be answered with a command. Dropped, it is answered
+/// without one.
+#[derive(Debug)]
+pub(super) struct PollSlot {
+    /// Tells it from all others.
+    pub(super) number: u64,
+    pub(super) assigned: oneshot::Sender<Assignment>,
+}
+
+/// A command that a request is to be answered with.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    pub(super) id: CorrelationId,
+    pub(super) attempt: Attempt,
+    pub(super) query: Box<LegacyQuery>,
+    /// Up to where the journal has to be before the answer may leave.
+    pub(super) after: Seq,
+}
+
+/// What `/sync` requests of one session have led to.
 #[derive(Debug, Default)]
-pub(super) enum Answer {
-    /// Nothing is being answered.
-    #[default]
-    None,
-    /// A command may be delivered.
-    Open,
-    /// This one was.
-    Query(CorrelationId, Box<LegacyQuery>),
+pub(super) struct SyncState {
+    /// Whether the last one that brought log lines was answered at once for that.
+    pub(super) was_hurried: bool,
+    /// How many in a row did not name the command that was given, long enough after it was.
+    pub(super) unmentioned: u8,
+    /// Whether they say what runs. If not, the extension may be silent until it is done.
+    pub(super) says_what_runs: bool,
 }
 
 impl Sessions {
@@ -74,9 +102,20 @@ fn drop_oldest<T>(sessions: &mut Vec<T>) {
 }
 
 impl Poller {
-    /// To whom a command may be delivered now: only while a poll is being answered.
-    pub(super) fn with_room(&self) -> Option<Peer> {
-        matches!(self.answer, Answer::Open).then(|| self.peer.clone())
+    /// To whom a command may be delivered now, and how: only while a poll is being answered.
+    pub(super) fn with_room(&self) -> Option<(Peer, Carrier)> {
+        (!self.slots.is_empty()).then(|| (self.peer.clone(), self.carrier))
+    }
+
+    /// Hands a command to the newest request: an older one may be one that nobody waits for any
+    /// more. The others have nothing to wait for before its result is there.
+    pub(super) fn assign(&mut self, assignment: Assignment) -> Result<(), Assignment> {
+        self.sync.unmentioned = 0;
+        let mut slots = std::mem::take(&mut self.slots);
+        match slots.pop() {
+            Some(newest) => newest.assigned.send(assignment),
+            None => Err(assignment),
+        }
     }
 
     /// Notes that it polls. Whether it has come back, or come for the first time.
@@ -87,15 +126,19 @@ impl Poller {
             self.interval = now.since(self.last_poll).min(limits::POLL_INTERVAL_MAX);
         }
         self.last_poll = now;
-        self.answer = Answer::Open;
         is_back
     }
 }
 
 impl Browser {
-    /// Until when it counts as connected, if it polls and has lately.
+    /// Until when it counts as connected, if it polls and has lately. One that may be silent
+    /// while it works is waited for as long as what it works at is.
     pub(super) fn here_until(&self) -> Option<Moment> {
         let poller = self.poller.as_ref().filter(|poller| poller.is_here)?;
+        let may_be_silent = poller.carrier == Carrier::Sync && !poller.sync.says_what_runs;
+        if may_be_silent && !self.held.is_empty() {
+            return None;
+        }
         Some(self.last_seen + limits::POLLER_GRACE + poller.interval)
     }
 }
@@ -147,7 +190,9 @@ impl Desk<'_> {
             is_pilot_on: poll.is_pilot_on,
             last_poll: now,
             interval: Duration::from_secs(1),
-            answer: Answer::None,
+            carrier: poll.carrier,
+            slots: Vec::new(),
+            sync: SyncState::default(),
         };
         let held: Vec<_> = known.held.iter().cloned().collect();
         if let Some(former) = known.poller.replace(poller) {

@@ -25,6 +25,7 @@ mod recorded;
 mod scenarios;
 mod sites;
 mod streams;
+mod syncs;
 mod targets;
 mod undertakings;
 mod waiting;

@@ -19,6 +19,29 @@ pub const POLLER_GRACE: Duration = Duration::from_millis(2_500);
 /// The longest time between two polls that is waited for.
 pub const POLL_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
+/// How long a request of an extension that polls is held for a command. A recorded version
+/// breaks off its requests after 3 s, and then says that it is not connected.
+pub const SYNC_HOLD: Duration = Duration::from_secs(2);
+
+/// When an extension whose request was answered asks again if it was held: at once.
+pub const SYNC_AGAIN: Duration = Duration::from_millis(1);
+
+/// The same while it works at a command: its result comes with the next request.
+pub const SYNC_AT_WORK: Duration = Duration::from_millis(30);
+
+/// The same of one whose requests are not held.
+pub const SYNC_UNHELD: Duration = Duration::from_millis(200);
+
+/// The same while the daemon ends.
+pub const SYNC_ENDING: Duration = Duration::from_secs(1);
+
+/// After how long an extension that says what runs, and does not name the command that it was
+/// given, is taken not to have it: by then no request is on its way that was made before.
+pub const SYNC_UNMENTIONED: Duration = Duration::from_secs(1);
+
+/// In how many requests in a row it must not be named for that.
+pub const SYNC_UNMENTIONED_TIMES: u8 = 3;
+
 /// How long a command may run in the page unless the call asks for more. From `go`.
 pub const EXECUTE: Duration = Duration::from_secs(10);
 

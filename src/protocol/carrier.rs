@@ -15,6 +15,8 @@ pub enum Carrier {
     /// Answers to the polls of an extension that knows no frames. It runs what it is given
     /// at once, and cannot be told to stop.
     Poll,
+    /// The same in the answers to `POST /sync`, with which later ones poll and report at once.
+    Sync,
 }
 
 impl Carrier {
@@ -25,19 +27,21 @@ impl Carrier {
             Self::WebSocket => "web_socket",
             Self::Http => "http",
             Self::Poll => "poll",
+            Self::Sync => "sync",
         }
     }
 
     /// The one of this [word](Self::word).
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        [Self::WebSocket, Self::Http, Self::Poll].into_iter().find(|one| one.word() == word)
+        let all = [Self::WebSocket, Self::Http, Self::Poll, Self::Sync];
+        all.into_iter().find(|one| one.word() == word)
     }
 
     /// Whether what it has delivered may be running before anything was heard of it: there
     /// is no claim, and no `go` that could be kept back.
     #[must_use]
     pub const fn runs_at_once(self) -> bool {
-        matches!(self, Self::Poll)
+        matches!(self, Self::Poll | Self::Sync)
     }
 }

@@ -35,7 +35,10 @@ pub use ids::{
     QueryId, TabId,
 };
 pub use job::{Job, MonitorSync};
-pub use legacy::{LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport};
+pub use legacy::{
+    CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, SESSION_NAME_MAX,
+    SyncAnswer, SyncRequest,
+};
 pub use moment::Moment;
 pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};
 pub use report::{

@@ -1,6 +1,7 @@
 //! What observers of commands are shown: MCP clients, the command line, a
 //! dashboard. Derived from a command's state, never stored.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -44,7 +45,7 @@ impl CommandReport {
             Status::Complete { .. } => None,
             Status::Pending { message, .. } => Some(message.clone()),
             Status::Error { error, .. } | Status::Timeout { error, .. } => Some(error.to_string()),
-            Status::Expired { error, .. } => Some((*error).to_owned()),
+            Status::Expired { error, .. } => Some(error.clone().into_owned()),
             Status::Cancelled { reason: None, .. } => Some("it was cancelled".to_owned()),
             Status::Cancelled { reason: Some(_), .. } => {
                 Some("the person at the browser stopped it".to_owned())
@@ -134,7 +135,7 @@ pub enum Status {
     /// No answer came in time, or the result was no longer there.
     Expired {
         /// What happened.
-        error: &'static str,
+        error: Cow<'static, str>,
         /// When.
         expired_at: Moment,
         /// A word for programs.

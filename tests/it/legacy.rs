@@ -76,7 +76,7 @@ impl<'a> Old<'a> {
 
 /// The call that makes an agent's command out of a recorded query. There is none for a type
 /// that is never asked: its result comes for another command, on its own route all the same.
-fn call_for(query: &Value) -> (&'static str, Value) {
+pub(crate) fn call_for(query: &Value) -> (&'static str, Value) {
     let params = &query["params"];
     match query["type"].as_str().unwrap() {
         "tabs" => ("interact", json!({"action": "tab_list"})),

@@ -38,6 +38,7 @@ impl Old {
             extension_version: "5.6.0".to_owned(),
             user_agent: "Old".to_owned(),
             is_pilot_on,
+            carrier: Carrier::Poll,
         };
         self.hub.poll(poll).await
     }

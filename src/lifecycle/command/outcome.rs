@@ -210,7 +210,9 @@ impl Expiry {
                 "Its turn did not come before its time was over: the tab was busy, or its browser away"
             }
             Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
-            Self::ExtensionNoResponse => "Extension did not respond within 3s of receiving command",
+            Self::ExtensionNoResponse => {
+                "Extension did not respond in time after receiving command"
+            }
             Self::ExtensionDisconnected => "The extension went away while the command ran",
             Self::CommandExpired => "The command's whole time was over before it was done",
             Self::DaemonRestarted => "The daemon was restarted before it had an answer",

@@ -1,9 +1,10 @@
 //! How a command is shown: one exhaustive match from its state.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Command, Outcome, State};
+use super::{Command, Expiry, Outcome, State};
 use crate::lifecycle::Lane;
 use crate::protocol::{
     Action, CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, Moment,
@@ -109,7 +110,7 @@ impl Command {
                 may_have_run: true,
             },
             Outcome::Expired { reason, may_have_run } => Status::Expired {
-                error: reason.message(),
+                error: self.why_expired(*reason, at),
                 expired_at: at,
                 reason: reason.code(),
                 hint: reason.hint_for(self.facts.work.kind()),
@@ -121,6 +122,17 @@ impl Command {
                 reason: by_user.then_some(Outcome::STOPPED_BY_USER),
                 hint: by_user.then_some(STOPPED_HINT),
             },
+        }
+    }
+
+    /// Why it expired, in a sentence. How long an extension has to answer is not the same for all.
+    fn why_expired(&self, reason: Expiry, at: Moment) -> Cow<'static, str> {
+        match (reason, self.reached(TracePhase::Delivered)) {
+            (Expiry::ExtensionNoResponse, Some(delivered)) => {
+                let waited = at.since(delivered).as_secs_f64().round();
+                format!("Extension did not respond within {waited}s of receiving command").into()
+            }
+            (reason, _) => reason.message().into(),
         }
     }
 
@@ -174,7 +186,7 @@ impl Command {
             Status::Error { error, .. } | Status::Timeout { error, .. } => {
                 (None, Some(error), None)
             }
-            Status::Expired { error, hint, .. } => (None, Some(error.into()), Some(hint)),
+            Status::Expired { error, hint, .. } => (None, Some((*error).into()), Some(hint)),
         };
         CommandStory {
             summary: self.summary(target),
@@ -260,12 +272,14 @@ impl Command {
         let (error, hint, message) = match outcome {
             Outcome::Complete { .. } | Outcome::Cancelled { .. } => return None,
             Outcome::Error { error } => {
-                (error.code.as_str(), self.who_says(), Some(&error.message))
+                (error.code.as_str(), self.who_says().into(), Some(&error.message))
             }
             Outcome::Timeout { error } => {
-                (Outcome::EXECUTION_TIMEOUT, "It ran past its time", Some(&error.message))
+                (Outcome::EXECUTION_TIMEOUT, "It ran past its time".into(), Some(&error.message))
             }
-            Outcome::Expired { reason, .. } => (reason.code(), reason.message(), None),
+            Outcome::Expired { reason, .. } => {
+                (reason.code(), self.why_expired(*reason, *at), None)
+            }
         };
         Some(FailedCommand {
             correlation_id: self.facts.id.clone(),

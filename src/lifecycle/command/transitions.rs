@@ -134,8 +134,12 @@ impl Command {
         match carrier {
             Carrier::WebSocket | Carrier::Http => now + limits::RESPOND,
             Carrier::Poll if self.facts.work.is_said_pending() => now + limits::RESPOND_POLL,
+            // Whichever extension it is need not say anything before it is done.
+            Carrier::Sync if self.facts.work.is_said_pending() => {
+                now + self.facts.timeout + limits::REPORT_GRACE
+            }
             // Nothing is heard of it before it is done.
-            Carrier::Poll => self.total_by(),
+            Carrier::Poll | Carrier::Sync => self.total_by(),
         }
     }
 

@@ -153,8 +153,18 @@ fn the_caps_table_has_every_limit_with_its_default() {
 
 #[test]
 fn the_sentences_that_people_read_name_the_lengths_that_count() {
-    let respond = format!("within {}s", limits::RESPOND.as_secs());
-    assert!(Expiry::ExtensionNoResponse.message().contains(&respond));
+    for (carrier, length) in [
+        (Carrier::WebSocket, limits::RESPOND),
+        (Carrier::Http, limits::RESPOND),
+        (Carrier::Poll, limits::RESPOND_POLL),
+        (Carrier::Sync, limits::EXECUTE + limits::REPORT_GRACE),
+    ] {
+        let delivered = after(command(), [(Event::Deliver(holder(), carrier), SENT_AT)]);
+        let expired = after(delivered, [(Event::Tick, SENT_AT + length)]);
+        let said = expired.report(false).why_not_complete().unwrap();
+        assert!(said.contains(&format!("within {}s", length.as_secs())), "{carrier:?}: {said}");
+        assert!(expired.as_failed().unwrap().hint.contains(&*said));
+    }
     let attempts = format!("each of {} deliveries", limits::ATTEMPTS);
     assert!(Expiry::DeliveryFailed.message().contains(&attempts));
     let retain = format!("{}s", limits::RETAIN.as_secs());

@@ -1,0 +1,181 @@
+//! `POST /sync`: one request with which an extension polls, reports and says what it works at.
+//!
+//! Such a request may be held until there is a command. It is not while anything that the
+//! extension was given is unanswered: in some of them the result waits behind the request.
+
+use std::time::Duration;
+
+use super::Hub;
+use super::desk::Desk;
+use super::pollers::{OpenPoll, Poll, Verdict};
+use crate::journal::{Seq, Trouble};
+use crate::lifecycle::{Event, Phase, limits};
+use crate::protocol::{
+    BrowserId, CaptureOverrides, Carrier, ExtensionReport, Moment, SyncAnswer, SyncRequest,
+};
+
+/// A `/sync` request whose reports have been taken, and that is still to be answered. Dropped,
+/// it has delivered nothing.
+#[derive(Debug)]
+pub struct OpenSync {
+    open: OpenPoll,
+    is_held: bool,
+    can_be_held: bool,
+    version: String,
+}
+
+impl Hub {
+    /// Takes what a `/sync` request reports, and lets it have the next command. When this
+    /// returns, what it reports is recorded. `None`: its browser is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`Trouble`]: what it reports counts, but that cannot be recorded for now. Sent again, it
+    /// is accepted once it can.
+    pub async fn begin_sync(
+        &self,
+        extension_id: &str,
+        poll: Poll,
+        request: &SyncRequest,
+    ) -> Result<Option<OpenSync>, Trouble> {
+        let begin = |desk: &mut Desk<'_>| desk.begin_sync(self, extension_id, poll, request);
+        let (begun, reported) = self.with_desk(begin);
+        self.0.journal.recorded(reported).await?;
+        Ok(begun)
+    }
+}
+
+impl OpenSync {
+    /// The browser that it came from.
+    #[must_use]
+    pub const fn browser(&self) -> &BrowserId {
+        &self.open.browser
+    }
+
+    /// The answer: with a command as soon as there is one, without one after
+    /// [`limits::SYNC_HOLD`] or when there is nothing to wait for.
+    pub async fn answer(mut self) -> SyncAnswer {
+        if self.is_held {
+            // Whichever comes first: `finish` takes what was given at the last moment.
+            let _ = tokio::time::timeout(limits::SYNC_HOLD, self.open.wait()).await;
+        }
+        let Self { open, can_be_held, version, .. } = self;
+        let (hub, browser) = (open.hub().clone(), open.browser.clone());
+        let query = open.finish().await;
+        let (next, now) = hub.with_desk(|desk| desk.end_sync(&browser, can_be_held));
+        SyncAnswer {
+            ack: true,
+            commands: query.into_iter().collect(),
+            next_poll_ms: u64::try_from(next.as_millis()).unwrap_or(u64::MAX),
+            server_time: now,
+            server_version: version,
+            capture_overrides: CaptureOverrides::default(),
+        }
+    }
+}
+
+impl Desk<'_> {
+    fn begin_sync(
+        &mut self,
+        hub: &Hub,
+        extension_id: &str,
+        poll: Poll,
+        request: &SyncRequest,
+    ) -> (Option<OpenSync>, Seq) {
+        let mut reported = Seq::default();
+        for report in request.reports() {
+            let (verdict, seq) = self.take_report(extension_id, report);
+            if let Verdict::Refused(reason) = verdict {
+                tracing::info!(extension_id, ?reason, "a posted result does not count");
+            }
+            reported = reported.max(seq);
+        }
+        let Some(open) = self.begin_poll(hub, extension_id.to_owned(), poll) else {
+            return (None, reported);
+        };
+        self.follow_given(&open.browser, request);
+        self.deliver_all(&open.browser);
+        let is_held = self.is_to_be_held(&open.browser, request);
+        let version = request.version().to_owned();
+        let can_be_held = request.can_be_held();
+        (Some(OpenSync { open, is_held, can_be_held, version }), reported)
+    }
+
+    /// Follows what the extension says of the commands that it was given. One that it names it
+    /// has received, and is never given again. One that it surely has not received goes back.
+    fn follow_given(&mut self, browser: &BrowserId, request: &SyncRequest) {
+        let received = request.received();
+        let now = self.now();
+        let Some(known) = self.books.browsers.get_mut(browser) else { return };
+        let Some(poller) = known.poller.as_mut() else { return };
+        poller.sync.says_what_runs = request.says_what_runs();
+        for id in known.held.iter().cloned().collect::<Vec<_>>() {
+            let Some(tracked) = self.inner.commands.get(&id).map(|entry| entry.clone()) else {
+                continue;
+            };
+            let (hold, is_received, is_overdue) = {
+                let command = tracked.borrow();
+                let names = [id.as_str(), command.facts().query_id.as_str()];
+                let is_overdue = now.since(command.delivered_at()) >= limits::SYNC_UNMENTIONED;
+                let hold = command.hold().filter(|_| command.phase() == Phase::Sent).cloned();
+                (hold, received.iter().any(|name| names.contains(&name.as_str())), is_overdue)
+            };
+            let Some(hold) = hold.filter(|hold| hold.carrier == Carrier::Sync) else { continue };
+            if is_received {
+                let report = ExtensionReport::Pending { message: None, progress: None };
+                self.apply(&id, Event::Report(hold.by, hold.attempt, report));
+            } else if request.says_what_runs() && is_overdue && self.is_lost(browser) {
+                tracing::info!(%id, %browser, "a command did not arrive, and is delivered again");
+                self.apply(&id, Event::LinkClosed);
+            }
+        }
+    }
+
+    /// Counts a request that does not name what its extension was given. Whether it is one too
+    /// many: then the answer with the command was lost.
+    fn is_lost(&mut self, browser: &BrowserId) -> bool {
+        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller.as_mut());
+        let Some(poller) = poller else { return false };
+        poller.sync.unmentioned += 1;
+        poller.sync.unmentioned >= limits::SYNC_UNMENTIONED_TIMES
+    }
+
+    /// Whether the answer waits for a command. What brings results or log lines is answered at
+    /// once: until then the extension would send them again with its next request. An extension
+    /// that has log lines with each request is held all the same every other time.
+    fn is_to_be_held(&mut self, browser: &BrowserId, request: &SyncRequest) -> bool {
+        let is_ending = self.is_ending();
+        let Some(known) = self.browsers.get_mut(browser) else { return false };
+        let is_at_work = !known.held.is_empty();
+        let Some(poller) = known.poller.as_mut() else { return false };
+        let is_hurried = request.has_logs() && !poller.sync.was_hurried;
+        poller.sync.was_hurried = is_hurried;
+        request.can_be_held() && !is_at_work && !request.has_reports() && !is_hurried && !is_ending
+    }
+
+    /// When the extension is to ask again, and the time.
+    fn end_sync(&mut self, browser: &BrowserId, can_be_held: bool) -> (Duration, Moment) {
+        let now = self.now();
+        if self.is_ending() {
+            return (limits::SYNC_ENDING, now);
+        }
+        let Some(known) = self.browsers.get_mut(browser) else { return (limits::SYNC_UNHELD, now) };
+        // It was there all the time.
+        known.last_seen = now;
+        let next = match (known.held.is_empty(), can_be_held) {
+            (false, _) => limits::SYNC_AT_WORK,
+            (true, true) => limits::SYNC_AGAIN,
+            (true, false) => limits::SYNC_UNHELD,
+        };
+        (next, now)
+    }
+
+    /// Answers all requests that wait for a command without one.
+    pub(super) fn end_waiting_polls(&mut self) {
+        for browser in self.books.browsers.values_mut() {
+            if let Some(poller) = &mut browser.poller {
+                poller.slots.clear();
+            }
+        }
+    }
+}
