@@ -137,9 +137,9 @@ impl DaemonLink {
                 self.finder.has_ended(&found.record, FAREWELL).await
             }
             Ok(_)
-            | Err(Unanswered::NoDaemon(_) | Unanswered::TimedOut(_) | Unanswered::Refused { .. }) => {
-                false
-            }
+            | Err(
+                Unanswered::NoDaemon(_) | Unanswered::TimedOut { .. } | Unanswered::Refused { .. },
+            ) => false,
         }
     }
 

@@ -15,12 +15,14 @@ mod parent;
 mod request;
 
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::mcp::{self, Calls, Era, Incoming, MODERN_VERSION, Request};
@@ -111,6 +113,8 @@ struct Forward {
     call: Outgoing,
     era: Era,
     timeout: Duration,
+    /// Ends when the timeout has passed since the call was read.
+    deadline: Pin<Box<Sleep>>,
     /// Fires when the submission before this one is accepted.
     after: Option<oneshot::Receiver<()>>,
 }
@@ -245,24 +249,34 @@ impl Bridge {
         let progress = ProgressLines::new(self.answers.clone());
         let (line, id, method) = (line.into(), request.id, request.method);
         let call = Outgoing { line, id, method, headers, in_progress, progress, accepted };
-        Forward { call, era, timeout, after }
+        Forward { call, era, timeout, deadline: Box::pin(tokio::time::sleep(timeout)), after }
     }
 }
 
 impl Forward {
-    /// Sends it, in its turn, and passes the answer on.
+    /// Sends it, in its turn, and passes the answer on. The wait for its turn is part of its time.
     async fn run(self, daemon: Arc<DaemonLink>, answers: mpsc::Sender<String>) {
-        let Self { mut call, era, timeout, after } = self;
-        if let Some(after) = after {
-            // An error says that the one before failed: then it is this one's turn too. One
-            // that is cancelled waits as well, so that those behind it keep their turn.
-            let _ = after.await;
-        }
-        let text = match tokio::time::timeout(timeout, daemon.exchange(&mut call)).await {
-            Ok(Ok(None)) => return,
-            Ok(Ok(Some(text))) => text,
-            Ok(Err(unanswered)) => failed(&unanswered, &call, era),
-            Err(_elapsed) => failed(&Unanswered::TimedOut(timeout), &call, era),
+        let Self { mut call, era, timeout, deadline, after } = self;
+        let mut was_sent = false;
+        let exchange = async {
+            if let Some(after) = after {
+                // An error says that the one before failed: then it is this one's turn too. One
+                // that is cancelled waits as well, so that those behind it keep their turn.
+                let _ = after.await;
+            }
+            was_sent = true;
+            daemon.exchange(&mut call).await
+        };
+        let exchanged = tokio::select! {
+            // The deadline first: a call whose time is over when its turn comes is not sent.
+            biased;
+            () = deadline => Err(Unanswered::TimedOut { timeout, was_sent }),
+            exchanged = exchange => exchanged,
+        };
+        let text = match exchanged {
+            Ok(None) => return,
+            Ok(Some(text)) => text,
+            Err(unanswered) => failed(&unanswered, &call, era),
         };
         if call.in_progress.is_cancelled() {
             return;

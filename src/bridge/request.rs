@@ -53,8 +53,13 @@ pub(super) enum Unanswered {
         was_sent: bool,
     },
     /// The daemon took too long.
-    #[error("the Tabwire daemon did not answer within {} s", .0.as_secs())]
-    TimedOut(Duration),
+    #[error("the Tabwire daemon did not answer within {} s", .timeout.as_secs())]
+    TimedOut {
+        /// How long it had.
+        timeout: Duration,
+        /// Whether the request may have reached it.
+        was_sent: bool,
+    },
     /// The daemon refused the request before it looked at what it says.
     #[error("the Tabwire daemon refused the request")]
     Refused {
@@ -70,7 +75,7 @@ impl Unanswered {
         let code = match self {
             Self::NoDaemon(_) => "no_daemon",
             Self::Lost { .. } => "daemon_lost",
-            Self::TimedOut(_) => "daemon_timeout",
+            Self::TimedOut { .. } => "daemon_timeout",
             Self::Refused { body } => return body.clone(),
         };
         json!({"error": code, "message": self.to_string(), "hint": self.hint(submits)})
@@ -85,18 +90,20 @@ impl Unanswered {
             Self::NoDaemon(_) if sent_before => {
                 Self::Lost { detail: self.to_string(), was_sent: true }
             }
-            other @ (Self::NoDaemon(_) | Self::TimedOut(_) | Self::Refused { .. }) => other,
+            other @ (Self::NoDaemon(_) | Self::TimedOut { .. } | Self::Refused { .. }) => other,
         }
     }
 
     const fn hint(&self, submits: bool) -> &'static str {
         match self {
             Self::NoDaemon(_) => "Run `tabwire serve` in a terminal: it says what is wrong.",
-            Self::Lost { was_sent: true, .. } | Self::TimedOut(_) if submits => {
+            Self::Lost { was_sent: true, .. } | Self::TimedOut { was_sent: true, .. }
+                if submits =>
+            {
                 "The command may have been taken: look at observe({what:\"pending_commands\"}) and \
                  at the page before you call again."
             }
-            Self::Lost { .. } | Self::TimedOut(_) | Self::Refused { .. } => "Call again.",
+            Self::Lost { .. } | Self::TimedOut { .. } | Self::Refused { .. } => "Call again.",
         }
     }
 }
@@ -185,15 +192,16 @@ mod tests {
             let hint = why.to_json(submits)["hint"].as_str().unwrap().to_owned();
             hint.contains("may have been taken")
         };
-        let late = || Unanswered::TimedOut(Duration::from_secs(10));
+        let late = |was_sent| Unanswered::TimedOut { timeout: Duration::from_secs(10), was_sent };
         let none = || Unanswered::NoDaemon("no room".to_owned());
-        for why in [lost(true), late(), lost(false).after(true), none().after(true)] {
+        for why in [lost(true), late(true), lost(false).after(true), none().after(true)] {
             assert!(hints_at_the_page(why, true));
         }
-        for why in [lost(false), none(), lost(false).after(false), none().after(false)] {
+        for why in [lost(false), late(false), none(), lost(false).after(false), none().after(false)]
+        {
             assert!(!hints_at_the_page(why, true));
         }
-        for why in [lost(true), late(), none().after(true)] {
+        for why in [lost(true), late(true), none().after(true)] {
             assert!(!hints_at_the_page(why, false), "a read can be repeated");
         }
     }

@@ -5,11 +5,15 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tabwire::bridge::{self, Target};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-use crate::support::{Place, Shim, StdioClient, Stopwatch, modern_meta, signal, soon};
+use crate::support::{
+    Frozen, Place, Shim, StandIn, StdioClient, Stopwatch, modern_meta, signal, soon,
+};
 
 fn health() -> Value {
     json!({"action": "health"})
@@ -384,4 +388,61 @@ async fn a_result_that_was_written_on_several_lines_is_one_line_to_the_client() 
     let outcome = soon("one line", client.call("observe", read)).await;
     assert_eq!(outcome["result"]["value"], "a\nb", "{outcome}");
     assert_eq!(place.run(&["stop"]).await.code, Some(0));
+}
+
+/// A bridge in this process, whose time is the test's: the client's end of its pipes.
+fn bridge_to(place: &Place) -> DuplexStream {
+    let (client, bridge_end) = tokio::io::duplex(64 * 1024);
+    let (input, output) = tokio::io::split(bridge_end);
+    let target = Target {
+        home: place.path().to_owned(),
+        port: 0,
+        client: "it".to_owned(),
+        program: "there-is-none".into(),
+        job_notifications: false,
+    };
+    tokio::spawn(bridge::run(target, input, output));
+    client
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_call_of_a_daemon_that_hangs_is_answered_within_its_own_time() {
+    let time = Frozen::time().await;
+    let place = Place::new();
+    let mut daemon = StandIn::start(&place).await;
+    let mut client = BufReader::new(bridge_to(&place));
+    let call = |id: u64| {
+        let params = json!({"name": "interact", "arguments": {"action": "page_info"}});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        format!("{call}\n")
+    };
+    for id in 0..3 {
+        client.write_all(call(id).as_bytes()).await.unwrap();
+    }
+    let first = daemon.next().await;
+    time.pass_ms(20_000).await;
+    client.write_all(call(3).as_bytes()).await.unwrap();
+    tokio::task::yield_now().await;
+    time.pass_ms(14_900).await;
+    assert!(client.fill_buf().now_or_never().is_none(), "their time is not over");
+    // The hint of the next answer, by the call's id.
+    let mut next = async || {
+        let mut line = String::new();
+        client.read_line(&mut line).await.unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        let body = &answer["result"]["structuredContent"];
+        assert_eq!(body["error"], "daemon_timeout", "{answer}");
+        (answer["id"].as_u64().unwrap(), body["hint"].as_str().unwrap().to_owned())
+    };
+    time.pass_ms(200).await;
+    let mut hints = [next().await, next().await, next().await];
+    hints.sort();
+    assert!(hints[0].1.contains("may have been taken"), "{hints:?}");
+    assert_eq!(hints[1..], [1, 2].map(|id| (id, "Call again.".to_owned())));
+    drop(first);
+    // Its turn came when the time of the one before it was over.
+    let second = daemon.next().await;
+    assert_eq!(second.json()["id"], 3, "those whose time was over are not sent");
+    time.pass_ms(20_000).await;
+    assert_eq!(next().await.0, 3);
 }
