@@ -29,7 +29,7 @@ use hyper::body::Bytes;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tabwire::edge::{self, Server};
+use tabwire::edge::{self, PeerUser, Server};
 use tabwire::home::Home;
 use tabwire::hub::Hub;
 use tabwire::lifecycle::Limits;
@@ -109,7 +109,8 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
     let tools = tools();
     let server = Server::new(PORT, Home::open(home)?, tools.clone(), Arc::new(tools));
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
-    server.attend(guarded_end, SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    server.attend(guarded_end, peer, PeerUser::Ours);
     let (mut to_bare, bare_end) = tokio::io::duplex(16 * 1024);
     tokio::spawn(answer_all(bare_end));
     let (mut guarded, mut bare) = (Series::default(), Series::default());

@@ -1,12 +1,15 @@
-//! Accepts connections: those of this user, and only so many.
+//! Accepts connections, and finds out whose they are.
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
-use super::{Server, peer};
+use super::Server;
+use super::peer::{PeerLookup, PeerUser, RETRY};
 use crate::lifecycle::Rate;
 
 /// How long nothing is accepted when the system would not let us, and nothing can be closed.
@@ -19,8 +22,13 @@ const COMPLAINTS: usize = 1;
 /// before another connection may cost that one its place, and one that was closed to be gone.
 const TURNS: u32 = 3;
 
+/// How many connections of one listener at most wait to be looked up a second time. One more is
+/// closed.
+const RETRIES: usize = 64;
+
 /// Accepts until the server ends.
-pub(super) async fn accept(listener: TcpListener, server: Server) {
+pub(super) async fn accept(listener: TcpListener, server: Server, peers: Arc<PeerLookup>) {
+    let retries = Arc::new(Semaphore::new(RETRIES));
     let mut complaints = Rate::new(COMPLAINTS, server.edge.tools.hub().now());
     loop {
         let accepted = tokio::select! {
@@ -30,7 +38,7 @@ pub(super) async fn accept(listener: TcpListener, server: Server) {
         };
         match accepted {
             Ok((stream, peer)) => {
-                admit(stream, peer, &server);
+                admit(stream, peer, &server, &peers, &retries);
                 give_way(&server).await;
             }
             Err(error) => {
@@ -48,22 +56,38 @@ pub(super) async fn accept(listener: TcpListener, server: Server) {
     }
 }
 
-/// Hands a connection on, unless it is another user's.
-fn admit(stream: TcpStream, peer: SocketAddr, server: &Server) {
-    match prepare(&stream, peer) {
-        Ok(true) => server.attend(stream, peer),
-        Ok(false) => tracing::debug!(%peer, "connection closed: another user's"),
+/// Hands a connection on, together with whose it is.
+fn admit(
+    stream: TcpStream,
+    peer: SocketAddr,
+    server: &Server,
+    peers: &Arc<PeerLookup>,
+    retries: &Arc<Semaphore>,
+) {
+    let hub = server.edge.tools.hub();
+    match prepare(&stream) {
+        Ok(own) => match (peers.user_of(peer, own, hub.now()), retries.clone().try_acquire_owned())
+        {
+            (Some(user), _) => server.attend(stream, peer, user),
+            // Other connections do not wait for the second lookup.
+            (None, Ok(permit)) => {
+                let (server, peers) = (server.clone(), peers.clone());
+                server.tasks.clone().spawn(async move {
+                    tokio::time::sleep(RETRY).await;
+                    let user = peers.user_of_missing(peer, own, server.edge.tools.hub().now());
+                    server.attend(stream, peer, user);
+                    drop(permit);
+                });
+            }
+            (None, Err(_none_left)) => server.attend(stream, peer, PeerUser::Another),
+        },
         Err(error) => tracing::debug!(%peer, %error, "lost before its first byte"),
     }
 }
 
-/// False: the connection is another user's.
-fn prepare(stream: &TcpStream, peer: SocketAddr) -> io::Result<bool> {
-    if peer::is_anothers(peer, stream.local_addr()?) {
-        return Ok(false);
-    }
+fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
     stream.set_nodelay(true)?;
-    Ok(true)
+    stream.local_addr()
 }
 
 async fn give_way(server: &Server) {

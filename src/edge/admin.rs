@@ -14,6 +14,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Edge;
+use super::connections::Connection;
 use super::guard::Admitted;
 use super::problem::{Problem, json_response};
 use crate::hub::{Events, News, Told};
@@ -24,6 +25,7 @@ use crate::protocol::SERVER_VERSION;
 pub(super) async fn status(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    Extension(connection): Extension<Connection>,
 ) -> Response {
     // The table lets only callers in here and below.
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
@@ -40,6 +42,7 @@ pub(super) async fn status(
         "browsers": hub.browsers(),
         "clients": hub.clients(&caller.owner),
         "storage": hub.storage(),
+        "peer_users": if connection.is_ours() { "known" } else { "unknown" },
     });
     json_response(StatusCode::OK, body.to_string())
 }

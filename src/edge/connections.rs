@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::peer::PeerUser;
 use crate::protocol::Owner;
 
 /// How many connections may be open that have proved nothing.
@@ -53,6 +54,7 @@ pub(super) struct Connection(Arc<Known>);
 #[derive(Debug)]
 struct Known {
     number: u64,
+    user: PeerUser,
     holder: OnceLock<Holder>,
     closing: CancellationToken,
     open: Connections,
@@ -66,7 +68,7 @@ impl Connections {
     /// A place for a new connection. Where there is none, another one is closed for it: the
     /// oldest that has proved nothing, or one of whoever has the most. `None`: all have proved
     /// who they are, and nobody has more than their share.
-    pub(super) fn seat(&self) -> Option<Seat> {
+    pub(super) fn seat(&self, user: PeerUser) -> Option<Seat> {
         let mut open = self.lock();
         if open.unproven.len() >= UNPROVEN {
             open.close_oldest();
@@ -78,7 +80,7 @@ impl Connections {
         open.next += 1;
         open.all += 1;
         let (holder, closing) = (OnceLock::new(), CancellationToken::new());
-        let known = Known { number, holder, closing, open: self.clone() };
+        let known = Known { number, user, holder, closing, open: self.clone() };
         let connection = Connection(Arc::new(known));
         open.unproven.insert(number, connection.clone());
         Some(Seat(connection))
@@ -169,6 +171,11 @@ impl Connection {
         }
     }
 
+    /// Whether the system has said that it is this user's.
+    pub(super) fn is_ours(&self) -> bool {
+        self.0.user == PeerUser::Ours
+    }
+
     /// Whether somebody has proved who they are on it.
     pub(super) fn is_proven(&self) -> bool {
         self.0.holder.get().is_some()
@@ -205,12 +212,12 @@ mod tests {
     #[test]
     fn the_oldest_of_64_that_have_proved_nothing_goes_for_a_new_one() {
         let open = Connections::default();
-        let mut seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat().unwrap()).collect();
+        let mut seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat(PeerUser::Ours).unwrap()).collect();
         assert!(!seats.iter().any(is_closing));
         seats[0].connection().prove(of(0));
-        seats.push(open.seat().unwrap());
+        seats.push(open.seat(PeerUser::Ours).unwrap());
         assert!(!seats.iter().any(is_closing), "one that has proved itself does not count");
-        seats.push(open.seat().unwrap());
+        seats.push(open.seat(PeerUser::Ours).unwrap());
         let closing: Vec<_> = seats.iter().map(is_closing).collect();
         assert_eq!(closing.iter().position(|closing| *closing), Some(1), "the oldest");
         assert_eq!(closing.iter().filter(|closing| **closing).count(), 1);
@@ -220,7 +227,7 @@ mod tests {
     fn a_connection_that_ends_makes_room() {
         let open = Connections::default();
         for _ in 0..3 {
-            let seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat().unwrap()).collect();
+            let seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat(PeerUser::Ours).unwrap()).collect();
             assert!(!seats.iter().any(is_closing));
         }
         let lock = open.lock();
@@ -233,7 +240,7 @@ mod tests {
 
     /// A seat that this holder has proved to be theirs.
     fn proven(open: &Connections, holder: usize) -> Seat {
-        let seat = open.seat().unwrap();
+        let seat = open.seat(PeerUser::Ours).unwrap();
         seat.connection().prove(of(holder));
         seat
     }
@@ -242,15 +249,15 @@ mod tests {
     fn where_all_have_proved_themselves_and_have_their_share_a_new_one_is_turned_away() {
         let open = Connections::default();
         let mut seats: Vec<_> = (1..ALL).map(|number| proven(&open, number / SHARE)).collect();
-        let last = open.seat().unwrap();
-        let newer = open.seat().unwrap();
+        let last = open.seat(PeerUser::Ours).unwrap();
+        let newer = open.seat(PeerUser::Ours).unwrap();
         assert!(is_closing(&last), "one that has proved nothing goes first");
         newer.connection().prove(of(ALL));
-        assert!(open.seat().is_none());
+        assert!(open.seat(PeerUser::Ours).is_none());
         assert!(!open.make_room());
         assert!(!seats.iter().any(is_closing));
         seats.pop();
-        assert!(open.seat().is_some());
+        assert!(open.seat(PeerUser::Ours).is_some());
     }
 
     #[test]

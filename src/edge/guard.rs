@@ -11,7 +11,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIG
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
-use super::connections::Holder;
+use super::connections::{Connection, Holder};
 use super::problem::Problem;
 use super::routes::{Rule, TABLE, Who};
 use crate::home::{Home, LegacyAnswer};
@@ -113,6 +113,9 @@ impl Guard {
         check_size(&request.headers, rule)?;
         self.check_host(request)?;
         check_fetch_site(&request.headers, rule)?;
+        if rule.is_some_and(|rule| rule.who == Who::Poller) {
+            check_user(request.extensions.get())?;
+        }
         let extension = self.check_origin(&request.headers, rule)?;
         check_content_type(request)?;
         match (rule.map(|rule| rule.who), extension) {
@@ -247,6 +250,11 @@ impl Guard {
             }
         }
     }
+}
+
+/// A polling extension proves nothing, so the connection has to be known as this user's.
+pub(super) fn check_user(connection: Option<&Connection>) -> Result<(), Problem> {
+    if connection.is_some_and(Connection::is_ours) { Ok(()) } else { Err(Problem::UnknownUser) }
 }
 
 /// The bearer token that a request gives, if there is one.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::Edge;
 use super::body::read_body;
 use super::connections::{Connection, Holder};
-use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, single};
+use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, check_user, single};
 use super::problem::{Problem, json_response};
 use crate::hub::{Poll, Taken, Verdict};
 use crate::journal::Trouble;
@@ -66,13 +66,14 @@ pub(super) async fn pending_queries(
     State(edge): State<Arc<Edge>>,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Problem> {
     let hub = edge.tools.hub();
     let text = |name| single(&headers, &name).ok().flatten();
     let Some(session) = text(SESSION) else {
         let queries = hub.glimpse();
-        return answer(&json!({"count": queries.len(), "queries": queries}));
+        return Ok(answer(&json!({"count": queries.len(), "queries": queries})));
     };
+    check_user(Some(&connection))?;
     let poll = Poll {
         session: session.into(),
         extension_version: text(VERSION).unwrap_or_default().to_owned(),
@@ -90,7 +91,7 @@ pub(super) async fn pending_queries(
         None => None,
     };
     let queries: Vec<_> = query.into_iter().collect();
-    answer(&json!({"queries": queries, "count": queries.len()}))
+    Ok(answer(&json!({"queries": queries, "count": queries.len()})))
 }
 
 /// `POST /sync`, with which later ones poll, report and log at once. It is answered as soon as

@@ -42,6 +42,8 @@ use connections::Connections;
 use frames::Sessions;
 use guard::Guard;
 use mcp::OpenStreams;
+use peer::PeerLookup;
+pub use peer::PeerUser;
 use problem::json_response;
 use routes::Routes;
 
@@ -91,14 +93,19 @@ impl Server {
         Self { edge, routes, connections, tasks, ending: CancellationToken::new() }
     }
 
-    /// Serves a connection in a task of its own, until either side ends it; one too many is
-    /// closed. Must be called in a tokio runtime.
+    /// Serves a connection in a task of its own, until either side ends it. Another user's is
+    /// closed, and so is one too many. Must be called in a tokio runtime.
     pub fn attend(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: SocketAddr,
+        user: PeerUser,
     ) {
-        let Some(seat) = self.connections.seat() else {
+        if user == PeerUser::Another {
+            tracing::debug!(%peer, "connection closed: another user's");
+            return;
+        }
+        let Some(seat) = self.connections.seat(user) else {
             tracing::debug!(%peer, "connection closed: there are too many");
             return;
         };
@@ -145,8 +152,9 @@ pub async fn serve(
         None => return Ok(()),
     };
     let server = Server::new(port, home, tools, toolbox);
+    let peers = Arc::new(PeerLookup::new(server.edge.tools.hub().now()));
     for listener in listeners {
-        server.tasks.spawn(accept::accept(listener, server.clone()));
+        server.tasks.spawn(accept::accept(listener, server.clone(), peers.clone()));
     }
     shutdown.cancelled().await;
     server.end().await;

@@ -1,162 +1,241 @@
 //! Whose process is at the other end of a connection of this computer.
+//!
+//! Linux keeps a table of its sockets and their users. A process that sends a request and closes
+//! its socket at once is no longer in the table when the connection is accepted, and its request
+//! can still be read. So where there is a table, a missing entry counts as another user's.
 
-use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+mod sock_diag;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Uid, geteuid};
 
-/// Whether a connection from `peer` to `own` is another user's. Not if nobody knows: then
-/// the token decides. The administrator could read our files anyway.
-pub(super) fn is_anothers(peer: SocketAddr, own: SocketAddr) -> bool {
-    user_at(peer, own).is_some_and(|user| is_kept_out(user, geteuid()))
+use crate::protocol::Moment;
+
+/// How long a socket that is not in the table may take to be there.
+pub(super) const RETRY: Duration = Duration::from_millis(5);
+
+/// How often at most the daemon checks again whether there is a table.
+const RECHECK: Duration = Duration::from_secs(10);
+
+/// Whose process is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerUser {
+    /// This user's, or the administrator's, who could read our files anyway.
+    Ours,
+    /// Another user's: the connection is closed before a byte of it is read.
+    Another,
+    /// The system has no table of sockets: tokens and proofs decide.
+    Unknown,
 }
 
-fn is_kept_out(user: Uid, own: Uid) -> bool {
-    user != own && !user.is_root()
+/// Looks peers up in the system's table of sockets.
+#[derive(Debug)]
+pub(super) struct PeerLookup(Mutex<SocketTable>);
+
+#[derive(Debug)]
+struct SocketTable {
+    exists: bool,
+    checked_at: Moment,
+    #[cfg(target_os = "linux")]
+    kernel: sock_diag::Kernel,
 }
 
-/// The user of the socket at `peer` that is connected to `own`.
-#[cfg(target_os = "linux")]
-fn user_at(peer: SocketAddr, own: SocketAddr) -> Option<Uid> {
-    sock_diag::user_at(peer, own)
-        .inspect_err(|error| tracing::debug!(%peer, %error, "its user is not known"))
-        .ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-const fn user_at(_peer: SocketAddr, _own: SocketAddr) -> Option<Uid> {
-    None
-}
-
-/// The kernel's answer to a question about one socket (`man 7 sock_diag`). It looks it up;
-/// `/proc/net/tcp` goes through the whole table, which takes a thousand times as long.
-#[cfg(target_os = "linux")]
-mod sock_diag {
-    use std::io;
-    use std::net::{IpAddr, SocketAddr};
-
-    use rustix::net::{
-        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send,
-        socket_with,
-    };
-    use rustix::process::Uid;
-
-    /// `nlmsghdr`: length, type, flags, sequence number, port.
-    const HEADER: usize = 16;
-
-    /// `inet_diag_req_v2`: family, protocol, extensions, padding, states, socket.
-    const REQUEST: usize = 56;
-
-    /// `SOCK_DIAG_BY_FAMILY`, of the question and of its answer.
-    const BY_FAMILY: u16 = 20;
-
-    /// `NLM_F_REQUEST`.
-    const IS_REQUEST: u16 = 1;
-
-    /// Where `inet_diag_msg` has the user, behind family, state, timer, retransmissions,
-    /// socket (48), expiry and two queues.
-    const USER: usize = HEADER + 4 + 48 + 12;
-
-    /// Room for an answer without extensions, and more.
-    const ANSWER: usize = 512;
-
-    /// # Errors
-    ///
-    /// The system's; `NotFound` if it knows no such socket.
-    pub(super) fn user_at(peer: SocketAddr, own: SocketAddr) -> io::Result<Uid> {
-        let kernel = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            Some(netlink::SOCK_DIAG),
-        )?;
-        send(&kernel, &question(peer, own), SendFlags::empty())?;
-        let mut answer = [0; ANSWER];
-        // It has been answered by the time `send` returns.
-        let (_, length) = recv(&kernel, &mut answer, RecvFlags::DONTWAIT)?;
-        user_in(answer.get(..length).unwrap_or_default()).ok_or_else(not_found)
+impl PeerLookup {
+    /// Finds out whether the system has a table, with a socket of our own.
+    pub(super) fn new(now: Moment) -> Self {
+        let mut table = SocketTable {
+            exists: false,
+            checked_at: now,
+            #[cfg(target_os = "linux")]
+            kernel: sock_diag::Kernel::default(),
+        };
+        table.check(now);
+        if !table.exists {
+            tracing::warn!(
+                "this system does not say which user a connection belongs to: tokens and proofs \
+                 decide, and extensions that only poll are refused"
+            );
+        }
+        Self(Mutex::new(table))
     }
 
-    fn not_found() -> io::Error {
-        io::ErrorKind::NotFound.into()
+    /// The user of the socket at `peer` that is connected to `own`. `None`: the table has no such
+    /// socket; look again after [`RETRY`].
+    pub(super) fn user_of(
+        &self,
+        peer: SocketAddr,
+        own: SocketAddr,
+        now: Moment,
+    ) -> Option<PeerUser> {
+        let mut table = self.lock();
+        if !table.exists {
+            table.recheck(now);
+        }
+        table.user_of(peer, own)
     }
 
-    /// What is asked: the one socket at `peer` that is connected to `own`.
-    fn question(peer: SocketAddr, own: SocketAddr) -> Vec<u8> {
-        const TCP: u8 = 6;
-        let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let family = u8::try_from(family.as_raw()).unwrap_or_default();
-        let length = u32::try_from(HEADER + REQUEST).unwrap_or_default();
-        let mut asked = Vec::with_capacity(HEADER + REQUEST);
-        asked.extend(length.to_ne_bytes());
-        asked.extend(BY_FAMILY.to_ne_bytes());
-        asked.extend(IS_REQUEST.to_ne_bytes());
-        asked.extend([0; 8]);
-        asked.extend([family, TCP, 0, 0]);
-        // Whatever state it is in.
-        asked.extend(u32::MAX.to_ne_bytes());
-        asked.extend(peer.port().to_be_bytes());
-        asked.extend(own.port().to_be_bytes());
-        asked.extend(address(peer.ip()));
-        asked.extend(address(own.ip()));
-        // On any interface; the last is no cookie.
-        asked.extend(0_u32.to_ne_bytes());
-        asked.extend([u8::MAX; 8]);
-        asked
+    /// The same for a socket that was missing once.
+    pub(super) fn user_of_missing(
+        &self,
+        peer: SocketAddr,
+        own: SocketAddr,
+        now: Moment,
+    ) -> PeerUser {
+        let mut table = self.lock();
+        if let Some(user) = table.user_of(peer, own) {
+            return user;
+        }
+        table.recheck(now);
+        if table.exists { PeerUser::Another } else { PeerUser::Unknown }
     }
 
-    /// An address in 16 bytes, an IPv4 one in the first four.
-    fn address(ip: IpAddr) -> [u8; 16] {
-        match ip {
-            IpAddr::V4(v4) => {
-                let mut padded = [0; 16];
-                padded[..4].copy_from_slice(&v4.octets());
-                padded
+    fn lock(&self) -> MutexGuard<'_, SocketTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SocketTable {
+    fn user_of(&mut self, peer: SocketAddr, own: SocketAddr) -> Option<PeerUser> {
+        if !self.exists {
+            return Some(PeerUser::Unknown);
+        }
+        match self.find(peer, own) {
+            Ok(user) => user.map(|user| peer_user(user, geteuid())),
+            Err(error) => {
+                // It had answered before, so this is no system without a table.
+                tracing::debug!(%peer, %error, "the user of a connection cannot be looked up");
+                None
             }
-            IpAddr::V6(v6) => v6.octets(),
         }
     }
 
-    /// The user that an answer names, if it is one and no error.
-    fn user_in(answer: &[u8]) -> Option<Uid> {
-        let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
-        let user = u32::from_ne_bytes(answer.get(USER..USER + 4)?.try_into().ok()?);
-        (kind == BY_FAMILY).then(|| Uid::from_raw(user))
+    /// Checks again whether there is a table, unless that was done a moment ago.
+    fn recheck(&mut self, now: Moment) {
+        if now.since(self.checked_at) >= RECHECK {
+            self.check(now);
+        }
     }
+
+    fn check(&mut self, now: Moment) {
+        self.checked_at = now;
+        match self.finds_own_socket() {
+            Ok(found) => self.exists = found,
+            // Such as no more files: that says nothing about the system.
+            Err(error) => tracing::debug!(%error, "cannot check for a table of sockets"),
+        }
+    }
+
+    fn finds_own_socket(&mut self) -> io::Result<bool> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let own = listener.local_addr()?;
+        let client = TcpStream::connect(own)?;
+        let peer = client.local_addr()?;
+        match self.find(peer, own) {
+            // In some user namespaces all sockets have the same, foreign user.
+            Ok(user) => Ok(user == Some(geteuid())),
+            Err(error) if is_passing(&error) => Err(error),
+            Err(_no_table) => Ok(false),
+        }
+    }
+
+    /// The user who owns the socket at `peer` that is connected to `own`.
+    #[cfg(target_os = "linux")]
+    fn find(&mut self, peer: SocketAddr, own: SocketAddr) -> io::Result<Option<Uid>> {
+        self.kernel.user_at(peer, own)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn find(&mut self, _peer: SocketAddr, _own: SocketAddr) -> io::Result<Option<Uid>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+fn peer_user(user: Uid, own: Uid) -> PeerUser {
+    if user == own || user.is_root() { PeerUser::Ours } else { PeerUser::Another }
+}
+
+/// Whether an error is for want of files or memory.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let passing = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::AGAIN];
+    Errno::from_io_error(error).is_some_and(|errno| passing.contains(&errno))
 }
 
 #[cfg(test)]
 mod tests {
-    #[cfg(target_os = "linux")]
-    use std::net::{TcpListener, TcpStream};
+    use std::io::Write as _;
+    use std::net::Shutdown;
 
     use super::*;
+
+    const NOW: Moment = Moment::from_unix_micros(1_000_000_000);
 
     #[test]
     fn only_this_user_and_the_administrator_get_in() {
         let user = Uid::from_raw;
-        assert!(!is_kept_out(user(1000), user(1000)));
-        assert!(!is_kept_out(user(0), user(1000)));
-        assert!(is_kept_out(user(1001), user(1000)));
-        assert!(is_kept_out(user(1000), user(0)));
+        assert_eq!(peer_user(user(1000), user(1000)), PeerUser::Ours);
+        assert_eq!(peer_user(user(0), user(1000)), PeerUser::Ours);
+        assert_eq!(peer_user(user(1001), user(1000)), PeerUser::Another);
+        assert_eq!(peer_user(user(1000), user(0)), PeerUser::Another);
+    }
+
+    /// A connection over the loopback: its two ends and their addresses.
+    #[cfg(target_os = "linux")]
+    fn connection(listening: &str, connecting: &str) -> Option<(TcpStream, TcpStream)> {
+        // Not every computer has IPv6.
+        let listener = TcpListener::bind((listening, 0)).ok()?;
+        let client = TcpStream::connect((connecting, listener.local_addr().unwrap().port()));
+        Some((client.unwrap(), listener.accept().unwrap().0))
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn the_user_of_a_connection_is_known_on_either_version_of_ip() {
+        let lookup = PeerLookup::new(NOW);
+        assert!(lookup.lock().exists, "these tests need a table of sockets");
         for (listening, connecting) in
             [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "::ffff:127.0.0.1"), ("::1", "::1")]
         {
-            // Not every computer has IPv6.
-            let Ok(listener) = TcpListener::bind((listening, 0)) else { continue };
-            let own = listener.local_addr().unwrap();
-            let client = TcpStream::connect((connecting, own.port())).unwrap();
-            let (_stream, peer) = listener.accept().unwrap();
-            assert_eq!(user_at(peer, own), Some(geteuid()), "{connecting}");
-            assert!(!is_anothers(peer, own));
+            let Some((client, accepted)) = connection(listening, connecting) else { continue };
+            let (peer, own) = (accepted.peer_addr().unwrap(), accepted.local_addr().unwrap());
+            assert_eq!(lookup.user_of(peer, own, NOW), Some(PeerUser::Ours), "{connecting}");
             let nobody = SocketAddr::new(peer.ip(), peer.port() ^ 1);
-            assert_eq!(user_at(nobody, own), None);
-            assert!(!is_anothers(nobody, own), "then the token decides");
-            drop(client);
+            assert_eq!(lookup.user_of(nobody, own, NOW), None);
+            assert_eq!(lookup.user_of_missing(nobody, own, NOW), PeerUser::Another);
+            client.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(lookup.user_of(peer, own, NOW), Some(PeerUser::Ours), "it still reads");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_socket_that_its_process_has_closed_has_no_user_any_more() {
+        let lookup = PeerLookup::new(NOW);
+        for linger in [None, Some(Duration::ZERO)] {
+            let (mut client, accepted) = connection("127.0.0.1", "127.0.0.1").unwrap();
+            let (peer, own) = (accepted.peer_addr().unwrap(), accepted.local_addr().unwrap());
+            client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+            rustix::net::sockopt::set_socket_linger(&client, linger).unwrap();
+            drop(client);
+            // The kernel reports an orphan as the administrator's.
+            assert_eq!(lookup.user_of(peer, own, NOW), None, "{linger:?}");
+            assert_eq!(lookup.user_of_missing(peer, own, NOW), PeerUser::Another, "{linger:?}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn whether_there_is_a_table_is_checked_again_after_a_while() {
+        let lookup = PeerLookup::new(NOW);
+        lookup.lock().exists = false;
+        let (_client, accepted) = connection("127.0.0.1", "127.0.0.1").unwrap();
+        let (peer, own) = (accepted.peer_addr().unwrap(), accepted.local_addr().unwrap());
+        assert_eq!(lookup.user_of(peer, own, NOW), Some(PeerUser::Unknown));
+        assert_eq!(lookup.user_of(peer, own, NOW + RECHECK), Some(PeerUser::Ours));
     }
 }

@@ -25,6 +25,8 @@ pub(super) enum Problem {
     UnknownPoller,
     /// No extension may poll.
     PollingSwitchedOff,
+    /// The system does not say which user polls.
+    UnknownUser,
     /// The body is not said to be JSON.
     NotJson,
     /// Only events are to be had here, and the caller does not say that it takes them.
@@ -91,6 +93,7 @@ impl Problem {
             | Self::UnknownExtension
             | Self::UnknownPoller
             | Self::PollingSwitchedOff
+            | Self::UnknownUser
             | Self::Undeclared => StatusCode::FORBIDDEN,
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
@@ -114,6 +117,7 @@ impl Problem {
             Self::UnknownExtension => "unknown_extension",
             Self::UnknownPoller => "unknown_extension",
             Self::PollingSwitchedOff => "polling_switched_off",
+            Self::UnknownUser => "unknown_user",
             Self::NotJson => "not_json",
             Self::NotEvents => "not_acceptable",
             Self::MalformedJson => "malformed_json",
@@ -149,6 +153,11 @@ impl Problem {
             Self::UnknownExtension => "This extension may not connect".to_owned(),
             Self::UnknownPoller => "This extension may not poll".to_owned(),
             Self::PollingSwitchedOff => "No extension may poll".to_owned(),
+            Self::UnknownUser => {
+                "This system does not say which user a connection belongs to, so extensions \
+                 without a key are refused"
+                    .to_owned()
+            }
             Self::MalformedJson => "The body is not the JSON that belongs here".to_owned(),
             Self::BadDrawing { why } => format!("The body is not a drawing: {why}"),
             Self::StorageUnavailable => "What happens cannot be recorded now".to_owned(),
@@ -192,6 +201,7 @@ impl Problem {
             Self::PollingSwitchedOff => {
                 "`tabwire legacy auto` lets one, `tabwire install` sets up one that need not"
             }
+            Self::UnknownUser => "`tabwire install` sets up the Tabwire extension, which has a key",
             Self::NotJson => "Send it with Content-Type: application/json",
             Self::NotEvents => "Send Accept: text/event-stream",
             Self::MalformedJson
@@ -237,6 +247,7 @@ impl Problem {
             | Self::UnknownExtension
             | Self::UnknownPoller
             | Self::PollingSwitchedOff
+            | Self::UnknownUser
             | Self::NotJson
             | Self::NotEvents
             | Self::MalformedJson

@@ -25,6 +25,7 @@ const PORT: &str = "port";
 const DAEMON: &str = "daemon";
 const VERSION: &str = "version";
 const TOKEN: &str = "token";
+const USERS: &str = "other users";
 const FOLDER: &str = "extension folder";
 pub(super) const CONNECTED: &str = "extension connected";
 const EXTENSION_VERSION: &str = "extension version";
@@ -46,6 +47,7 @@ pub(super) async fn walk(place: &Place) -> Findings {
         is_reachable.then(|| home.map(|home| Daemon::new(home, record))).flatten()
     });
     let status = token(&mut findings, daemon.as_ref()).await;
+    other_users(&mut findings, status.as_ref());
     let browsers = status.as_ref().and_then(|status| status["browsers"].as_array());
     let connected: Option<Vec<_>> =
         browsers.map(|all| all.iter().filter(|browser| browser["connected"] == true).collect());
@@ -238,6 +240,19 @@ async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value
     None
 }
 
+/// Whether the daemon can tell other users' connections from this user's.
+fn other_users(findings: &mut Findings, status: Option<&Value>) {
+    match status.map(|status| text(&status["peer_users"])) {
+        Some("known") => findings.fine(USERS, "the daemon closes their connections"),
+        Some(_) => findings.unknown(
+            USERS,
+            "this system does not say which user a connection belongs to: keys and tokens decide, \
+             and extensions that only poll are refused; use the Tabwire extension",
+        ),
+        None => findings.unknown(USERS, "only the daemon can tell"),
+    }
+}
+
 /// Whether the folder that the browser loads the extension from fits this program and the
 /// daemon. It is the one that was unpacked last.
 fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected: bool) {
@@ -375,7 +390,20 @@ async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Va
 
 #[cfg(test)]
 mod tests {
+    use super::super::State;
     use super::*;
+
+    #[test]
+    fn where_the_system_does_not_tell_users_apart_the_doctor_says_what_that_means() {
+        let mut findings = Findings::default();
+        other_users(&mut findings, Some(&json!({"peer_users": "unknown"})));
+        other_users(&mut findings, Some(&json!({"peer_users": "known"})));
+        other_users(&mut findings, None);
+        let [unknown, known, nobody] = &findings.0[..] else { panic!("{findings:?}") };
+        assert_eq!((unknown.state, known.state), (State::Unknown, State::Fine));
+        assert!(unknown.says.contains("only poll are refused"), "{}", unknown.says);
+        assert_eq!(nobody.says, "only the daemon can tell");
+    }
 
     #[test]
     fn the_readme_says_of_every_hop_what_to_do_when_it_is_broken() {
@@ -387,6 +415,7 @@ mod tests {
             DAEMON,
             VERSION,
             TOKEN,
+            USERS,
             FOLDER,
             CONNECTED,
             EXTENSION_VERSION,

@@ -6,6 +6,7 @@
 mod agent_files;
 mod browsers;
 mod keys;
+mod other_users;
 mod requests;
 mod scene;
 mod squatter;

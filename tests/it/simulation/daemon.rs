@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tabwire::edge::Server;
+use tabwire::edge::{PeerUser, Server};
 use tabwire::hub::{Caller, Hub, Refused, Seen, Submission};
 use tabwire::journal::{Entry, Journal, Pages};
 use tabwire::lifecycle::{Command, Gone, Limits, State, limits};
@@ -67,7 +67,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
             () = stop.cancelled() => break,
             accepted = listener.accept() => {
                 let (stream, peer) = accepted?;
-                server.attend(stream, peer);
+                server.attend(stream, peer, PeerUser::Ours);
             }
         }
     }
