@@ -68,7 +68,6 @@ async fn requests_read(client: &McpClient) -> u64 {
 
 // On one thread with the daemon, which accepts the connections only when all of them are closed.
 #[tokio::test]
-#[expect(clippy::print_stderr, reason = "whoever runs the tests is to know what was not tried")]
 async fn row_25_another_user_who_closes_at_once_is_not_read() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can be another user");
