@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::doctor;
 use super::extension::{HOW_TO_LOAD, port_for_extension};
-use super::serve::end_daemon;
+use super::state_removal::StateRemoval;
 use crate::config::Place;
 use crate::home::Home;
 use crate::install::{Change, Client, Installation, Machine, Plan, Server, lasting_name};
@@ -116,53 +116,30 @@ pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<
     let installation = installation(place)?;
     let plan = installation.uninstall()?;
     if how.print {
-        show(&plan, how.json)?;
+        let state = how.state.then(|| StateRemoval::plan(&installation, &plan)).transpose()?;
+        show_uninstall(&installation, &plan, state.as_ref(), how.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&installation.state)?;
-    let left = if how.state { Some(remove_state(&installation).await?) } else { None };
-    let is_state_gone = left == Some(Left::Nothing);
+    let removed = if how.state { Some(StateRemoval::make(&installation).await?) } else { None };
     if how.json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
-        say(serde_json::to_string_pretty(&json!({"changes": changes, "state": is_state_gone}))?)?;
+        let is_gone = removed.as_ref().is_some_and(StateRemoval::is_whole);
+        let stays = removed.as_ref().map(StateRemoval::stays).unwrap_or_default();
+        let body = json!({"changes": changes, "state": is_gone, "stays": stays});
+        say(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     say_done(&plan, "Nothing was installed.")?;
-    let state = installation.state.display();
-    match left {
-        Some(Left::Nothing) => say(format!("  remove {state}"))?,
-        Some(Left::SomethingElse) => say(format!("\n{state} stays: something else is in it."))?,
-        Some(Left::NoKey) => say(format!(
-            "\n{state} stays: without its auth.key nobody can tell that it is Tabwire's. If it is, \
-             remove it by hand."
-        ))?,
+    match &removed {
+        Some(removed) => removed.say_done(&installation.state)?,
         None => say(format!(
-            "\nWhat Tabwire remembers stays in {state}; `tabwire uninstall --state` removes it."
+            "\nWhat Tabwire remembers stays in {}; `tabwire uninstall --state` removes it.",
+            installation.state.display()
         ))?,
     }
     say("If the extension is loaded in a browser, remove it there (chrome://extensions).")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What is left of the state directory, and why.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
-    Nothing,
-    SomethingElse,
-    /// Without a secret nobody can tell that it is ours.
-    NoKey,
-}
-
-/// Ends the daemon and removes the state directory.
-async fn remove_state(installation: &Installation) -> anyhow::Result<Left> {
-    if !Home::has_dir(&installation.state)? {
-        return Ok(Left::Nothing);
-    }
-    let Some(home) = Home::find(&installation.state)? else {
-        return Ok(Left::NoKey);
-    };
-    end_daemon(&home).await?;
-    Ok(if home.remove()? { Left::Nothing } else { Left::SomethingElse })
 }
 
 pub(super) fn installation(place: &Place) -> anyhow::Result<Installation> {
@@ -259,6 +236,23 @@ fn show(plan: &Plan, json: bool) -> anyhow::Result<()> {
         say(format!("  {}", clean(&line)))?;
     }
     Ok(())
+}
+
+fn show_uninstall(
+    installation: &Installation,
+    plan: &Plan,
+    state: Option<&StateRemoval>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let Some(state) = state else { return show(plan, json) };
+    if json {
+        let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
+        let body = json!({"would": changes, "state": state.to_json()});
+        say(serde_json::to_string_pretty(&body)?)?;
+        return Ok(());
+    }
+    show(plan, false)?;
+    state.say_plan(&installation.state)
 }
 
 fn told(installation: &Installation, clients: &[Client], plan: &Plan) -> Value {

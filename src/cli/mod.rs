@@ -14,6 +14,7 @@ mod pair;
 mod person;
 mod serve;
 mod sites;
+mod state_removal;
 mod status;
 mod trace;
 
@@ -83,7 +84,7 @@ enum Command {
     Install(install::Install),
     /// Take away what `install` has set up
     #[command(
-        after_help = "Examples:\n  tabwire uninstall\n  tabwire uninstall --state    the keys, the journal and what people drew, too"
+        after_help = "Examples:\n  tabwire uninstall\n  tabwire uninstall --state            the keys, the journal and what people drew, too\n  tabwire uninstall --state --print    shows each path that would go\n\nFiles in the state directory that are not Tabwire's stay, and are named."
     )]
     Uninstall(install::Uninstall),
     /// Print the line that pairs an extension, to paste into its popup

@@ -367,5 +367,10 @@ fn make_room(folder: &mut Folder, bytes: usize) -> Result<(), DrawingsError> {
     Ok(())
 }
 
+/// Whether this is a file of a drawing.
+pub(super) fn is_own_file(path: &Path) -> bool {
+    folder::belongs_to(path).is_some()
+}
+
 #[cfg(test)]
 mod tests;

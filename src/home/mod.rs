@@ -31,6 +31,7 @@ pub use drawings::{
 };
 pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
+pub use removal::Removal;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
 pub use widenings::{Widening, WideningError};

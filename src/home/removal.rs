@@ -1,111 +1,203 @@
-//! Removing a state directory: what is ours, and nothing else.
+//! Removing a state directory: what is ours, by exact names, and nothing else.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Home, HomeError};
+use super::files::{ASIDE, decode};
+use super::{AUTH_KEY, Home, HomeError, drawings, store};
 
-/// How the names of our files and folders begin. Some go on with `-wal`, `.1` or the like.
-const OURS: [&str; 19] = [
+/// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
+const FILES: [&str; 13] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
     "daemon.lock",
-    "daemon.log",
-    "drawings",
-    "extension",
     "extensions.json",
     "installed.json",
-    "journal.db",
     "legacy.json",
-    "monitor.db",
     "native-host",
     "settings.lock",
     "site_rules.json",
     "start.lock",
-    "store",
     "unconfirmed.json",
     "unpacked.json",
 ];
 
+/// The daemon's log: what is written now, and what was before.
+const LOGS: [&str; 3] = ["daemon.log", "daemon.log.1", "daemon.log.2"];
+
+/// Our databases, and what their names go on with once they were moved aside: a number follows.
+const DATABASES: [(&str, &str); 2] = [("journal.db", ".unusable-"), ("monitor.db", ".damaged-")];
+
+/// What SQLite adds to the name of a database for its own files.
+const SQLITE_ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+/// How many hexadecimal digits a file has behind its name while it is written.
+const ASIDE_DIGITS: usize = 16;
+
+/// A folder of ours: its name, and which files are ours in the folders of owners that it holds.
+type OwnersFolder = (&'static str, fn(&Path) -> bool);
+
+/// Our folders with a folder for each owner.
+const OWNERS_FOLDERS: [OwnersFolder; 2] =
+    [("drawings", drawings::is_own_file), ("store", store::is_own_file)];
+
+/// What removing a state directory does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// What goes, in this order: a folder after what is in it, and the directory itself last, if
+    /// nothing stays in it.
+    pub goes: Vec<PathBuf>,
+    /// What is not ours, and stays.
+    pub stays: Vec<PathBuf>,
+}
+
 impl Home {
-    /// Removes everything of ours, and the directory unless somebody has put something else
-    /// there. Whether it is gone. No daemon may run on it.
+    /// What [`Home::remove`] would do now. `gone` is taken for removed already.
     ///
     /// # Errors
     ///
     /// [`HomeError::Io`].
-    pub fn remove(self) -> Result<bool, HomeError> {
-        let io = |path: &Path, source| HomeError::Io { path: path.to_owned(), source };
-        for entry in fs::read_dir(&self.dir).map_err(|error| io(&self.dir, error))? {
-            let entry = entry.map_err(|error| io(&self.dir, error))?;
-            let path = entry.path();
-            let name = entry.file_name();
-            let is_ours = name.to_str().is_some_and(|name| OURS.iter().any(|o| belongs(name, o)));
-            if is_ours {
-                remove(&path).map_err(|error| io(&path, error))?;
+    pub fn removal(&self, gone: &[PathBuf]) -> Result<Removal, HomeError> {
+        let mut removal = Removal::default();
+        for path in sorted_entries(&self.dir)? {
+            if gone.contains(&path) {
+                continue;
+            }
+            match owners_folder(&path) {
+                Some(is_own) => removal.add_owners_folder(&path, is_own)?,
+                None if is_own_file(&path) => removal.goes.push(path),
+                // A folder may have become empty by what has gone.
+                None if is_emptied(&path, gone)? => removal.goes.push(path),
+                None => removal.stays.push(path),
             }
         }
-        match fs::remove_dir(&self.dir) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
-            Err(source) => Err(io(&self.dir, source)),
+        // Last: without it nobody could tell that the rest is ours, if that cannot be removed.
+        let key = self.dir.join(AUTH_KEY);
+        removal.goes.sort_by_key(|path| *path == key);
+        if removal.stays.is_empty() {
+            removal.goes.push(self.dir.clone());
         }
+        Ok(removal)
+    }
+
+    /// Removes everything of ours, and the directory unless something else is in it. What it
+    /// did. No daemon may run on it.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`].
+    pub fn remove(self) -> Result<Removal, HomeError> {
+        let removal = self.removal(&[])?;
+        for path in &removal.goes {
+            remove(path).map_err(|source| HomeError::Io { path: path.clone(), source })?;
+        }
+        Ok(removal)
     }
 }
 
-/// Whether a name is that of ours, or one that was made of it.
-fn belongs(name: &str, ours: &str) -> bool {
-    let rest = name.strip_prefix(ours);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+impl Removal {
+    /// Adds a folder that holds a folder for each owner.
+    fn add_owners_folder(
+        &mut self,
+        folder: &Path,
+        is_own: fn(&Path) -> bool,
+    ) -> Result<(), HomeError> {
+        let before = self.stays.len();
+        for owner in sorted_entries(folder)? {
+            if !is_folder(&owner) || name_of(&owner).and_then(decode).is_none() {
+                self.stays.push(owner);
+                continue;
+            }
+            let before = self.stays.len();
+            for file in sorted_entries(&owner)? {
+                let is_ours = is_own(&file) || name_of(&file) == Some(ASIDE);
+                let list =
+                    if is_ours && !is_folder(&file) { &mut self.goes } else { &mut self.stays };
+                list.push(file);
+            }
+            if self.stays.len() == before {
+                self.goes.push(owner);
+            }
+        }
+        if self.stays.len() == before {
+            self.goes.push(folder.to_owned());
+        }
+        Ok(())
+    }
 }
 
-/// A link is removed, and not what it leads to.
+/// What is in a folder, by name.
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, HomeError> {
+    let io = |source| HomeError::Io { path: folder.to_owned(), source };
+    let entries = fs::read_dir(folder).map_err(io)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+    let mut paths = paths.map_err(io)?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Which files are ours in the folders of this folder of ours, if it is one. A link to a folder
+/// is none.
+fn owners_folder(path: &Path) -> Option<fn(&Path) -> bool> {
+    let name = name_of(path)?;
+    let (_, is_own) = OWNERS_FOLDERS.into_iter().find(|(folder, _)| *folder == name)?;
+    is_folder(path).then_some(is_own)
+}
+
+/// Whether a path in the state directory is a file of ours, or a link in the place of one.
+fn is_own_file(path: &Path) -> bool {
+    let Some(name) = name_of(path) else { return false };
+    let is_link_to_folder = OWNERS_FOLDERS.iter().any(|(folder, _)| *folder == name);
+    !is_folder(path) && (is_own_name(name) || is_link_to_folder)
+}
+
+/// Whether this is the name of a file of ours in a state directory.
+fn is_own_name(name: &str) -> bool {
+    let is_written = |own: &str| {
+        let digits = name.strip_prefix(own).and_then(|rest| rest.strip_prefix('.'));
+        digits.is_some_and(|digits| {
+            let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+            digits.len() == ASIDE_DIGITS && digits.bytes().all(is_digit)
+        })
+    };
+    LOGS.contains(&name)
+        || FILES.iter().any(|own| name == *own || is_written(own))
+        || DATABASES.iter().any(|database| is_of_database(name, *database))
+}
+
+fn is_of_database(name: &str, (database, aside): (&str, &str)) -> bool {
+    let Some(rest) = name.strip_prefix(database) else { return false };
+    SQLITE_ENDINGS.iter().filter_map(|ending| rest.strip_suffix(ending)).any(|between| {
+        let number = between.strip_prefix(aside);
+        let is_number =
+            |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        between.is_empty() || number.is_some_and(is_number)
+    })
+}
+
+/// Whether a folder holds nothing but what has gone, and something of that.
+fn is_emptied(folder: &Path, gone: &[PathBuf]) -> Result<bool, HomeError> {
+    if !gone.iter().any(|path| path.parent() == Some(folder)) || !is_folder(folder) {
+        return Ok(false);
+    }
+    Ok(sorted_entries(folder)?.iter().all(|path| gone.contains(path)))
+}
+
+fn name_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+/// Whether it is a folder itself, and no link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// A link is removed, and not what it leads to. A folder is removed only if it is empty.
 fn remove(path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path)?.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    }
+    if is_folder(path) { fs::remove_dir(path) } else { fs::remove_file(path) }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-    use crate::protocol::{SiteChange, SiteList, SitePattern};
-
-    #[test]
-    fn what_is_ours_goes_and_what_is_not_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        let state = dir.path().join("state");
-        let home = Home::open(&state).unwrap();
-        home.allow_extension("a").unwrap();
-        home.note_unpacked(&state).unwrap();
-        let pattern = SitePattern::parse("example.com").unwrap();
-        let change = SiteChange::Add { list: SiteList::Deny, pattern };
-        home.site_rules().change(&change).unwrap();
-        for name in ["journal.db-wal", "daemon.log.1", "monitor.db.damaged-1", "installed.json"] {
-            fs::write(state.join(name), "").unwrap();
-        }
-        let theirs = dir.path().join("theirs");
-        fs::create_dir_all(theirs.join("deep")).unwrap();
-        symlink(&theirs, state.join("store")).unwrap();
-        fs::create_dir_all(state.join("extension/page")).unwrap();
-        for name in ["storefront", "thesis.txt"] {
-            fs::write(state.join(name), "years of work").unwrap();
-        }
-        assert!(!home.remove().unwrap());
-        let mut left: Vec<_> =
-            fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["storefront", "thesis.txt"]);
-        assert!(theirs.join("deep").is_dir());
-        for name in left {
-            fs::remove_file(state.join(name)).unwrap();
-        }
-        assert!(Home::open(&state).unwrap().remove().unwrap() && !state.exists());
-    }
-}
+mod tests;

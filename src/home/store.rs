@@ -222,6 +222,11 @@ impl Store {
     }
 }
 
+/// Whether this is the file of a value.
+pub(super) fn is_own_file(path: &Path) -> bool {
+    ValueName::of_file(path).is_some()
+}
+
 /// The names of the values in a folder, which need not be there.
 fn names(folder: &Path) -> Result<impl Iterator<Item = ValueName>, StoreError> {
     Ok(paths_in(folder)?.filter_map(|path| ValueName::of_file(&path)))

@@ -181,8 +181,12 @@ impl Installation {
         for (path, ..) in self.own_files_anywhere() {
             changes.extend(FileChange::remove(&path)?.map(Change::File));
         }
-        if self.extension().is_dir() {
-            changes.push(Change::RemoveExtension { dir: self.extension() });
+        let extension = self.extension();
+        // A folder of this name that holds something else is not ours, and a link is none.
+        let is_folder = fs::symlink_metadata(&extension).is_ok_and(|found| found.is_dir());
+        let is_empty = || fs::read_dir(&extension).is_ok_and(|mut all| all.next().is_none());
+        if is_folder && (extension::find(&extension).is_some() || is_empty()) {
+            changes.push(Change::RemoveExtension { dir: extension });
         }
         changes.extend(self.record_change(&record)?);
         Ok(Plan { changes })

@@ -123,6 +123,18 @@ impl Change {
         }
     }
 
+    /// What it removes, if it removes something.
+    #[must_use]
+    pub fn removes(&self) -> Option<&Path> {
+        match self {
+            Self::RemoveExtension { dir } => Some(dir),
+            Self::File(change) | Self::Edit(_, change) => {
+                change.after.is_none().then_some(&change.path)
+            }
+            Self::Unpack { .. } | Self::Register { .. } | Self::Unregister { .. } => None,
+        }
+    }
+
     /// What sets or removes the registry key.
     fn registry(&self) -> Option<Command> {
         let mut command = Command::new("reg.exe");

@@ -52,7 +52,7 @@ pub(super) fn read_mark(folder: &Path, id: &DrawingId) -> PathBuf {
 }
 
 /// The drawing that a file belongs to, and how its name ends.
-fn belongs_to(path: &Path) -> Option<(DrawingId, &str)> {
+pub(super) fn belongs_to(path: &Path) -> Option<(DrawingId, &str)> {
     let (id, ending) = path.file_name()?.to_str()?.split_once('.')?;
     let id = DrawingId::parse(id)?;
     ENDINGS.contains(&ending).then_some((id, ending))

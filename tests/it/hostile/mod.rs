@@ -7,6 +7,7 @@ mod agent_files;
 mod browsers;
 mod keys;
 mod other_users;
+mod removal;
 mod requests;
 mod scene;
 mod squatter;

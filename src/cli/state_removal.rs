@@ -1,0 +1,132 @@
+//! `tabwire uninstall --state`: what goes of the state directory, and what stays.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::serve::end_daemon;
+use crate::home::{DaemonRecord, Home, Removal};
+use crate::install::{Installation, Plan};
+use crate::terminal::{clean, say};
+
+/// How many paths that stay a person is shown.
+const SHOWN: usize = 20;
+
+/// What becomes of the state directory.
+pub(super) enum StateRemoval {
+    /// There is none.
+    Absent,
+    /// Without a secret nobody can tell that it is ours.
+    NoKey,
+    /// What is ours goes.
+    Ours {
+        /// The daemon that is ended for it.
+        daemon: Option<DaemonRecord>,
+        /// What goes and what stays.
+        removal: Removal,
+    },
+}
+
+impl StateRemoval {
+    /// What would become of it once this plan is carried out.
+    pub(super) fn plan(installation: &Installation, plan: &Plan) -> anyhow::Result<Self> {
+        let gone: Vec<_> =
+            plan.changes.iter().filter_map(|change| change.removes()).map(Path::to_owned).collect();
+        Self::of(installation, |home| {
+            let daemon = home.running_daemon()?;
+            Ok(Self::Ours { daemon, removal: home.removal(&gone)? })
+        })
+    }
+
+    /// Ends the daemon and removes what is ours.
+    pub(super) async fn make(installation: &Installation) -> anyhow::Result<Self> {
+        let ended = match Self::home(installation)? {
+            Some(home) => end_daemon(&home).await?,
+            None => None,
+        };
+        Self::of(installation, |home| Ok(Self::Ours { daemon: ended, removal: home.remove()? }))
+    }
+
+    fn home(installation: &Installation) -> anyhow::Result<Option<Home>> {
+        Ok(Home::find(&installation.state)?)
+    }
+
+    fn of(
+        installation: &Installation,
+        ours: impl FnOnce(Home) -> anyhow::Result<Self>,
+    ) -> anyhow::Result<Self> {
+        if !Home::has_dir(&installation.state)? {
+            return Ok(Self::Absent);
+        }
+        Self::home(installation)?.map_or(Ok(Self::NoKey), ours)
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self, Self::NoKey) && self.stays().is_empty()
+    }
+
+    /// What is not ours, and stays.
+    pub(super) fn stays(&self) -> &[PathBuf] {
+        match self {
+            Self::Ours { removal, .. } => &removal.stays,
+            Self::Absent | Self::NoKey => &[],
+        }
+    }
+
+    /// What would become of it, for a program.
+    pub(super) fn to_json(&self) -> Value {
+        let (goes, daemon) = match self {
+            Self::Ours { removal, daemon } => {
+                (&*removal.goes, daemon.as_ref().map(|record| record.pid))
+            }
+            Self::Absent | Self::NoKey => (&[][..], None),
+        };
+        json!({"remove": goes, "stays": self.stays(), "ends_daemon": daemon})
+    }
+
+    /// Says what would become of it.
+    pub(super) fn say_plan(&self, state: &Path) -> anyhow::Result<()> {
+        if let Self::Ours { daemon, removal } = self {
+            say("\nOf the state directory this would:")?;
+            if let Some(record) = daemon {
+                say(format!("  end the daemon (process {})", record.pid))?;
+            }
+            for path in &removal.goes {
+                say(format!("  remove {}", clean(&path.to_string_lossy())))?;
+            }
+        }
+        self.say_rest(state)
+    }
+
+    /// Says what has become of it.
+    pub(super) fn say_done(&self, state: &Path) -> anyhow::Result<()> {
+        if self.is_whole() {
+            say(format!("  remove {}", clean(&state.to_string_lossy())))?;
+        }
+        self.say_rest(state)
+    }
+
+    /// Says what stays, and why.
+    fn say_rest(&self, state: &Path) -> anyhow::Result<()> {
+        let state = state.to_string_lossy();
+        let state = clean(&state);
+        if matches!(self, Self::NoKey) {
+            say(format!(
+                "\n{state} stays: without its auth.key nobody can tell that it is Tabwire's. If it \
+                 is, remove it by hand."
+            ))?;
+        }
+        let stays = self.stays();
+        if !stays.is_empty() {
+            say(format!("\n{state} stays: something else is in it."))?;
+        }
+        for path in stays.iter().take(SHOWN) {
+            say(format!("  {}", clean(&path.to_string_lossy())))?;
+        }
+        if stays.len() > SHOWN {
+            say(format!("  and {} more (`--print --json` lists all)", stays.len() - SHOWN))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Names in a state directory that merely look like Tabwire's.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Place, Row};
+
+/// What a person might have put into the directory.
+const THEIRS: [&str; 24] = [
+    "store-front/index.html",
+    "extension-of-thesis/chapter-1.txt",
+    "drawings.2025/plan.svg",
+    "drawings-old/a",
+    "storefront",
+    "store.zip",
+    "journal.db.bak",
+    "journal.db.2025/notes",
+    "journal.db-old",
+    "daemon.log.old",
+    "daemon.log.3",
+    "auth.key.bak",
+    "auth.key.pub",
+    "legacy.json.txt",
+    "legacy.json-copy",
+    "native-host.sh",
+    "monitor.db.damaged-by-me",
+    "settings.lock.d/x",
+    "store/readme.txt",
+    "store/default/readme.txt",
+    "drawings/mine/sunset.png",
+    "drawings/sunset.png",
+    "files/page.png",
+    "thesis.txt",
+];
+
+fn all_below(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            }
+            found.insert(entry.path());
+        }
+    }
+    found
+}
+
+fn paths(list: &Value) -> Vec<PathBuf> {
+    let texts = list.as_array().unwrap().iter();
+    texts.map(|path| PathBuf::from(path.as_str().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn row_28_what_uninstall_does_not_own_stays_and_print_tells_all_that_goes() {
+    let place = Place::with_port(1);
+    assert_eq!(place.run(&["install"]).await.code, Some(0));
+    assert_eq!(place.run(&["sites", "deny", "bank.example"]).await.code, Some(0));
+    for theirs in THEIRS {
+        let path = place.path().join(theirs);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "years of work").unwrap();
+    }
+    let before = all_below(place.path());
+    let printed = place.run(&["uninstall", "--state", "--print", "--json"]).await;
+    let told: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(all_below(place.path()), before, "--print changes nothing");
+    let shown = place.run(&["uninstall", "--state", "--print"]).await.stdout;
+    let done = place.run(&["uninstall", "--state", "--json"]).await;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(done["state"], false, "something stays");
+    let after = all_below(place.path());
+
+    let mut row = Row::new(28);
+    let stays = paths(&done["stays"]);
+    row.tried("what is named", stays == paths(&told["state"]["stays"]), &told);
+    for theirs in THEIRS {
+        let path = place.path().join(theirs);
+        let is_whole = fs::read(&path).is_ok_and(|bytes| bytes == b"years of work");
+        let is_named = stays.iter().any(|named| path.starts_with(named));
+        row.tried(theirs, is_whole && is_named, &done);
+    }
+    // What goes is what was printed: a folder stands for what is in it.
+    let mut goes = paths(&told["state"]["remove"]);
+    let changes = told["would"].as_array().unwrap().iter();
+    let removed = changes.filter(|change| change["action"] == "remove");
+    goes.extend(removed.map(|change| PathBuf::from(change["path"].as_str().unwrap())));
+    for gone in before.difference(&after) {
+        let is_told = goes.iter().any(|path| gone.starts_with(path));
+        row.tried("what goes", is_told, gone.display());
+    }
+    for path in &goes {
+        row.tried("what was to go", !path.exists(), path.display());
+        let is_shown = shown.contains(path.to_str().unwrap());
+        row.tried("what a person is shown", is_shown, &shown);
+    }
+    assert!(goes.iter().any(|path| path.ends_with("auth.key")), "{told}");
+    row.report();
+}
