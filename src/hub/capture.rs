@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::desk::Desk;
-use super::targets::choose_browser;
+use super::targets::{choose_browser, no_such_tab};
 use super::{Caller, Hub, Refusal, Refused};
 use crate::lifecycle::Wish;
 use crate::protocol::{BrowserId, CaptureSettings, Stream, TabCapture, TabId, ToExtension};
@@ -31,6 +31,31 @@ pub struct CaptureChange {
     /// In this browser or tab; in all browsers, also those that connect later, if neither
     /// is named.
     pub of: Wish,
+}
+
+/// Connected browsers that cannot be asked to record: their extension only polls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeafBrowsers {
+    /// What they are shown as.
+    pub labels: Vec<String>,
+    /// Whether no other is connected.
+    pub are_all: bool,
+}
+
+impl DeafBrowsers {
+    /// What to tell of them. `None`: there is none.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let names: Vec<_> = self.labels.iter().map(|label| format!("`{label}`")).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "The extension of {} is an old one: it records what its person has switched on in its \
+                 popup, and configure capture does not reach it. Ask the person, or have them install \
+                 the Tabwire extension (`tabwire install` says how).",
+                names.join(", ")
+            )
+        })
+    }
 }
 
 /// What is recorded now.
@@ -99,6 +124,22 @@ impl Hub {
         })
     }
 
+    /// Which connected browsers, of all or of this one, record what their person has set and
+    /// not what they are asked to: by their labels, and whether there are others.
+    #[must_use]
+    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> DeafBrowsers {
+        self.with_desk(|desk| {
+            let connected = desk.browsers.iter().filter(|(id, known)| {
+                known.is_connected() && browser.is_none_or(|wanted| wanted == *id)
+            });
+            let (deaf, others): (Vec<_>, Vec<_>) =
+                connected.map(|(_, known)| known).partition(|known| known.poller.is_some());
+            let mut labels: Vec<_> = deaf.iter().map(|known| known.label.clone()).collect();
+            labels.sort();
+            DeafBrowsers { labels, are_all: others.is_empty() }
+        })
+    }
+
     /// What a browser is to record now, also one that is not known yet.
     #[must_use]
     pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
@@ -122,7 +163,7 @@ impl Desk<'_> {
         };
         match wish.tab {
             Some(wanted) if change.on && !browser.has_tab(wanted) => {
-                Err(Refusal::TabGone { wanted, tabs: browser.tabs.clone() })
+                Err(no_such_tab(browser, Some(wanted)))
             }
             tab => Ok((Some(id.clone()), tab)),
         }

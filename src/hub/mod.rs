@@ -51,7 +51,7 @@ use crate::lifecycle::limits::TOO_SOON;
 use crate::lifecycle::{Event, Limits};
 use crate::proof;
 use crate::protocol::{ClientId, CorrelationId, Moment, Owner};
-pub use capture::{CaptureChange, Capturing};
+pub use capture::{CaptureChange, Capturing, DeafBrowsers};
 pub use clients::ClientSummary;
 use clock::Clock;
 pub use clock::Reading;

@@ -292,11 +292,29 @@ impl Desk<'_> {
 
     fn answer_for_poller(&mut self, peer: &Peer, command: &Command, lane: &Lane) {
         let facts = command.facts();
-        let (code, message) = match lane.tab {
-            Some(tab) => ("no_such_tab", format!("this extension cannot be told which tab: {tab}")),
-            None => ("unknown_action", format!("this extension knows no {}", facts.work.name())),
+        let (code, message, hint) = match lane.tab {
+            Some(tab) => (
+                "no_such_tab",
+                format!(
+                    "The extension of this browser is an old one that cannot be told to act in tab {tab}"
+                ),
+                "Leave `tab_id` out to act in the tab that it follows.",
+            ),
+            None => (
+                "unknown_action",
+                format!(
+                    "The extension of this browser is an old one that knows no {}",
+                    facts.work.name()
+                ),
+                "observe({what:\"browsers\"}) lists the actions that it knows. The Tabwire extension \
+                 knows all (`tabwire install` says how to load it).",
+            ),
         };
-        let error = ReportedError::new(code, message);
+        let error = ReportedError {
+            hint: Some(hint.to_owned()),
+            may_have_run: Some(false),
+            ..ReportedError::new(code, message)
+        };
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return };
         let report = ExtensionReport::Error { error };
         self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));

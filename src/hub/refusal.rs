@@ -80,6 +80,13 @@ pub enum Refusal {
         /// What the browser is shown as.
         browser: String,
     },
+    /// No tab of the browser is known.
+    NoTabKnown {
+        /// What the browser is shown as.
+        browser: String,
+        /// Whether its extension, one that polls, tells of none.
+        polls: bool,
+    },
     /// The person has stopped everything in the browser.
     StoppedByUser {
         /// What the browser is shown as.
@@ -124,6 +131,7 @@ impl Refusal {
             Self::UnsupportedAction { .. } => "unsupported_action",
             Self::ControlSwitchedOff { .. } => "control_switched_off",
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
+            Self::NoTabKnown { .. } => "no_tab_known",
             Self::StoppedByUser { .. } => Outcome::STOPPED_BY_USER,
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
@@ -167,6 +175,12 @@ impl Refusal {
                 "The extension of `{browser}` is an old one that acts in the tab it follows, not in \
                  tab {wanted}"
             ),
+            Self::NoTabKnown { browser, polls: true } => {
+                format!("The extension of `{browser}` is an old one that does not tell of its tabs")
+            }
+            Self::NoTabKnown { browser, polls: false } => {
+                format!("No tab of `{browser}` is known")
+            }
             Self::StoppedByUser { browser } => {
                 format!("The person has stopped everything that agents do in `{browser}`")
             }
@@ -214,6 +228,14 @@ impl Refusal {
                 "Leave `tab_id` out to act in the tab it follows, or install the Tabwire extension \
                  (`tabwire install` says how)."
             }
+            Self::NoTabKnown { polls: true, .. } => {
+                "Ask the page with interact({action:\"page_info\"}), and the browser with \
+                 interact({action:\"tab_list\"})."
+            }
+            Self::NoTabKnown { polls: false, .. } => {
+                "Open one with interact({action:\"tab_open\", url}); observe({what:\"tabs\"}) lists \
+                 those of all browsers."
+            }
             Self::StoppedByUser { .. } => {
                 "Ask the person before you go on; only they can let agents go on, in the popup of \
                  the Tabwire extension."
@@ -242,6 +264,7 @@ impl Refusal {
             | Self::UnsupportedAction { .. }
             | Self::ControlSwitchedOff { .. }
             | Self::NoChoiceOfTab { .. }
+            | Self::NoTabKnown { .. }
             | Self::StoppedByUser { .. }
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }

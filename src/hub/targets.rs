@@ -43,7 +43,7 @@ pub(super) fn resolve(
     let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
     let tab = match wanted {
         Some(wanted) if browser.is_connected() && !browser.has_tab(wanted) => {
-            return Err(Refusal::TabGone { wanted, tabs: browser.tabs.clone() });
+            return Err(no_such_tab(browser, Some(wanted)));
         }
         Some(wanted) => Some(wanted),
         None => browser.active_tab(),
@@ -64,11 +64,20 @@ pub(super) fn find_tab(
     let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
     let wanted = wanted.or_else(|| browser.active_tab());
     let tab = browser.tabs.iter().find(|tab| Some(tab.tab_id) == wanted);
-    let gone = || Refusal::TabGone {
-        wanted: wanted.unwrap_or(TabId::OF_FORMER_SESSION),
-        tabs: browser.tabs.clone(),
-    };
-    tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(gone)
+    tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(|| no_such_tab(browser, wanted))
+}
+
+/// Why a browser does not have the tab that is wanted, or any if none is.
+pub(super) fn no_such_tab(browser: &Browser, wanted: Option<TabId>) -> Refusal {
+    match wanted {
+        Some(wanted) if browser.poller.is_none() => {
+            Refusal::TabGone { wanted, tabs: browser.tabs.clone() }
+        }
+        Some(_) | None => {
+            let polls = browser.poller.is_some();
+            Refusal::NoTabKnown { browser: browser.label.clone(), polls }
+        }
+    }
 }
 
 pub(super) type Known<'a> = (&'a BrowserId, &'a Browser);

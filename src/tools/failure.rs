@@ -155,6 +155,7 @@ impl RefusedCall {
             | Refusal::UnsupportedAction { .. }
             | Refusal::ControlSwitchedOff { .. }
             | Refusal::NoChoiceOfTab { .. }
+            | Refusal::NoTabKnown { .. }
             | Refusal::StoppedByUser { .. }
             | Refusal::KeyReused { .. }
             | Refusal::StorageUnavailable { .. }

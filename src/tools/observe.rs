@@ -114,6 +114,9 @@ struct Tabs {
     count: usize,
     tabs: Vec<TabSummary>,
     untrusted: bool,
+    /// Which browsers tell of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// The browsers that are known, connected ones first.
@@ -166,7 +169,8 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         }
         Observe::Tabs {} => {
             let tabs = hub.tabs(caller);
-            ToolResult::of(&Tabs { count: tabs.len(), tabs, untrusted: true })
+            let hint = untold_tabs(&hub.deaf_to_capture(None).labels);
+            ToolResult::of(&Tabs { count: tabs.len(), tabs, untrusted: true, hint })
         }
         Observe::Browsers {} => {
             let browsers = hub.browsers();
@@ -188,6 +192,17 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Observe::Page { tab_id, browser } => {
             streams::page(hub, caller, &Wish { browser, tab: tab_id }).await
         }
+    })
+}
+
+/// What to do about browsers whose extension does not tell of its tabs.
+fn untold_tabs(labels: &[String]) -> Option<String> {
+    let names: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "Without those of {names}: interact({{action:\"tab_list\", browser}}) asks for them."
+        )
     })
 }
 

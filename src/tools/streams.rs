@@ -107,6 +107,9 @@ pub(super) struct PageAnswer {
 pub(super) struct CaptureAnswer {
     status: status::Ok,
     capturing: Capturing,
+    /// Which browsers it does not reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// The rules that there are.
@@ -227,18 +230,22 @@ fn id_of(hub: &Hub, named: String) -> BrowserId {
 
 /// What to do about a page that is empty because nobody records what it is about.
 fn hint(hub: &Hub, view: View, filter: &Filter, page: &Page) -> Option<String> {
-    let streams = view.streams();
-    let is_on = |stream: &Stream| {
-        !stream.is_captured() || hub.captures(*stream, filter.browser.as_ref(), filter.tab)
-    };
-    if !page.entries.is_empty() || streams.iter().all(is_on) {
+    let streams: Vec<_> =
+        view.streams().iter().filter(|stream| stream.is_captured()).copied().collect();
+    if !page.entries.is_empty() || streams.is_empty() {
         return None;
     }
+    let deaf = hub.deaf_to_capture(filter.browser.as_ref());
+    let is_on = |stream: &Stream| hub.captures(*stream, filter.browser.as_ref(), filter.tab);
+    if streams.iter().all(is_on) || !deaf.labels.is_empty() && deaf.are_all {
+        return deaf.hint();
+    }
     let names: Vec<_> = streams.iter().map(|stream| format!("\"{}\"", stream.name())).collect();
-    Some(format!(
-        "This is not being recorded: configure({{action:\"capture\", streams:[{}]}}) begins to.",
-        names.join(",")
-    ))
+    let names = names.join(",");
+    let own = format!(
+        "This is not being recorded: configure({{action:\"capture\", streams:[{names}]}}) begins to."
+    );
+    Some([Some(own), deaf.hint()].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 fn wrong_cursor(error: CursorError) -> ToolResult {
@@ -284,7 +291,11 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult 
 /// Changes what is recorded.
 pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> ToolResult {
     match hub.capture(caller, change) {
-        Ok(capturing) => ToolResult::of(&CaptureAnswer { status: status::Ok::Ok, capturing }),
+        Ok(capturing) => {
+            let browser = change.of.browser.clone().map(|named| id_of(hub, named));
+            let hint = hub.deaf_to_capture(browser.as_ref()).hint();
+            ToolResult::of(&CaptureAnswer { status: status::Ok::Ok, capturing, hint })
+        }
         Err(refused) => ToolResult::refused(&refused),
     }
 }

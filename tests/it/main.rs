@@ -35,6 +35,7 @@ mod install;
 mod jobs;
 mod layers;
 mod legacy;
+mod legacy_hints;
 mod legacy_sync;
 mod links;
 mod mcp;

@@ -113,7 +113,7 @@ impl Command {
                 error: self.why_expired(*reason, at),
                 expired_at: at,
                 reason: reason.code(),
-                hint: reason.hint_for(self.facts.work.kind()),
+                hint: self.hint_for(*reason, *may_have_run),
                 may_have_run: *may_have_run,
             },
             Outcome::Cancelled { may_have_run, by_user } => Status::Cancelled {
@@ -134,6 +134,16 @@ impl Command {
             }
             (reason, _) => reason.message().into(),
         }
+    }
+
+    /// What to do about one that expired, in a sentence.
+    fn hint_for(&self, reason: Expiry, may_have_run: bool) -> &'static str {
+        if reason == Expiry::ExtensionNoResponse && may_have_run && !self.facts.work.is_safe() {
+            return "The extension that had it may have run it: look at the page before you call \
+                    again. Check with observe({what:\"browsers\"}) that the browser answers; reload \
+                    its extension if not.";
+        }
+        reason.hint_for(self.facts.work.kind())
     }
 
     /// Whether what came of it was written by a page, or could have been.
