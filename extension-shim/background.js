@@ -16,8 +16,8 @@ chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
 chrome.runtime.onMessage.addListener((ask, sender, answer) => {
   // Only our own pages may decide for the person: a script in a page may send messages, too.
-  const isOurPage = sender.origin === location.origin;
-  const answered = drawMode.handleMessage(ask, sender) ?? (isOurPage ? panel(ask) : undefined);
+  if (sender.origin !== location.origin) return false;
+  const answered = drawMode.handleMessage(ask, sender) ?? panel(ask);
   answered?.then(answer, console.warn);
   return answered !== undefined; // The answer comes later.
 });
@@ -32,11 +32,11 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   if (change.status === 'complete') navigations.handleTabComplete(tabId);
   ensureConnected();
 });
-chrome.tabs.onRemoved.addListener((tabId) => {
+chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
   recorder.handleGone(tabId);
-  drawMode.handleGone(tabId).catch(console.warn);
+  drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });
 chrome.tabs.onReplaced.addListener((_added, removed) => {
   tabs.handleRemoved(removed);

@@ -84,9 +84,15 @@ export const SCREENSHOT_MAX_SIDE = 1568;
 export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;
+/** The picture that a person draws on: as sharp as most screens. */
+export const DRAW_PICTURE_SIDE = 4_096;
+/** The picture and the page to draw in are there within 0.3 s; a busy machine may take seconds. */
+export const DRAW_OPEN_MS = 10_000;
+/** A page that is busy for longer is not waited for: a drawing is sent without the elements under its marks. */
+export const DRAW_LOOK_MS = 5_000;
 /** What a drawing's picture may have as a data URL: with the rest it must fit into a frame of 8 MiB. */
 export const DRAW_PICTURE_MAX = 5 * 1024 * 1024;
-/** A drawing that the daemon does not acknowledge this soon is handed over again by its page. */
+/** A drawing that the daemon does not acknowledge this soon is handed over again by the page that it is drawn in. */
 export const DRAW_ACK_MS = 10_000;
 /** How much of a page an analysis visits: more takes the page seconds, and no model reads it. */
 export const LOOK_NODES = 100_000;

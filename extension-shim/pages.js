@@ -41,3 +41,17 @@ export function assertReachable(tab) {
 export function originOf(url) {
   return url && URL.canParse(url) ? new URL(url).origin : undefined;
 }
+
+const DRAW_PAGE = 'draw/page/draw.html?tab=';
+
+/** @param {number} tabId @returns {string} the page of ours that shows the person a picture of this tab to draw on */
+export function drawPageUrl(tabId) {
+  return chrome.runtime.getURL(`${DRAW_PAGE}${tabId}`);
+}
+
+/** @param {{url?: string, pendingUrl?: string}} tab @returns {number | undefined} the tab that it shows a picture of, if it is for drawing */
+export function drawnTab({ url, pendingUrl }) {
+  const start = chrome.runtime.getURL(DRAW_PAGE);
+  const shown = url || pendingUrl || '';
+  return shown.startsWith(start) ? Number.parseInt(shown.slice(start.length), 10) : undefined;
+}

@@ -164,7 +164,7 @@ function withCode(text) {
   });
 }
 
-/** The overlay takes the place of the popup. */
+/** The tab to draw in takes the place of the popup. */
 async function draw() {
   const { error } = await chrome.runtime.sendMessage({ draw: 'open' });
   if (error) element('draw-trouble').textContent = error.message;

@@ -6,7 +6,7 @@
 
 import { ActionError } from './errors.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
-import { originOf } from './pages.js';
+import { drawnTab, originOf } from './pages.js';
 
 export class Tabs {
   /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */
@@ -34,7 +34,9 @@ export class Tabs {
 
   /** @returns {TabEntry[]} */
   list() {
-    return Array.from(this.#tabs.values(), (tab) => this.#entry(tab));
+    const all = [...this.#tabs.values()];
+    const active = new Set(all.filter((tab) => tab.active).map((tab) => drawnTab(tab) ?? tab.id));
+    return all.filter((tab) => drawnTab(tab) === undefined).map((tab) => this.#entry(tab, active.has(tab.id)));
   }
 
   /** The list, remembered as told: only a different one is told again. */
@@ -66,7 +68,7 @@ export class Tabs {
    * @returns {Promise<chrome.tabs.Tab & {id: number}>}
    */
   async target(tabId) {
-    const cached = tabId === undefined ? this.#activeTab() : this.#tabs.get(tabId);
+    const cached = this.#find(tabId);
     return hasId(cached) ? cached : this.fresh(tabId);
   }
 
@@ -76,7 +78,7 @@ export class Tabs {
    */
   async fresh(tabId) {
     await this.load();
-    const tab = tabId === undefined ? this.#activeTab() : this.#tabs.get(tabId);
+    const tab = this.#find(tabId);
     if (hasId(tab)) return tab;
     throw new ActionError('no_such_tab', `${absence(tabId)}; tab_list tells what is`);
   }
@@ -92,8 +94,20 @@ export class Tabs {
     return chrome.tabs.get(tabId).then(() => true, () => false);
   }
 
+  /**
+   * A tab that a person draws in is theirs alone: agents have the one that the picture is of.
+   * @param {number | undefined} tabId absent: where the person is
+   */
+  #find(tabId) {
+    if (tabId === undefined) return this.#activeTab();
+    const tab = this.#tabs.get(tabId);
+    return tab && drawnTab(tab) === undefined ? tab : undefined;
+  }
+
   #activeTab() {
-    return [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === this.#focusedWindow);
+    const active = [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === this.#focusedWindow);
+    const drawn = active && drawnTab(active);
+    return drawn === undefined ? active : this.#tabs.get(drawn);
   }
 
   /** @param {number | undefined} tabId @returns {string} what a person calls it */
@@ -116,8 +130,8 @@ export class Tabs {
     if (this.#lastTold !== before) this.onChange(list);
   }
 
-  /** @param {chrome.tabs.Tab} tab @returns {TabEntry} */
-  #entry(tab) {
+  /** @param {chrome.tabs.Tab} tab @param {boolean} active @returns {TabEntry} */
+  #entry(tab, active) {
     const url = tab.url || tab.pendingUrl || '';
     // Of what agents may not use, not even a title is told, nor of what may be theirs whom agents may not see.
     const isBlocked = this.#policy.blocks(url);
@@ -127,7 +141,7 @@ export class Tabs {
       window_id: tab.windowId,
       url: isBlocked ? siteOf(url) : url,
       title: isNamed ? tab.title ?? '' : '',
-      active: tab.active,
+      active,
       focused: tab.windowId === this.#focusedWindow,
     };
   }

@@ -1,5 +1,5 @@
 // @ts-check
-// Asks the person to draw on a page. Done as soon as they can begin.
+// Asks the person to draw on a picture of a page. Done as soon as they can begin.
 
 /** @import {Context, Outcome} from '../protocol.js' */
 

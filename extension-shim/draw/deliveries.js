@@ -1,6 +1,6 @@
 // @ts-check
-// Frames on their way to the daemon, until it says that it has them. A drawing is kept by its page, and
-// is handed over again if this worker ends; that there will be none is kept here, and outlives the worker.
+// Frames on their way to the daemon, until it says that it has them. A drawing is kept by the page that it is
+// drawn in, and is handed over again if this worker ends; that there will be none is kept here, and outlives the worker.
 
 /** @import {AnnotationsAckFrame, AnnotationsFrame} from '../protocol.js' */
 
@@ -59,7 +59,7 @@ export class Deliveries {
     };
   }
 
-  /** @param {number} tabId whether a drawing of its page is on its way */
+  /** @param {number} tabId whether a drawing on its picture is on its way */
   has(tabId) {
     return this.#drawings.has(tabId);
   }

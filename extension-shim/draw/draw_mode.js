@@ -1,42 +1,50 @@
 // @ts-check
-// Draw mode, the worker's side: opens the overlay, serves what it asks for, and tells the daemon what comes
-// of it, if only that its page is gone.
+// Draw mode, the worker's side: takes a picture of a page, opens a tab of the extension's own for the person to
+// draw on it, and tells the daemon what comes of it, if only that page or tab is gone.
 
 /** @import {AnnotationsAckFrame, AnnotationsOverFrame} from '../protocol.js' */
 /** @import {Target} from '../page/under.js' */
 /** @import {Drawing} from './frames.js' */
 /** @import {Delivered} from './deliveries.js' */
-/** @import {Ask} from './overlays.js' */
+/** @import {Ask, OpenDrawing} from './open_drawings.js' */
 
-import { attach } from '../debugger.js';
-import { ActionError, messageOf } from '../errors.js';
-import { assertReachable } from '../pages.js';
+import { ActionError, messageOf, navigationInterrupted } from '../errors.js';
+import { DRAW_OPEN_MS } from '../limits.js';
+import { assertReachable, drawnTab, drawPageUrl } from '../pages.js';
 import { withOwner } from '../site_guard.js';
+import { isEmptyPage } from '../sites.js';
 import { policy, tabs } from '../state.js';
+import { within } from '../within.js';
 import { Deliveries } from './deliveries.js';
+import { closeDrawTab, openDrawTab, tellDrawTab } from './draw_tab.js';
+import { dropDraft, keepPicture, keptWork } from './drafts.js';
 import { cancelledFrames, framesOf } from './frames.js';
-import { openIn, withdrawIn } from './open.js';
-import { Overlays } from './overlays.js';
-import { elementsUnder, picture } from './picture.js';
+import { OpenDrawings } from './open_drawings.js';
+import { elementsUnder, pictureOf } from './picture.js';
 
 /**
- * What an overlay, or the popup, asks the worker.
- * @typedef {{draw: 'open'} | {draw: 'picture'} | {draw: 'elements', marks: Target[], styles: boolean}
- *   | {draw: 'send', drawing: Drawing, asks: Ask[]} | {draw: 'cancel', asks: Ask[], page_url: string, page_title: string}} DrawAsk
+ * What the page of a drawing, or the popup, asks the worker.
+ * @typedef {{draw: 'open'} | {draw: 'load'} | {draw: 'elements', marks: Target[], styles: boolean}
+ *   | {draw: 'send', drawing: Drawing, asks: Ask[]} | {draw: 'cancel'} | {draw: 'close'}} DrawAsk
+ * @typedef {{was_open: boolean, url: string, title: string}} Opened
  */
 
+const NO_ELEMENTS = { elements: {}, element_details: {} };
+
 export class DrawMode {
-  #overlays = new Overlays();
+  #drawings = new OpenDrawings();
   #deliveries = new Deliveries((text) => this.send(text));
-  /** One overlay at a time is opened: two at once would be two in one page. @type {Promise<unknown>} */
+  /** One drawing at a time is opened: two at once would be two of one page. @type {Promise<unknown>} */
   #opening = Promise.resolve();
-  /** Waits whose overlay is being opened. @type {Set<string>} */
+  /** Waits whose drawing is being opened. @type {Set<string>} */
   #coming = new Set();
+  /** Called when the page for a drawing is there, by the tab that the picture is of. @type {Map<number, () => void>} */
+  #loading = new Map();
   /** @type {(text: string) => boolean} false: there is no daemon to hear it */
   send = () => false;
 
   /**
-   * Opens the overlay in a tab, or finds it open.
+   * Lets the person draw on a picture of a tab, or finds that they do.
    * @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] absent: the person wants to draw
    * @param {() => void} [begin] called when it is its turn; throws if nobody wants it any more
    */
@@ -48,22 +56,51 @@ export class DrawMode {
     return opened;
   }
 
-  /** @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] */
+  /** @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] @returns {Promise<Opened>} */
   async #open(tab, ask) {
     assertReachable(tab);
-    await assertPermitted(tab);
-    // The picture needs it. Now, since its bar takes height from the page, and what is drawn would not fit any more.
-    attach(tab.id).catch(console.debug);
-    const { documentId, ...opened } = await openIn(tab.id, ask);
-    const before = opened.was_open ? (await this.#overlays.get(tab.id))?.asks ?? [] : [];
-    const asks = before.filter(({ correlation_id }) => correlation_id !== ask?.correlation_id);
-    await this.#overlays.put(tab.id, { asks: ask ? [...asks, ask] : asks, document_id: documentId, page_url: opened.url });
-    return opened;
+    await policy.restore();
+    policy.assertTab(await withOwner(tab));
+    const before = await this.#drawings.get(tab.id);
+    const asks = [...(before?.asks ?? []).filter(({ correlation_id }) => correlation_id !== ask?.correlation_id), ...(ask ? [ask] : [])];
+    const is_persons = before?.is_persons === true || !ask;
+    if (before?.draw_tab === undefined) return this.#openAnew(tab, { asks, is_persons });
+    await this.#drawings.change(tab.id, { asks, is_persons });
+    if (!await tellDrawTab(before.draw_tab, { drawing: 'asked', ask: ask ?? {} })) await chrome.tabs.reload(before.draw_tab);
+    // The person is looking at the page, and the drawing lies beside it.
+    if (tab.active) await chrome.tabs.update(before.draw_tab, { active: true });
+    return { was_open: true, url: before.page_url, title: before.page_title };
   }
 
-  /** Whose overlays are open, or about to be. */
+  /** @param {chrome.tabs.Tab & {id: number}} tab @param {Pick<OpenDrawing, 'asks' | 'is_persons'>} waits @returns {Promise<Opened>} */
+  async #openAnew(tab, waits) {
+    const document_id = await documentIn(tab.id);
+    const picture = await pictureOf(tab.id);
+    const { url: page_url = '', title: page_title = '', owner } = await withOwner(await tabs.fresh(tab.id));
+    if (document_id === undefined || document_id !== await documentIn(tab.id)) throw navigationInterrupted();
+    await keepPicture(tab.id, picture).catch((error) => { throw noRoom(error); });
+    await this.#drawings.put(tab.id, { ...waits, document_id, page_url, page_title, owner });
+    try {
+      await within(DRAW_OPEN_MS, this.#showTab(tab));
+    } catch (error) {
+      await this.#end(tab.id);
+      throw new ActionError('internal', `the tab to draw in did not open (${messageOf(error)}); try again`);
+    } finally {
+      this.#loading.delete(tab.id);
+    }
+    return { was_open: false, url: page_url, title: page_title };
+  }
+
+  /** Until the person can begin. @param {chrome.tabs.Tab & {id: number}} tab */
+  async #showTab(tab) {
+    const loaded = new Promise((/** @type {(value?: undefined) => void} */ resolve) => { this.#loading.set(tab.id, resolve); });
+    await this.#drawings.change(tab.id, { draw_tab: await openDrawTab(tab) });
+    await loaded;
+  }
+
+  /** Whose drawings are open, or about to be. */
   waits() {
-    return [...new Set([...this.#coming, ...this.#overlays.waits()])];
+    return [...new Set([...this.#coming, ...this.#drawings.waits()])];
   }
 
   /** @param {AnnotationsOverFrame} frame */
@@ -74,26 +111,33 @@ export class DrawMode {
   /** @param {string[]} over */
   async #withdraw(over) {
     // One that is being opened for them is there then.
-    await Promise.all([this.#opening, this.#overlays.restore()]);
-    await Promise.all(this.#overlays.tabsFor(over).map((tabId) => this.#withdrawIn(tabId, over)));
+    await Promise.all([this.#opening, this.#drawings.restore()]);
+    await Promise.all(this.#drawings.tabsFor(over).map((tabId) => this.#withdrawFrom(tabId, over)));
   }
 
-  /** What its page decides is the page's to do: here nobody waits for it any more. @param {number} tabId @param {string[]} over */
-  async #withdrawIn(tabId, over) {
-    await withdrawIn(tabId, over);
-    await this.#overlays.dropAsks(tabId, over);
+  /** What becomes of the drawing is its page's to decide. A page that does not hear is told when it loads. @param {number} tabId @param {string[]} over */
+  async #withdrawFrom(tabId, over) {
+    const { draw_tab, over: before = [] } = await this.#drawings.get(tabId) ?? {};
+    const isTold = draw_tab !== undefined && await tellDrawTab(draw_tab, { drawing: 'over', correlation_ids: over });
+    if (isTold) await this.#drawings.dropAsks(tabId, over);
+    else await this.#drawings.change(tabId, { over: [...before, ...over] });
   }
 
   /** What an earlier worker left. */
   async restore() {
-    await Promise.all([this.#overlays.restore(), this.#deliveries.restore()]);
-    await Promise.all(this.#overlays.tabs().map((tabId) => this.#lookAgain(tabId)));
+    await Promise.all([this.#drawings.restore(), this.#deliveries.restore()]);
+    await Promise.all(this.#drawings.tabs().map((tabId) => this.#lookAgain(tabId)));
   }
 
   /** What happened while no worker lived, nobody tells. @param {number} tabId */
   async #lookAgain(tabId) {
-    const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 }).catch(() => null);
-    await this.handleCommitted({ tabId, frameId: 0, documentId: frame?.documentId });
+    const documentId = await documentIn(tabId);
+    await this.handleCommitted({ tabId, frameId: 0, documentId });
+    const drawTab = (await this.#drawings.get(tabId))?.draw_tab;
+    if (drawTab === undefined) return;
+    if (!await tabs.isOpen(drawTab)) await this.handleGone(drawTab);
+    // It went with the extension's process. What was drawn is kept, and shown again.
+    else tellDrawTab(drawTab, { drawing: 'ping' }).then((heard) => (heard ? undefined : chrome.tabs.reload(drawTab))).catch(console.debug);
   }
 
   handleConnected() {
@@ -105,74 +149,141 @@ export class DrawMode {
     this.#deliveries.handleAck(ack).catch(console.warn);
   }
 
-  /** The tab is closed, or another page is in it. @param {number} tabId */
-  async handleGone(tabId) {
-    const overlay = await this.#overlays.take(tabId);
+  /** A tab is closed: one that is drawn in, or one that the picture is of. @param {number} tabId @param {{isWindowClosing?: boolean}} [so] */
+  async handleGone(tabId, { isWindowClosing = false } = {}) {
+    const drawn = await this.#drawings.shownIn(tabId);
+    if (drawn === undefined) return this.#handlePageGone(tabId);
     // What is on its way is delivered by this worker, as long as it lives.
-    if (!overlay || this.#deliveries.has(tabId)) return;
-    await this.#deliveries.owe(cancelledFrames(overlay.asks, { page_url: overlay.page_url }, tabId, 'page_closed'));
+    if (this.#deliveries.has(drawn)) await this.#end(drawn);
+    else await this.#giveUp(drawn, isWindowClosing ? 'page_closed' : 'user');
   }
 
-  /** @param {{tabId: number, frameId: number, documentId?: string}} details of a navigation that has come to its page */
-  async handleCommitted({ tabId, frameId, documentId }) {
+  /** @param {{tabId: number, frameId: number, documentId?: string, url?: string}} details of a navigation that has come to its page */
+  async handleCommitted({ tabId, frameId, documentId, url }) {
     if (frameId !== 0) return;
-    const overlay = await this.#overlays.get(tabId);
-    if (overlay && overlay.document_id !== documentId) await this.handleGone(tabId);
+    const drawn = await this.#drawings.shownIn(tabId);
+    // The person has gone elsewhere in the tab that they drew in.
+    if (drawn !== undefined && url !== undefined && url !== drawPageUrl(drawn)) await this.handleGone(tabId);
+    const drawing = await this.#drawings.get(tabId);
+    if (drawing && drawing.document_id !== documentId) await this.#handlePageGone(tabId);
+  }
+
+  /** A drawing that has been begun does not go with its page: the picture is still there. @param {number} tabId */
+  async #handlePageGone(tabId) {
+    const work = await keptWork(tabId);
+    if (work?.is_begun) await this.#drawings.change(tabId, { document_id: null });
+    else await this.#giveUp(tabId, 'page_closed');
+  }
+
+  /** Nothing will come: the waits are told. @param {number} tabId @param {'user' | 'page_closed'} why */
+  async #giveUp(tabId, why) {
+    this.#deliveries.giveUp(tabId);
+    const drawing = await this.#drawings.take(tabId);
+    if (!drawing) return;
+    const { asks, page_url, page_title } = drawing;
+    await this.#deliveries.owe(cancelledFrames(asks, { page_url, page_title }, tabId, why));
+    await tidyUp(tabId, drawing);
+  }
+
+  /** @param {number} tabId */
+  async #end(tabId) {
+    const drawing = await this.#drawings.take(tabId);
+    if (drawing) await tidyUp(tabId, drawing);
   }
 
   /**
-   * @param {any} ask @param {chrome.runtime.MessageSender} sender
+   * @param {any} ask @param {chrome.runtime.MessageSender} sender a page of the extension's own
    * @returns {Promise<unknown> | undefined} undefined: it is not about drawing
    */
-  handleMessage(ask, { tab, frameId }) {
-    const isOverlays = tab?.id !== undefined;
-    if (typeof ask?.draw !== 'string' || (isOverlays && frameId !== 0)) return undefined;
-    const answer = isOverlays ? this.#serveIn(ask, tab) : this.#openForPerson();
+  handleMessage(ask, { tab }) {
+    if (typeof ask?.draw !== 'string') return undefined;
+    const answer = ask.draw === 'open' ? this.#openForPerson() : this.#serve(ask, tab?.id);
     return answer.catch((error) => ({ error: describe(error) }));
-  }
-
-  /** @param {DrawAsk} ask @param {chrome.tabs.Tab} tab */
-  async #serveIn(ask, tab) {
-    // Rules may have changed since it was opened; to give it up is always possible.
-    if (ask.draw !== 'cancel') await assertPermitted(tab);
-    return this.#serve(ask, /** @type {number} */ (tab.id));
-  }
-
-  /** @param {DrawAsk} ask @param {number} tabId @returns {Promise<unknown>} */
-  async #serve(ask, tabId) {
-    switch (ask.draw) {
-      case 'picture': return { screenshot_data_url: await picture(tabId) };
-      case 'elements': return elementsUnder(tabId, ask.marks, ask.styles);
-      case 'send': return this.#deliver(tabId, ask);
-      case 'cancel': return this.#cancel(tabId, ask);
-      default: throw new ActionError('internal', 'the worker does not know this question of the overlay');
-    }
   }
 
   async #openForPerson() {
     return this.open(await tabs.fresh(undefined));
   }
 
-  /** @param {number} tabId @param {{drawing: Drawing, asks: Ask[]}} ask @returns {Promise<Delivered>} */
-  async #deliver(tabId, { drawing, asks }) {
-    const delivered = await this.#deliveries.deliver(tabId, framesOf(drawing, asks, tabId));
-    if (delivered.state === 'kept') await this.#overlays.take(tabId);
-    return delivered;
+  /** @param {DrawAsk} ask @param {number | undefined} drawTab @returns {Promise<unknown>} */
+  async #serve(ask, drawTab) {
+    const tabId = drawTab === undefined ? undefined : await this.#tabDrawnIn(drawTab);
+    const drawing = tabId === undefined ? undefined : await this.#drawings.get(tabId);
+    if (tabId === undefined || !drawing) throw new ActionError('internal', 'nothing is drawn in this tab');
+    switch (ask.draw) {
+      case 'load': return this.#load(tabId, drawing);
+      case 'elements': return this.#elements(tabId, drawing, ask);
+      case 'send': return this.#deliver(tabId, drawing, ask);
+      case 'cancel': return this.#giveUp(tabId, 'user');
+      case 'close': return this.#end(tabId);
+      default: throw new ActionError('internal', 'the worker does not know this question of a drawing');
+    }
   }
 
-  /** @param {number} tabId @param {{asks: Ask[], page_url: string, page_title: string}} ask */
-  async #cancel(tabId, { asks, page_url, page_title }) {
-    this.#deliveries.giveUp(tabId);
-    await this.#overlays.take(tabId);
-    await this.#deliveries.owe(cancelledFrames(asks, { page_url, page_title }, tabId, 'user'));
-    return { state: 'kept' };
+  /** The first page that loads may be quicker than the browser tells which tab it opened. @param {number} drawTab */
+  async #tabDrawnIn(drawTab) {
+    const known = await this.#drawings.shownIn(drawTab);
+    if (known !== undefined) return known;
+    const tabId = drawnTab(await chrome.tabs.get(drawTab));
+    if (tabId === undefined || !this.#loading.has(tabId) || (await this.#drawings.get(tabId))?.draw_tab !== undefined) return undefined;
+    await this.#drawings.change(tabId, { draw_tab: drawTab });
+    return tabId;
+  }
+
+  /** @param {number} tabId @param {OpenDrawing} drawing */
+  async #load(tabId, { asks, over = [], is_persons, page_url, page_title }) {
+    this.#loading.get(tabId)?.();
+    await this.#drawings.dropAsks(tabId, over);
+    return { asks, over, is_persons, page_url, page_title };
+  }
+
+  /** @param {number} tabId @param {OpenDrawing} drawing @param {{marks: Target[], styles: boolean}} ask */
+  async #elements(tabId, drawing, { marks, styles }) {
+    await assertPermitted(drawing);
+    try {
+      if (drawing.document_id !== await documentIn(tabId)) return NO_ELEMENTS;
+      const found = await elementsUnder(tabId, marks, styles);
+      return drawing.document_id === await documentIn(tabId) ? found : NO_ELEMENTS;
+    } catch (error) {
+      // A page that cannot be asked now does not hold up the person's words.
+      console.debug('tabwire: no elements for a drawing', error);
+      return NO_ELEMENTS;
+    }
+  }
+
+  /** @param {number} tabId @param {OpenDrawing} open @param {{drawing: Drawing, asks: Ask[]}} ask @returns {Promise<Delivered>} */
+  async #deliver(tabId, open, { drawing, asks }) {
+    await assertPermitted(open);
+    const delivered = await this.#deliveries.deliver(tabId, framesOf(drawing, asks, tabId));
+    if (delivered.state === 'kept') await this.#drawings.dropAsks(tabId, asks.map(({ correlation_id }) => correlation_id));
+    return delivered;
   }
 }
 
-/** What an overlay says may be what has woken the worker. @param {chrome.tabs.Tab} tab */
-async function assertPermitted(tab) {
+/** @param {number} tabId @returns {Promise<string | undefined>} */
+async function documentIn(tabId) {
+  const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 }).catch(() => null);
+  return frame?.documentId;
+}
+
+/**
+ * Rules may have changed since it was taken, and the message may be what has woken the worker. To give a drawing up is always possible.
+ * @param {OpenDrawing} drawing
+ */
+async function assertPermitted({ page_url, owner = null }) {
   await policy.restore();
-  policy.assertTab(await withOwner(tab));
+  policy.assertTab({ url: page_url, owner: isEmptyPage(page_url) ? owner : 'null' });
+}
+
+/** @param {number} tabId @param {OpenDrawing} drawing */
+async function tidyUp(tabId, { draw_tab }) {
+  await dropDraft(tabId);
+  if (draw_tab !== undefined) await closeDrawTab(draw_tab);
+}
+
+/** @param {unknown} error */
+function noRoom(error) {
+  return new ActionError('internal', `there is no room for the picture (${messageOf(error)}); send or cancel another drawing first`);
 }
 
 /** @param {unknown} error */

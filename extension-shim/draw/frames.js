@@ -2,10 +2,10 @@
 // What is sent of a drawing: one frame for each session that waits for it.
 
 /** @import {AnnotationsFrame} from '../protocol.js' */
-/** @import {Ask} from './overlays.js' */
+/** @import {Ask} from './open_drawings.js' */
 
 /**
- * What the overlay hands over.
+ * What the page of a drawing hands over.
  * @typedef {Pick<AnnotationsFrame, 'drawing_id' | 'screenshot_data_url' | 'annotations' | 'element_details' | 'page_url' | 'page_title'>} Drawing
  */
 
@@ -51,6 +51,6 @@ function numbered(id, at) {
   return id.slice(0, -2) + at.toString(16).padStart(2, '0');
 }
 
-function newDrawingId() {
+export function newDrawingId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,41 +1,63 @@
 // @ts-check
-// The picture of a drawn page, and the elements under its marks.
+// The picture of a page that a person draws on, and the elements under their marks.
 
 /** @import {Target} from '../page/under.js' */
+/** @import {PagePicture} from './drafts.js' */
 
 import { captureTab } from '../actions/screenshot.js';
-import { attach, commandError } from '../debugger.js';
+import { attach, cdp, commandError, withDialogs } from '../debugger.js';
+import { ActionError, messageOf } from '../errors.js';
+import { imageSize } from '../image_size.js';
 import { readIsolated, withLook } from '../isolated.js';
-import { DRAW_PICTURE_MAX, SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../limits.js';
+import { DRAW_LOOK_MS, DRAW_OPEN_MS, DRAW_PICTURE_MAX, DRAW_PICTURE_SIDE, SCREENSHOT_SIDES } from '../limits.js';
 import { underSource } from '../page/under.js';
 import { tabs } from '../state.js';
+import { within } from '../within.js';
 
-/**
- * As PNG, as JPEG if that is too large, and smaller until it fits.
- * @param {number} tabId @returns {Promise<string>} a data URL
- */
-export async function picture(tabId) {
+/** What the person sees of a page now. @param {number} tabId @returns {Promise<PagePicture>} */
+export async function pictureOf(tabId) {
   await attach(tabId);
-  const png = await pictureAs(tabId, 'png', SCREENSHOT_MAX_SIDE);
-  if (png.length <= DRAW_PICTURE_MAX) return png;
-  for (let maxSide = SCREENSHOT_MAX_SIDE; ; maxSide /= 2) {
-    const jpeg = await pictureAs(tabId, 'jpeg', maxSide);
-    if (jpeg.length <= DRAW_PICTURE_MAX || maxSide < SCREENSHOT_SIDES.least) return jpeg;
+  try {
+    return await within(DRAW_OPEN_MS, withDialogs(tabId, { dialogs: [] }, () => capture(tabId)));
+  } catch (error) {
+    if (error instanceof ActionError) throw error;
+    throw new ActionError('internal', `no picture of the page could be taken (${messageOf(error)}); try again`);
   }
 }
 
-/** @param {number} tabId @param {'png' | 'jpeg'} format @param {number} maxSide */
-async function pictureAs(tabId, format, maxSide) {
-  const data = await captureTab(tabId, format, { fullPage: false, maxSide }, new AbortController().signal);
-  return `data:image/${format};base64,${data}`;
+/** As PNG, as JPEG if that is too large, and smaller until it fits. @param {number} tabId @returns {Promise<PagePicture>} */
+async function capture(tabId) {
+  const png = await captureAs(tabId, 'png', DRAW_PICTURE_SIDE);
+  if (png.picture.length <= DRAW_PICTURE_MAX) return png;
+  for (let maxSide = DRAW_PICTURE_SIDE; ; maxSide /= 2) {
+    const jpeg = await captureAs(tabId, 'jpeg', maxSide);
+    if (jpeg.picture.length <= DRAW_PICTURE_MAX || maxSide < SCREENSHOT_SIDES.least) return jpeg;
+  }
+}
+
+/** @param {number} tabId @param {'png' | 'jpeg'} format @param {number} maxSide @returns {Promise<PagePicture>} */
+async function captureAs(tabId, format, maxSide) {
+  const data = await captureTab(tabId, format, { fullPage: false, maxSide }, AbortSignal.timeout(DRAW_OPEN_MS));
+  if (data === '') throw new Error('the page paints nothing');
+  return { picture: `data:image/${format};base64,${data}`, ...await shownSize(tabId, imageSize(data)) };
+}
+
+/** What a picture shows, in CSS pixels. @param {number} tabId @param {{width: number, height: number}} image in pixels of its own */
+async function shownSize(tabId, image) {
+  const { cssVisualViewport: css, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
+  // Only one that was scaled down is narrower than the viewport; it is cut off at the scroll bar.
+  const isScaled = image.width < Math.floor(device.clientWidth);
+  const width = isScaled ? css.clientWidth : image.width * css.clientWidth / device.clientWidth;
+  return { width: Math.round(width), height: Math.round(image.height * width / image.width) };
 }
 
 /** @param {number} tabId @param {Target[]} marks @param {boolean} styles whether computed styles are told, too */
 export async function elementsUnder(tabId, marks, styles) {
   await attach(tabId);
   try {
-    return await readIsolated(tabId, withLook(`${underSource(styles)}(look).find(${JSON.stringify(marks)})`));
+    return await within(DRAW_LOOK_MS, readIsolated(tabId, withLook(`${underSource(styles)}(look).find(${JSON.stringify(marks)})`)));
   } catch (error) {
+    if (error instanceof ActionError) throw error;
     throw commandError(error, tabId, await tabs.isOpen(tabId));
   }
 }

@@ -1,16 +1,13 @@
-// The overlay's pure parts, as they are injected: one after the other into one world.
+// The pure parts of the page that a person draws in.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, mock, test } from 'node:test';
 import { goldenFrames, installChrome, settled } from './support/fakes.js';
 
 installChrome();
-const { OVERLAY_FILES } = await import('../draw/open.js');
-const NAMES = ['drawBoxOf', 'drawWithin', 'drawIsTiny', 'drawOn', 'drawArrowHead', 'drawTarget', 'drawAnnotation', 'DrawBoard', 'drawSaid',
-  'drawKey', 'DrawSender', 'drawTrouble', 'DRAW_AGAIN_MS', 'DRAW_FULL_MS', 'DRAW_SLOW_MS', 'DRAW_MARKS_MAX', 'drawPath', 'DrawWaits'];
-const sources = OVERLAY_FILES.map((file) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
-const pure = sources.filter((_, at) => !/(overlay|entry)\.js$/.test(OVERLAY_FILES[at]));
-const page = new Function(`${pure.join('\n')}\nreturn { ${NAMES.join(', ')} };`)();
+const names = ['geometry', 'board', 'keys', 'waits', 'sender', 'painter', 'grace'];
+const modules = await Promise.all(names.map((name) => import(`../draw/page/${name}.js`)));
+const page = Object.assign({}, ...modules);
 
 // ── Geometry ──
 
@@ -111,25 +108,21 @@ for (const [name, focus, held, meaning] of [
 let asked;
 let answers;
 let shown;
-let isOurs;
 
 beforeEach(() => {
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
-  [asked, answers, shown, isOurs] = [[], [], [], true];
+  [asked, answers, shown] = [[], [], []];
 });
 
 /** A sender whose worker gives these answers, one after the other; `dead` is none. */
 function sender(...given) {
   answers = given;
-  return new page.DrawSender({
-    isOurs: () => isOurs,
-    async ask(ask) {
-      asked.push(structuredClone(ask));
-      const answer = answers.shift();
-      if (answer === 'dead') throw new Error('The message port closed before a response was received.');
-      return answer ?? new Promise(() => {});
-    },
+  return new page.DrawSender(async (ask) => {
+    asked.push(structuredClone(ask));
+    const answer = answers.shift();
+    if (answer === 'dead') throw new Error('The message port closed before a response was received.');
+    return answer ?? new Promise(() => {});
   }, (progress) => shown.push(progress));
 }
 
@@ -158,10 +151,10 @@ test('a full disk is tried again, and said', async () => {
 });
 
 test('what will never be taken is told at once, and every reason says what to do', async () => {
-  for (const code of ['too_large', 'malformed', 'debugger_unavailable', 'internal']) {
+  for (const code of ['too_large', 'malformed', 'blocked_by_policy', 'internal']) {
     const end = await sender({ state: 'refused', error: { code, message: 'why' } }).send(DRAWING, []);
     assert.deepEqual(end, { state: 'refused', code, message: 'why' });
-    assert.match(page.drawTrouble(end), /Done|Escape/);
+    assert.match(page.drawTrouble(end), /Send|Escape/);
   }
 });
 
@@ -191,29 +184,65 @@ test('a person who gives it up is not kept waiting', async () => {
   assert.deepEqual([await sent, asked.length], [{ state: 'stopped' }, 1]);
 });
 
-test('a reloaded extension is said: no worker will ever answer', async () => {
-  isOurs = false;
-  const end = await sender().send(DRAWING, []);
-  assert.equal(end.code, 'reloaded');
-  assert.match(page.drawTrouble(end), /reloaded/);
-});
-
 test('a question is asked until a worker lives to answer it, and a failure is an answer', async () => {
-  const answer = sender('dead', { screenshot_data_url: 'data:' }).ask({ draw: 'picture' });
+  const answer = sender('dead', { asks: [] }).ask({ draw: 'load' });
   await pass(page.DRAW_AGAIN_MS);
-  assert.deepEqual(await answer, { screenshot_data_url: 'data:' });
-  const failed = await sender({ error: { code: 'internal', message: 'x' } }).ask({ draw: 'picture' });
+  assert.deepEqual(await answer, { asks: [] });
+  const failed = await sender({ error: { code: 'internal', message: 'x' } }).ask({ draw: 'load' });
   assert.deepEqual(failed.error, { code: 'internal', message: 'x' });
 });
 
-// ── What is injected ──
+// ── The picture ──
 
-test('the overlay asks nothing of a page\'s policy and shares no name with a module', () => {
-  for (const source of sources) {
-    assert.doesNotMatch(source, /innerHTML|insertAdjacentHTML|setAttribute\('style'|createElement\('(style|script)'\)|\beval\(/);
-    assert.doesNotMatch(source, /^(export|import) /m, 'a classic script');
-    for (const [, name] of source.matchAll(/^(?:const|let|function|class) (\w+)/gm)) assert.match(name, /^draw/i);
+const eight = (line) => line.length * 8;
+
+test('a note is broken at its line ends, between words and in words that are too long, never in a letter', () => {
+  assert.deepEqual(page.wrapText('make this\nmuch smaller please', 100, eight), ['make this', 'much smaller', 'please']);
+  assert.deepEqual(page.wrapText('aaaaaaaaaaaaaaaaaaaa', 80, eight), ['aaaaaaaaaa', 'aaaaaaaaaa']);
+  const broken = page.wrapText('\u{1F469}\u200D\u{1F680}'.repeat(9), 80, eight);
+  assert.equal(broken.join(''), '\u{1F469}\u200D\u{1F680}'.repeat(9));
+  assert.ok(broken.length > 1 && broken.every((line) => line.length % 5 === 0), JSON.stringify(broken));
+  assert.deepEqual(page.wrapText('a\n\nb', 80, eight), ['a', '', 'b']);
+});
+
+test('the words of a note stay in the picture, wherever it is', () => {
+  const size = { width: 400, height: 300 };
+  for (const at of [[0, 0], [399, 299], [200, 0], [399, 0], [0, 299]]) {
+    const { x, y, width, height } = page.labelBox(at, { width: 200, height: 60 }, size);
+    assert.ok(x >= 0 && y >= 0 && x + width <= size.width && y + height <= size.height, `${at}: ${x}, ${y}`);
   }
+});
+
+test('a picture is shown as large as there is room for, and never larger than the page', () => {
+  assert.equal(page.drawScale({ width: 1000, height: 700 }, { width: 500, height: 600 }), 0.5);
+  assert.equal(page.drawScale({ width: 1000, height: 700 }, { width: 3000, height: 2000 }), 1);
+  assert.ok(page.drawScale({ width: 1000, height: 700 }, { width: 0, height: 0 }) > 0);
+});
+
+test('what a person types on into a drawing that comes up is not taken before they pause', () => {
+  const grace = new page.DrawGrace(1_000);
+  const times = [1_100, 1_300, 1_690, 2_089, 2_489, 2_490];
+  assert.deepEqual(times.map((now) => grace.takes(now)), [false, false, false, false, true, true]);
+  assert.equal(new page.DrawGrace(0).takes(page.DRAW_GRACE_MS), true, 'who waits is heard at once');
+});
+
+test('a note that is cut at its greatest length ends with a whole letter', () => {
+  const board = new page.DrawBoard();
+  board.tool = 'note';
+  board.begin([1, 1]);
+  const { text } = board.end(`${'a'.repeat(page.DRAW_TEXT_MAX - 1)}\u{1F600}`);
+  assert.equal(text, 'a'.repeat(page.DRAW_TEXT_MAX - 1));
+});
+
+test('the page runs no script but its own files, and no markup comes from a picture\'s page', () => {
+  const folder = new URL('../draw/page/', import.meta.url);
+  for (const name of [...names, 'main', 'drawing_sheet', 'stage', 'toolbar']) {
+    assert.doesNotMatch(readFileSync(new URL(`${name}.js`, folder), 'utf8'), /innerHTML|insertAdjacentHTML|setHTML|\beval\(|document\.write/);
+  }
+  const html = readFileSync(new URL('draw.html', folder), 'utf8');
+  assert.deepEqual([...html.matchAll(/<script[^>]*>[^<]*/g)].map(([script]) => script), ['<script type="module" src="main.js">']);
+  const { web_accessible_resources } = JSON.parse(readFileSync(new URL('../manifest.json', import.meta.url), 'utf8'));
+  assert.equal(web_accessible_resources, undefined, 'no web page can frame, open or read it');
 });
 
 // ── Whoever waits no more ──
@@ -228,11 +257,11 @@ for (const [what, asks, over, isDrawn, fate, left] of [
   ['somebody else left', [A, B], ['ann_a'], false, 'stay', [B]],
   ['somebody else left, for a drawing', [A, B], ['ann_b'], true, 'stay', [A]],
   ['all gone at once', [A, B], ['ann_b', 'ann_a'], false, 'close', [A, B]],
-  ['a wait of another overlay gone', [A], ['ann_x'], false, 'stay', [A]],
+  ['a wait of another drawing gone', [A], ['ann_x'], false, 'stay', [A]],
   ['a person who draws unasked', [PERSONS, A], ['ann_a'], false, 'stay', []],
   ['a person who has drawn unasked', [A, PERSONS], ['ann_a'], true, 'keep', [A]],
 ]) {
-  test(`with ${what} the overlay is to ${fate}`, () => {
+  test(`with ${what} the drawing is to ${fate}`, () => {
     const waits = new page.DrawWaits();
     for (const ask of asks) waits.add(ask);
     assert.equal(waits.end(over, isDrawn), fate);
@@ -249,4 +278,14 @@ test('a drawing that nobody waits for keeps its session, and can be asked for ag
   assert.deepEqual([waits.why, waits.session], ['An agent asks you to draw on this page', 'cart']);
   assert.deepEqual(waits.asks, [A, B], 'it is for both');
   assert.equal(waits.end(['ann_b'], false), 'close');
+});
+
+test('what was so is so again for a page that takes the place of one', () => {
+  const waits = new page.DrawWaits();
+  waits.add(A);
+  waits.add(B);
+  waits.end(['ann_a'], true);
+  const again = new page.DrawWaits(structuredClone(waits.record));
+  assert.deepEqual(again.record, waits.record);
+  assert.equal(again.end(['ann_b'], true), 'keep');
 });

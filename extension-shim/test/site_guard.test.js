@@ -358,12 +358,21 @@ test('what a recorded page says after it has left for a denied one is not kept',
   recorder.configure({});
 });
 
-test('an overlay whose word has woken the worker is heard once the rules are read', async () => {
-  const restored = mock.method(policy, 'restore', async () => { rules([], ['other.example']); });
-  rules([], ['allowed.example']);
-  const sender = { tab: { id: 7, url: ALLOWED }, frameId: 0 };
-  const { error } = await new DrawMode().handleMessage({ draw: 'zap' }, sender);
-  assert.equal(restored.mock.callCount(), 1);
-  assert.equal(error.code, 'internal', 'it is heard, and not known');
-  restored.mock.restore();
+test('a drawing whose word has woken the worker is sent once the rules are read, and not of a denied page', async () => {
+  const sender = { tab: { id: 20 } };
+  const drawing = (page_url) => ({ asks: [], is_persons: true, document_id: 'D', page_url, page_title: '', draw_tab: 20 });
+  for (const [url, owner, code] of [[ALLOWED, undefined, undefined], [DENIED, undefined, 'blocked_by_policy'],
+    ['about:blank', 'http://denied.example', 'blocked_by_policy'], ['about:blank', undefined, 'blocked_by_policy'], ['about:blank', 'http://allowed.example', undefined]]) {
+    const restored = mock.method(policy, 'restore', async () => { rules(['allowed.example'], []); });
+    rules([], []);
+    await chrome.storage.session.set({ 'draw:open': { 7: { ...drawing(url), owner } } });
+    const sent = [];
+    const drawMode = new DrawMode();
+    drawMode.send = (text) => sent.push(text) > 0;
+    const answer = drawMode.handleMessage({ draw: 'send', drawing: { drawing_id: '0'.repeat(32) }, asks: [] }, sender);
+    await settled();
+    if (code) assert.equal((await answer).error.code, code, `${url} of ${owner}`);
+    assert.deepEqual([restored.mock.callCount(), sent.length], [1, code ? 0 : 1], `${url} of ${owner}`);
+    restored.mock.restore();
+  }
 });

@@ -9,7 +9,7 @@ use crate::support::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_work
 /// What every mark is painted in.
 const INK: [u64; 3] = [230, 0, 110];
 
-/// A browser whose tab shows a page that lets no script in, ready to be drawn on.
+/// A browser whose tab shows a page, a picture of which can be drawn on.
 struct Stage {
     daemon: Daemon,
     relay: Relay,
@@ -44,15 +44,16 @@ impl Stage {
             "id": "q_draw", "correlation_id": correlation_id, "type": "draw_mode",
             "params": params, "timeout_ms": 10_000, "safe": true, "redelivered": false}}));
         let reported = || self.relay.reported(|frame| frame["correlation_id"] == correlation_id);
-        soon("the overlay", until(async || !reported().is_empty())).await;
+        soon("the picture", until(async || !reported().is_empty())).await;
         reported().remove(0)
     }
 
-    /// The same for one that is opened here.
-    async fn open(&self, id: &str) {
+    /// The same for one that is opened here, and turns to it.
+    async fn open(&mut self, id: &str) {
         let report = self.ask(id, None).await;
         let value = &report["result"]["value"];
         assert_eq!((&value["open"], &value["was_open"]), (&json!(true), &json!(false)), "{report}");
+        self.hand.turn_to_drawing().await;
     }
 
     fn drawings(&self) -> Vec<Value> {
@@ -70,13 +71,10 @@ impl Stage {
         self.relay.say(&json!({"type": "annotations_ack", "drawing_id": id}));
     }
 
-    async fn is_open(&mut self) -> bool {
-        self.hand.read("document.querySelector('tabwire-draw') !== null").await == true
-    }
-
+    /// Waits until nothing is drawn on any more, and turns back to the page.
     async fn is_closed(&mut self) {
-        let closed = async { while self.is_open().await {} };
-        soon("the end of the overlay", closed).await;
+        soon("the end of the drawing", async { while self.hand.sees_drawing().await {} }).await;
+        self.hand.turn_to_page();
     }
 
     /// The colours of the picture at these points.
@@ -152,10 +150,10 @@ async fn a_drawing_by_mouse_arrives_with_its_picture_and_what_is_under_it() {
     assert_eq!(drawing["page_url"], stage.pages.url("/strict"));
     assert_eq!(drawing["page_title"], "Strict Page");
 
-    assert!(stage.is_open().await, "it is kept until it is acknowledged");
+    assert!(stage.hand.sees_drawing().await, "it is kept until it is acknowledged");
     stage.acknowledge(&drawing);
     stage.is_closed().await;
-    // On the marks' lines; where one was undone, inside the rectangle, and where the bar was.
+    // On the marks' lines; where one was undone, inside the rectangle, and at the bottom.
     let marked = [(200, 100), (300, 150), (450, 275), (620, 120)];
     let bare = [(650, 300), (200, 150), (500, bottom - 60)];
     let colours = stage.colours(&drawing, &marked).await;
@@ -218,7 +216,7 @@ async fn escape_closes_a_note_first_and_then_tells_that_nothing_will_come() {
     stage.hand.drag(&[(300, 300)]).await;
     stage.hand.type_text("never mind").await;
     stage.hand.press("Escape", 1).await;
-    assert!(stage.is_open().await);
+    assert!(stage.hand.sees_drawing().await);
     stage.hand.press("Escape", 1).await;
     let told = stage.drawing(1).await;
     assert_eq!(
@@ -244,7 +242,7 @@ async fn a_drawing_outlives_the_worker_that_sent_it_and_is_one_drawing() {
     kill_worker(&stage.browser);
     let again = stage.drawing(2).await;
     assert_eq!(again, first, "the same in all, its id and its picture too");
-    assert!(stage.is_open().await);
+    assert!(stage.hand.sees_drawing().await);
     stage.acknowledge(&again);
     stage.is_closed().await;
     stage.end().await;
@@ -281,6 +279,7 @@ async fn a_page_that_goes_away_while_it_is_drawn_on_is_told_even_by_a_new_worker
     let second = stage.ask("ann_again", Some("checkout")).await;
     assert_eq!(second["result"]["value"]["was_open"], true, "{second}");
     kill_worker(&stage.browser);
+    stage.hand.turn_to_page();
     stage.hand.go(&stage.pages.url("/second")).await;
     let told = [stage.drawing(1).await, stage.drawing(2).await];
     for (told, id) in told.iter().zip(["ann_left", "ann_again"]) {
@@ -292,11 +291,12 @@ async fn a_page_that_goes_away_while_it_is_drawn_on_is_told_even_by_a_new_worker
         stage.acknowledge(told);
     }
     assert_eq!(told[1]["annot_session_name"], "checkout");
-    assert!(!stage.is_open().await);
+    stage.is_closed().await;
 
     // The browser itself goes on: it has another tab.
     stage.client.call("interact", json!({"action": "tab_open", "wait_ms": 20_000})).await;
     stage.open("ann_closed").await;
+    stage.hand.turn_to_page();
     stage.hand.close_page().await;
     let told = stage.drawing(3).await;
     assert_eq!(
@@ -307,26 +307,49 @@ async fn a_page_that_goes_away_while_it_is_drawn_on_is_told_even_by_a_new_worker
 }
 
 #[tokio::test]
-async fn neither_a_dialog_of_the_page_nor_its_styles_nor_its_script_keep_a_person_from_drawing() {
-    let mut stage = Stage::set("/form").await;
-    let hostile = "const style = document.createElement('style'); \
-         style.textContent = 'tabwire-draw, dialog { display: none !important; opacity: 0 !important }'; \
-         const modal = document.createElement('dialog'); modal.id = 'own'; \
-         document.body.append(modal); modal.showModal(); document.head.append(style); 1";
-    stage.hand.read(hostile).await;
-    stage.open("ann_hostile").await;
-    stage.hand.read("document.querySelector('tabwire-draw').remove()").await;
-    let made_up = "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true})); \
-         dispatchEvent(new Event('pagehide')); 1";
-    stage.hand.read(made_up).await;
+async fn a_drawing_that_is_begun_outlives_its_page_and_the_extensions_process() {
+    let mut stage = Stage::set("/strict").await;
+    stage.open("ann_outlives").await;
     stage.hand.drag(&[(100, 100), (300, 200)]).await;
+    stage.hand.press("4", 1).await;
+    stage.hand.drag(&[(40, 40)]).await;
+    stage.hand.type_text("kept").await;
+    stage.hand.press("Enter", 1).await;
+    stage.hand.turn_to_page();
+    stage.hand.go(&stage.pages.url("/second")).await;
+    kill_worker(&stage.browser);
+    stage.client.call("interact", json!({"action": "tab_list", "wait_ms": 20_000})).await;
+    let again = stage.ask("ann_again", None).await;
+    assert_eq!(again["result"]["value"]["was_open"], true, "{again}");
+    stage.hand.turn_to_drawing().await;
     stage.hand.press("Enter", 1).await;
     let drawing = stage.drawing(1).await;
-    assert_eq!(kinds(&drawing), ["rectangle"]);
+    assert_eq!(kinds(&drawing), ["rectangle", "note"]);
+    assert_eq!(drawing["annotations"][1]["text"], "kept");
+    assert_eq!(drawing["correlation_id"], "ann_again", "a drawing ends all waits of its session");
+    assert_eq!(drawing["page_url"], stage.pages.url("/strict"), "of what is in the picture");
+    assert_eq!(drawing["element_details"], json!({}), "and not of what is there now");
     stage.acknowledge(&drawing);
     stage.is_closed().await;
-    assert_eq!(stage.hand.read("document.querySelector('#own').open").await, true);
     assert!(near(stage.colours(&drawing, &[(200, 100)]).await[0], INK));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn agents_see_the_page_where_the_person_sees_its_picture() {
+    let mut stage = Stage::set("/strict").await;
+    let title = json!({"action": "execute_js", "script": "document.title", "wait_ms": 20_000});
+    stage.client.call("interact", title.clone()).await;
+    let tabs = async || stage.client.call("observe", json!({"what": "tabs"})).await["tabs"].clone();
+    let before = tabs().await;
+    let report = stage.ask("ann_hidden", None).await;
+    assert_eq!(report["result"]["value"]["open"], true, "{report}");
+    let answer = stage.client.call("interact", title).await;
+    assert_eq!(answer["result"]["value"], "Strict Page", "{answer}");
+    assert_eq!(tabs().await, before, "no tab more, and the same one is in front");
+    stage.hand.turn_to_drawing().await;
+    stage.hand.press("Escape", 1).await;
+    stage.drawing(1).await;
     stage.end().await;
 }
 

@@ -1,21 +1,35 @@
 // @ts-check
 // What has been drawn so far, and what is being drawn. Pure.
 
+/** @import {DrawMark, DrawPoint, DrawTool} from './geometry.js' */
+
+import { drawBoxOf, drawIsTiny, drawOn } from './geometry.js';
+
 /** As many marks as a drawing may have. */
-const DRAW_MARKS_MAX = 200;
+export const DRAW_MARKS_MAX = 200;
 /** More than this is a letter. */
-const DRAW_TEXT_MAX = 1_000;
+export const DRAW_TEXT_MAX = 1_000;
 
 /** @type {Record<DrawTool, string>} */
-const DRAW_NAMES = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: 'Line', note: 'Note' };
+export const DRAW_NAMES = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: 'Line', note: 'Note' };
 
-class DrawBoard {
+export class DrawBoard {
   /** @type {DrawTool} */
   tool = 'rectangle';
   /** @type {DrawMark[]} */
-  marks = [];
+  marks;
   /** @type {DrawMark | null} begun and not ended */
   pending = null;
+
+  /** @param {DrawMark[]} [marks] those that were drawn before */
+  constructor(marks = []) {
+    this.marks = marks;
+  }
+
+  /** Whether there is work to lose. */
+  get isBegun() {
+    return this.marks.length > 0 || this.pending !== null;
+  }
 
   /** Begins a mark with the tool at hand. @param {DrawPoint} at @returns {boolean} false: there are too many */
   begin(at) {
@@ -36,7 +50,7 @@ class DrawBoard {
     const mark = this.pending;
     this.pending = null;
     if (!mark || drawIsTiny(mark)) return null;
-    const words = text?.trim().slice(0, DRAW_TEXT_MAX);
+    const words = text?.trim().slice(0, DRAW_TEXT_MAX).replace(/[\uD800-\uDBFF]$/, '');
     if (mark.kind === 'note' && !words) return null;
     if (words) mark.text = words;
     this.marks.push(mark);
@@ -59,7 +73,7 @@ class DrawBoard {
 }
 
 /** What is said of a mark that is there now. @param {DrawMark} mark */
-function drawSaid({ id, kind, points, text }) {
+export function drawSaid({ id, kind, points, text }) {
   const { x, y, width, height } = drawBoxOf(points);
   if (kind === 'note') return `Note ${id} placed: ${text}`;
   if (kind === 'rectangle') return `Rectangle ${id} drawn, ${width} by ${height} pixels.`;

@@ -1,8 +1,5 @@
 // @ts-check
-// Where marks are, in CSS pixels from the top left of what is seen of the page. Pure.
-//
-// The files of this folder are classic scripts: a content script cannot import. They are injected one
-// after the other into one world, and each uses what those before it declare.
+// Where marks are, in CSS pixels from the top left of what the picture shows of the page. Pure.
 
 /**
  * @typedef {[number, number]} DrawPoint
@@ -18,12 +15,12 @@
  */
 
 /** As many points as a drawing may have in one line. */
-const DRAW_POINTS_MAX = 500;
+export const DRAW_POINTS_MAX = 500;
 /** Less than this is a hand that shook, not a mark. */
-const DRAW_LEAST = 4;
+export const DRAW_LEAST = 4;
 
 /** @param {DrawPoint[]} points @returns {DrawBox} */
-function drawBoxOf(points) {
+export function drawBoxOf(points) {
   const xs = points.map(([x]) => x);
   const ys = points.map(([, y]) => y);
   const [x, y] = [Math.min(...xs), Math.min(...ys)];
@@ -31,13 +28,13 @@ function drawBoxOf(points) {
 }
 
 /** @param {DrawPoint} point @param {DrawSize} area @returns {DrawPoint} the nearest within it */
-function drawWithin([x, y], { width, height }) {
+export function drawWithin([x, y], { width, height }) {
   const between = (/** @type {number} */ value, /** @type {number} */ most) => Math.min(Math.max(Math.round(value), 0), most - 1);
   return [between(x, width), between(y, height)];
 }
 
 /** @param {DrawMark} mark whether it is too small to be meant */
-function drawIsTiny({ kind, points }) {
+export function drawIsTiny({ kind, points }) {
   if (kind === 'note') return false;
   const { width, height } = drawBoxOf(points);
   return Math.max(width, height) < DRAW_LEAST;
@@ -48,15 +45,20 @@ function drawIsTiny({ kind, points }) {
  * older ones once there are too many.
  * @param {DrawPoint[]} points @param {DrawPoint} next @returns {DrawPoint[]}
  */
-function drawOn(points, next) {
+export function drawOn(points, next) {
   const [x, y] = points[points.length - 1];
   if (Math.hypot(next[0] - x, next[1] - y) < 2) return points;
   const kept = points.length < DRAW_POINTS_MAX ? points : points.filter((_, at) => at % 2 === 0);
   return [...kept, next];
 }
 
+/** How large a picture is shown: as large as there is room for, never larger than the page is. @param {DrawSize} picture @param {DrawSize} room */
+export function drawScale(picture, room) {
+  return Math.max(Math.min(1, room.width / picture.width, room.height / picture.height), 0.05);
+}
+
 /** The two strokes of an arrow's head. @param {DrawPoint[]} points from where, to where @returns {DrawPoint[]} */
-function drawArrowHead([[fromX, fromY], [toX, toY]]) {
+export function drawArrowHead([[fromX, fromY], [toX, toY]]) {
   const length = Math.min(18, Math.hypot(toX - fromX, toY - fromY) / 2);
   const back = Math.atan2(fromY - toY, fromX - toX);
   const stroke = (/** @type {number} */ turn) => /** @type {DrawPoint} */ ([
@@ -68,13 +70,13 @@ function drawArrowHead([[fromX, fromY], [toX, toY]]) {
  * What it is about: an area, or the one point that an arrow or a note is at.
  * @param {DrawMark} mark @returns {{id: number, box: DrawBox}}
  */
-function drawTarget({ id, kind, points }) {
+export function drawTarget({ id, kind, points }) {
   const isArea = kind === 'rectangle' || kind === 'freehand';
   return { id, box: drawBoxOf(isArea ? points : points.slice(-1)) };
 }
 
 /** A mark as the daemon gets it. @param {DrawMark} mark @param {string} [element] its key in the details */
-function drawAnnotation({ id, kind, points, text }, element) {
+export function drawAnnotation({ id, kind, points, text }, element) {
   return {
     id,
     kind,

@@ -1,6 +1,8 @@
 // @ts-check
 // What a key means while somebody draws. Pure.
 
+/** @import {DrawPoint, DrawTool} from './geometry.js' */
+
 /**
  * @typedef {'surface' | 'note' | 'button'} DrawFocus
  * @typedef {{tool: DrawTool} | {move: DrawPoint} | 'mark' | 'undo' | 'done' | 'cancel' | 'ignore' | null} DrawKey
@@ -8,16 +10,16 @@
  */
 
 /** How far an arrow key moves the crosshair, without and with Shift. */
-const DRAW_STEPS = { small: 8, large: 64 };
+export const DRAW_STEPS = { small: 8, large: 64 };
 /** @type {DrawTool[]} in the order of their keys, from 1 */
-const DRAW_TOOLS = ['rectangle', 'arrow', 'freehand', 'note'];
+export const DRAW_TOOLS = ['rectangle', 'arrow', 'freehand', 'note'];
 /** @type {Record<string, DrawPoint>} */
-const DRAW_DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+export const DRAW_DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 /** What would scroll the page. */
-const DRAW_SCROLL_KEYS = ['PageUp', 'PageDown', 'Home', 'End', ' ', ...Object.keys(DRAW_DIRECTIONS)];
+export const DRAW_SCROLL_KEYS = ['PageUp', 'PageDown', 'Home', 'End', ' ', ...Object.keys(DRAW_DIRECTIONS)];
 
 /** @param {Pick<KeyboardEvent, 'key' | 'shiftKey' | 'ctrlKey' | 'metaKey' | 'altKey' | 'isComposing'>} event @param {DrawFocus} focus @returns {DrawKey} */
-function drawKey({ key, shiftKey, ctrlKey, metaKey, altKey, isComposing }, focus) {
+export function drawKey({ key, shiftKey, ctrlKey, metaKey, altKey, isComposing }, focus) {
   if (isComposing) return null;
   if (key === 'Escape') return 'cancel';
   if (focus === 'note') return key === 'Enter' && !shiftKey ? 'done' : null;
@@ -34,7 +36,7 @@ function drawKey({ key, shiftKey, ctrlKey, metaKey, altKey, isComposing }, focus
 }
 
 /** @param {DrawPoint} direction @param {boolean} far @returns {DrawPoint} */
-function drawStep([x, y], far) {
+export function drawStep([x, y], far) {
   const step = far ? DRAW_STEPS.large : DRAW_STEPS.small;
   return [x * step, y * step];
 }

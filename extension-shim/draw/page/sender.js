@@ -7,19 +7,17 @@
  * @typedef {'sending' | 'waiting' | 'full'} DrawProgress
  * @typedef {{state: 'kept'} | {state: 'stopped'} | {state: 'refused', code: string, message: string}} DrawEnd
  *
- * @typedef {object} DrawWorker
- * @property {(ask: object) => Promise<any>} ask rejects if the worker ended meanwhile
- * @property {() => boolean} isOurs false: the extension was reloaded, and no worker will ever answer
+ * @typedef {(ask: object) => Promise<any>} DrawWorker asks the worker; rejects if that ended meanwhile
  */
 
 /** A worker that was killed is back within a second. */
-const DRAW_AGAIN_MS = 250;
+export const DRAW_AGAIN_MS = 250;
 /** A disk that is full is not empty a moment later. */
-const DRAW_FULL_MS = 5_000;
+export const DRAW_FULL_MS = 5_000;
 /** Before this nobody wonders. */
-const DRAW_SLOW_MS = 1_500;
+export const DRAW_SLOW_MS = 1_500;
 
-class DrawSender {
+export class DrawSender {
   #worker;
   #show;
   #isStopped = false;
@@ -70,8 +68,7 @@ class DrawSender {
 
   /** @param {object} ask @returns {Promise<any>} */
   async #once(ask) {
-    if (!this.#worker.isOurs()) return { state: 'refused', error: { code: 'reloaded', message: '' } };
-    const answer = await this.#worker.ask(ask).catch(() => null) ?? { state: 'waiting' };
+    const answer = await this.#worker(ask).catch(() => null) ?? { state: 'waiting' };
     return answer.error ? { state: 'refused', ...answer } : answer;
   }
 }
@@ -82,12 +79,11 @@ function drawPause(ms) {
 }
 
 /** What a person is told when a drawing is not taken, and what to do. @param {{code: string, message: string}} error */
-function drawTrouble({ code, message }) {
+export function drawTrouble({ code, message }) {
   switch (code) {
-    case 'reloaded': return 'The Tabwire extension was reloaded, so this drawing cannot be sent. Press Escape, reload the page and draw again.';
-    case 'too_large': return 'The drawing is too large. Undo some marks or make the window smaller, then press Done again.';
-    case 'debugger_unavailable': return 'No picture of the page could be taken. Click the Tabwire icon in the browser’s toolbar, then press Done again.';
-    case 'malformed': return `Tabwire did not take the drawing (${message}). Change it and press Done again, or press Escape.`;
-    default: return `The drawing could not be sent (${message}). Press Done to try again, or Escape to cancel.`;
+    case 'too_large': return 'The drawing is too large. Undo some marks, then press Send again.';
+    case 'blocked_by_policy': return `The drawing was not sent: ${message}. Allow the site in the Tabwire popup and press Send again, or press Escape.`;
+    case 'malformed': return `Tabwire did not take the drawing (${message}). Change it and press Send again, or press Escape.`;
+    default: return `The drawing could not be sent (${message}). Press Send to try again, or Escape to cancel.`;
   }
 }

@@ -1,52 +1,42 @@
 // @ts-check
-// The bar with the tools, and its words.
+// The words above the picture, and the tools below it.
 
-/** @typedef {'undo' | 'bar' | 'cancel' | 'done'} DrawCommand */
+/** @import {DrawTool} from './geometry.js' */
 
-/** @param {string} name @param {string} className @param {string} [text] */
-function drawElement(name, className, text = '') {
-  const element = document.createElement(name);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
+/** @typedef {'undo' | 'cancel' | 'send'} DrawCommand */
 
-class DrawToolbar {
-  root = drawElement('div', 'bar');
-  #why = drawElement('span', '');
-  #session = drawElement('span', 'session');
-  #said = drawElement('p', 'said');
-  /** @type {Map<DrawTool, HTMLButtonElement>} */
-  #tools = new Map();
-  /** @type {HTMLButtonElement[]} */
-  #commands = [];
+/** @type {Record<DrawTool, string>} */
+export const DRAW_LABELS = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: 'Free-hand', note: 'Note' };
+/** @type {Record<DrawTool, string>} */
+const TOOL_IDS = { rectangle: 'rectangle', arrow: 'arrow', freehand: 'freehand', note: 'note-tool' };
 
-  constructor() {
-    const why = drawElement('p', 'why');
-    const row = drawElement('div', 'row');
-    const tools = drawElement('div', 'tools');
-    why.append(this.#why, this.#session);
-    this.root.setAttribute('role', 'toolbar');
-    this.root.ariaLabel = 'Drawing tools';
-    tools.setAttribute('role', 'group');
-    tools.ariaLabel = 'Tool';
-    DRAW_TOOLS.forEach((tool, at) => this.#tools.set(tool, this.#button({ tool }, DRAW_LABELS[tool], String(at + 1))));
-    tools.append(...this.#tools.values());
-    this.#commands = [
-      this.#button({ command: 'undo' }, 'Undo', 'Ctrl Z'), this.#button({ command: 'bar' }, 'Move bar'),
-      this.#button({ command: 'cancel' }, 'Cancel', 'Esc'), this.#button({ command: 'done' }, 'Done', 'Enter'),
-    ];
-    this.#commands[3].classList.add('done');
-    row.append(tools, ...this.#commands);
-    this.#said.setAttribute('role', 'status');
-    this.#said.ariaLive = 'polite';
-    this.root.append(why, row, this.#said);
+/** @param {string} id @returns {any} */
+export const drawElement = (id) => document.getElementById(id);
+
+export class DrawToolbar {
+  #tools = /** @type {[DrawTool, HTMLButtonElement][]} */ (Object.entries(TOOL_IDS).map(([tool, id]) => [tool, drawElement(id)]));
+  #said = drawElement('said');
+
+  /** @param {{choose: (tool: DrawTool) => void, run: (command: DrawCommand) => void}} on what a click does */
+  constructor({ choose, run }) {
+    for (const [tool, button] of this.#tools) button.addEventListener('click', () => choose(tool));
+    for (const command of /** @type {DrawCommand[]} */ (['undo', 'cancel', 'send'])) {
+      drawElement(command).addEventListener('click', () => run(command));
+    }
   }
 
   /** @param {string} why @param {string} session the name of the session that it is for, or nothing */
   explain(why, session) {
-    this.#why.textContent = why;
-    this.#session.textContent = session && `Session: ${session}`;
+    drawElement('why').textContent = why;
+    drawElement('session').textContent = `Session: ${session}`;
+    drawElement('session').hidden = session === '';
+  }
+
+  /** @param {string} url @param {string} title of the page in the picture */
+  showPage(url, title) {
+    drawElement('page').textContent = title ? `${url} – ${title}` : url;
+    const host = URL.canParse(url) ? new URL(url).host : '';
+    document.title = host ? `Draw – ${host}` : document.title;
   }
 
   /** @param {string} text @param {boolean} [isTrouble] */
@@ -62,31 +52,8 @@ class DrawToolbar {
 
   /** While a drawing is on its way it can be given up, and nothing else. @param {boolean} isBusy */
   setBusy(isBusy) {
-    for (const button of this.#tools.values()) button.disabled = isBusy;
-    for (const button of this.#commands) button.disabled = isBusy && button.dataset.command !== 'cancel';
-  }
-
-  /** To the other edge: what is beneath it can be drawn on, too. */
-  moveAway() {
-    this.root.classList.toggle('top');
-  }
-
-  /** @param {{tool?: DrawTool, command?: DrawCommand}} what @param {string} text @param {string} [key] */
-  #button(what, text, key) {
-    const button = document.createElement('button');
-    button.type = 'button';
-    Object.assign(button.dataset, what);
-    button.append(text);
-    if (!key) return button;
-    const hint = drawElement('kbd', '', key);
-    hint.ariaHidden = 'true';
-    button.append(hint);
-    button.setAttribute('aria-keyshortcuts', DRAW_SHORTCUTS[key] ?? key);
-    return button;
+    document.body.classList.toggle('busy', isBusy);
+    for (const [, button] of this.#tools) button.disabled = isBusy;
+    for (const command of ['undo', 'send']) drawElement(command).disabled = isBusy;
   }
 }
-
-/** @type {Record<DrawTool, string>} */
-const DRAW_LABELS = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: 'Free-hand', note: 'Note' };
-/** @type {Record<string, string>} as assistive technology calls them */
-const DRAW_SHORTCUTS = { Esc: 'Escape', 'Ctrl Z': 'Control+Z' };

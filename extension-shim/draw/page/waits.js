@@ -1,15 +1,31 @@
 // @ts-check
 // Who waits for the drawing, and what becomes of it when nobody does any more. Pure.
 
-/** @typedef {'stay' | 'keep' | 'close'} DrawFate `keep`: the person decides */
+/**
+ * @typedef {'stay' | 'keep' | 'close'} DrawFate `keep`: the person decides
+ * @typedef {{correlation_id?: string, session?: string, styles?: boolean}} DrawRequest
+ * @typedef {{asks: DrawRequest[], over: string[], is_persons: boolean}} DrawWaitsRecord
+ */
 
-class DrawWaits {
+export class DrawWaits {
   /** Whom the drawing is for, oldest first. Waits that are over are among them if it was made for them. @type {DrawRequest[]} */
-  asks = [];
+  asks;
   /** @type {Set<string>} waits that are over */
-  #over = new Set();
+  #over;
   /** Whether the person has opened it, or come upon it, to draw of their own accord. */
-  #isPersons = false;
+  #isPersons;
+
+  /** @param {DrawWaitsRecord} [before] what was so when the page was last there */
+  constructor({ asks, over, is_persons } = { asks: [], over: [], is_persons: false }) {
+    this.asks = asks;
+    this.#over = new Set(over);
+    this.#isPersons = is_persons;
+  }
+
+  /** @returns {DrawWaitsRecord} */
+  get record() {
+    return { asks: this.asks, over: [...this.#over], is_persons: this.#isPersons };
+  }
 
   /** @param {DrawRequest} ask one without a wait is the person's own */
   add(ask) {
@@ -17,7 +33,7 @@ class DrawWaits {
     else if (!this.asks.some(({ correlation_id }) => correlation_id === ask.correlation_id)) this.asks.push(ask);
   }
 
-  /** Why the person sees the overlay. */
+  /** Why the person is asked. */
   get why() {
     if (this.#open.length > 0) return 'An agent asks you to draw on this page';
     return this.asks.length > 0 ? 'The agent does not wait for this drawing any more' : 'Draw on this page for your agent';

@@ -17,10 +17,17 @@ use tabwire::protocol::EXTENSION_ID;
 
 use super::{Daemon, soon, until};
 
-/// Uses the page that is open in a browser.
+/// The page of the extension that a person draws in, without the tab that the picture is of.
+const DRAW_PAGE: &str = "/draw/page/draw.html?tab=";
+
+/// Uses the page that is open in a browser, or the picture of it that is drawn on.
 pub(crate) struct Hand {
     socket: WebSocketStream<TcpStream>,
+    /// Of the page, and of whatever is used now.
+    page: String,
     session: String,
+    /// Where the top left of the page, or of its picture, is in what is used now.
+    corner: (f64, f64),
     asked: u32,
 }
 
@@ -62,14 +69,70 @@ impl Hand {
         let stream = TcpStream::connect(format!("127.0.0.1:{port}")).await.unwrap();
         let url = format!("ws://127.0.0.1:{port}{path}");
         let (socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
-        let mut hand = Self { socket, session: String::new(), asked: 0 };
-        let targets = hand.ask("Target.getTargets", json!({})).await;
-        let targets = targets["targetInfos"].as_array().unwrap().clone();
+        let (page, session) = (String::new(), String::new());
+        let mut hand = Self { socket, page, session, corner: (0.0, 0.0), asked: 0 };
+        let targets = hand.targets().await;
         let page = targets.iter().find(|target| target["type"] == "page").expect("a page");
-        let attach = json!({"targetId": page["targetId"], "flatten": true});
-        let attached = hand.ask("Target.attachToTarget", attach).await;
-        hand.session = attached["sessionId"].as_str().unwrap().to_owned();
+        hand.session = hand.attach(page).await;
+        hand.page = hand.session.clone();
         hand
+    }
+
+    /// All that is open in the browser.
+    async fn targets(&mut self) -> Vec<Value> {
+        let session = std::mem::take(&mut self.session);
+        let targets = self.ask("Target.getTargets", json!({})).await;
+        self.session = session;
+        targets["targetInfos"].as_array().unwrap().clone()
+    }
+
+    async fn attach(&mut self, target: &Value) -> String {
+        let session = std::mem::take(&mut self.session);
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = self.ask("Target.attachToTarget", attach).await;
+        self.session = session;
+        attached["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    async fn drawing_page(&mut self) -> Option<Value> {
+        let targets = self.targets().await;
+        targets.into_iter().find(|target| {
+            let url = target["url"].as_str().unwrap_or_default();
+            url.starts_with(&format!("chrome-extension://{EXTENSION_ID}{DRAW_PAGE}"))
+        })
+    }
+
+    /// Whether a picture of a page is there to be drawn on.
+    pub(crate) async fn sees_drawing(&mut self) -> bool {
+        self.drawing_page().await.is_some()
+    }
+
+    /// Turns to the picture that is drawn on, once it takes what a person does. There is room for
+    /// all of it: a pixel of it is one of the page.
+    pub(crate) async fn turn_to_drawing(&mut self) {
+        let seen = async {
+            loop {
+                if let Some(target) = self.drawing_page().await {
+                    return target;
+                }
+            }
+        };
+        let target = soon("the picture to draw on", seen).await;
+        self.session = self.attach(&target).await;
+        let size = json!({"width": 1400, "height": 1100, "deviceScaleFactor": 1, "mobile": false});
+        self.ask("Emulation.setDeviceMetricsOverride", size).await;
+        let is_ready = "document.body?.ariaBusy === 'false' && innerHeight === 1100";
+        soon("a drawing that takes input", async { while self.read(is_ready).await != true {} })
+            .await;
+        let corner = "(({x, y}) => [x, y])(document.querySelector('#sheet').getBoundingClientRect())";
+        let corner = self.read(corner).await;
+        self.corner = (corner[0].as_f64().unwrap(), corner[1].as_f64().unwrap());
+    }
+
+    /// Turns back to the page.
+    pub(crate) fn turn_to_page(&mut self) {
+        self.session = self.page.clone();
+        self.corner = (0.0, 0.0);
     }
 
     async fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -125,8 +188,9 @@ impl Hand {
     }
 
     async fn mouse(&mut self, kind: &str, (x, y): (i32, i32)) {
-        let event = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1,
-                           "clickCount": 1});
+        let (left, top) = self.corner;
+        let event = json!({"type": kind, "x": f64::from(x) + left, "y": f64::from(y) + top,
+                           "button": "left", "buttons": 1, "clickCount": 1});
         self.ask("Input.dispatchMouseEvent", event).await;
     }
 
