@@ -444,6 +444,7 @@ test('a wait that ends while its drawing is being opened is known to each connec
 test('a page that could not be told hears of it when it loads, and each connection until then', async () => {
   const drawMode = worker();
   await drawMode.open(TAB, ASK);
+  await settled();
   browser.hears = false;
   await end(drawMode, 'ann_1');
   assert.deepEqual(drawMode.waits(), ['ann_1']);

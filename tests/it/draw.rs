@@ -10,18 +10,18 @@ use crate::support::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_work
 const INK: [u64; 3] = [230, 0, 110];
 
 /// A browser whose tab shows a page, a picture of which can be drawn on.
-struct Stage {
+pub(crate) struct Stage {
     daemon: Daemon,
     relay: Relay,
-    client: McpClient,
-    pages: Pages,
+    pub(crate) client: McpClient,
+    pub(crate) pages: Pages,
     browser: Browser,
-    hand: Hand,
+    pub(crate) hand: Hand,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
-    async fn set(page: &str) -> Self {
+    pub(crate) async fn set(page: &str) -> Self {
         let daemon = Daemon::start().await;
         let relay = Relay::start(daemon.port()).await;
         relay.take_drawings();
@@ -34,7 +34,7 @@ impl Stage {
     }
 
     /// Asks for a drawing, as the daemon does, and gives what the extension says to that.
-    async fn ask(&self, id: &str, session: Option<&str>) -> Value {
+    pub(crate) async fn ask(&self, id: &str, session: Option<&str>) -> Value {
         let correlation_id = format!("draw_{id}");
         let mut params = json!({"correlation_id": id, "styles": true});
         if let Some(session) = session {
@@ -49,30 +49,30 @@ impl Stage {
     }
 
     /// The same for one that is opened here, and turns to it.
-    async fn open(&mut self, id: &str) {
+    pub(crate) async fn open(&mut self, id: &str) {
         let report = self.ask(id, None).await;
         let value = &report["result"]["value"];
         assert_eq!((&value["open"], &value["was_open"]), (&json!(true), &json!(false)), "{report}");
         self.hand.turn_to_drawing().await;
     }
 
-    fn drawings(&self) -> Vec<Value> {
+    pub(crate) fn drawings(&self) -> Vec<Value> {
         self.relay.reported(|frame| frame["type"] == "annotations")
     }
 
     /// Waits until so many drawings have come; gives the last.
-    async fn drawing(&self, count: usize) -> Value {
+    pub(crate) async fn drawing(&self, count: usize) -> Value {
         soon("a drawing", until(async || self.drawings().len() >= count)).await;
         self.drawings()[count - 1].clone()
     }
 
-    fn acknowledge(&self, drawing: &Value) {
+    pub(crate) fn acknowledge(&self, drawing: &Value) {
         let id = &drawing["drawing_id"];
         self.relay.say(&json!({"type": "annotations_ack", "drawing_id": id}));
     }
 
     /// Waits until nothing is drawn on any more, and turns back to the page.
-    async fn is_closed(&mut self) {
+    pub(crate) async fn is_closed(&mut self) {
         soon("the end of the drawing", async { while self.hand.sees_drawing().await {} }).await;
         self.hand.turn_to_page();
     }
@@ -96,7 +96,7 @@ impl Stage {
         serde_json::from_value(colours).unwrap()
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.browser.end().await;
         self.daemon.stop().await;
     }

@@ -5,6 +5,7 @@
 
 mod agent_files;
 mod browsers;
+mod drawings;
 mod keys;
 mod other_users;
 mod removal;

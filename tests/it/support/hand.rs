@@ -20,6 +20,9 @@ use super::{Daemon, soon, until};
 /// The page of the extension that a person draws in, without the tab that the picture is of.
 const DRAW_PAGE: &str = "/draw/page/draw.html?tab=";
 
+/// What the browser answers for a tab that has closed.
+const NO_SESSION: i64 = -32_001;
+
 /// Uses the page that is open in a browser, or the picture of it that is drawn on.
 pub(crate) struct Hand {
     socket: WebSocketStream<TcpStream>,
@@ -102,6 +105,13 @@ impl Hand {
         })
     }
 
+    /// How many pages of the extension for drawing there are, frames in other pages included.
+    pub(crate) async fn drawing_pages(&mut self) -> usize {
+        let page = format!("chrome-extension://{EXTENSION_ID}/draw");
+        let is_one = |target: &Value| target["url"].as_str().unwrap_or_default().starts_with(&page);
+        self.targets().await.iter().filter(|target| is_one(target)).count()
+    }
+
     /// Whether a picture of a page is there to be drawn on.
     pub(crate) async fn sees_drawing(&mut self) -> bool {
         self.drawing_page().await.is_some()
@@ -146,6 +156,12 @@ impl Hand {
             let message = soon(method, self.socket.next()).await.unwrap().unwrap();
             let Message::Text(text) = message else { continue };
             let answer: Value = serde_json::from_str(&text).unwrap();
+            // A tab that closes by what was asked of it answers nothing any more.
+            let is_closed = answer["method"] == "Target.detachedFromTarget"
+                && answer["params"]["sessionId"] == self.session;
+            if is_closed || (answer["id"] == self.asked && answer["error"]["code"] == NO_SESSION) {
+                return Value::Null;
+            }
             if answer["id"] == self.asked {
                 assert!(answer.get("error").is_none(), "{method}: {answer}");
                 return answer["result"].clone();

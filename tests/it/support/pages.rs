@@ -22,6 +22,9 @@ const SHOP: &str = include_str!("../../fixtures/shop.html");
 /// Tries everything that a page can try against a daemon.
 const HOSTILE: &str = include_str!("../../fixtures/hostile/page.html");
 
+/// Tries everything that a page can try against a person who draws on a picture of it.
+const DRAWN: &str = include_str!("../../fixtures/hostile/drawn.html");
+
 /// Keeps itself busy while it loads, and loads what is slow and what is not there.
 const HEAVY: &str = "<script>const end = performance.now() + 80; while (performance.now() < end);
     </script><img src=/second width=9 height=9><script src=/missing></script>";
@@ -166,6 +169,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
     let body = match path.as_str() {
         "/shop" => SHOP.to_owned(),
         "/hostile" => HOSTILE.to_owned(),
+        "/drawn" => DRAWN.to_owned(),
         _ => format!(
             "<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}"
         ),
