@@ -53,7 +53,7 @@ async function start() {
 function sayNothing() {
   drawElement('why').textContent = 'There is nothing to draw on here';
   drawElement('help').textContent = 'Close this tab, open the page and choose “Draw on this page” in the Tabwire popup.';
-  for (const part of document.querySelectorAll('main, footer > :not(#help)')) part.remove();
+  for (const part of document.querySelectorAll('main, footer > :not(.words), #said')) part.remove();
 }
 
 start().catch((error) => {

@@ -25,12 +25,10 @@ const LABEL_EDGE = { across: 12, down: 8 };
  */
 export function paintSheet(paint, { image, size, marks, pending, cross }) {
   paint.drawImage(image, 0, 0, size.width, size.height);
-  for (const mark of marks) {
-    paintPath(paint, drawPath(mark));
-    paintNumber(paint, mark);
-  }
-  // Words lie above lines.
+  for (const mark of marks) paintPath(paint, drawPath(mark));
   for (const mark of marks) if (mark.text !== undefined) paintLabel(paint, mark, size);
+  // Above all words: by its number a mark is known.
+  for (const mark of marks) paintNumber(paint, mark);
   if (pending) paintPath(paint, drawPath(pending));
   if (cross) paintPath(paint, crossPath(cross), STROKES.slice(1));
 }
