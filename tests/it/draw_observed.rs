@@ -127,7 +127,11 @@ async fn tools_that_nobody_waits_for_close_unless_something_is_drawn_which_is_ke
     client.cancel(&id).await;
     stage.is_closed().await;
     stage.hand.press("x", 1).await;
-    assert_eq!(stage.hand.read("heard").await, 1, "the page has its keys again, and had none before");
+    assert_eq!(
+        stage.hand.read("heard").await,
+        1,
+        "the page has its keys again, and had none before"
+    );
 
     let id = stage.ask(&client).await;
     stage.hand.drag(&[(100, 100), (300, 200)]).await;

@@ -124,7 +124,11 @@ async fn row_23_neither_a_page_nor_an_agent_gets_to_the_tab_that_a_person_draws_
         row.tried(name, reached[name] == "refused", &reached[name]);
     }
     let pages = stage.hand.drawing_pages().await;
-    row.tried("a frame, an image, a window and messages", pages == 1, format!("{pages}: {reached}"));
+    row.tried(
+        "a frame, an image, a window and messages",
+        pages == 1,
+        format!("{pages}: {reached}"),
+    );
 
     for action in [
         json!({"action": "execute_js", "script": "document.querySelector('#send').click()"}),

@@ -134,7 +134,8 @@ impl Hand {
         let is_ready = "document.body?.ariaBusy === 'false' && innerHeight === 1100";
         soon("a drawing that takes input", async { while self.read(is_ready).await != true {} })
             .await;
-        let corner = "(({x, y}) => [x, y])(document.querySelector('#sheet').getBoundingClientRect())";
+        let corner =
+            "(({x, y}) => [x, y])(document.querySelector('#sheet').getBoundingClientRect())";
         let corner = self.read(corner).await;
         self.corner = (corner[0].as_f64().unwrap(), corner[1].as_f64().unwrap());
     }
