@@ -40,9 +40,12 @@ export class AxTree {
   #frames = new Map();
   /** What controls are called. @type {Set<string>} */
   #named;
+  /** The DOM nodes of fields that hold secrets. @type {Set<number>} */
+  #secret;
 
-  /** @param {AxNode[]} nodes of a document or a part of it, in its order */
-  constructor(nodes) {
+  /** @param {AxNode[]} nodes of a document or a part of it, in its order @param {Set<number>} [secret] the DOM nodes of fields that hold secrets */
+  constructor(nodes, secret = new Set()) {
+    this.#secret = secret;
     for (const node of nodes) this.#nodes.set(node.nodeId, node);
     const controls = nodes.filter(({ ignored, role }) => !ignored && NAMED.has(role?.value ?? ''));
     this.#named = new Set(controls.map(({ name }) => withoutSpaces(name?.value)));
@@ -80,8 +83,14 @@ export class AxTree {
     return this.#named.has(withoutSpaces(text));
   }
 
+  /** Whether nobody should read what was entered here. @param {AxNode} node */
+  isSecret(node) {
+    return this.#secret.has(node.backendDOMNodeId ?? -1);
+  }
+
   /** @param {AxNode} node @returns {Place[]} */
   below(node) {
+    if (this.isSecret(node)) return [];
     const inFrame = this.#frames.get(node.backendDOMNodeId ?? -1);
     if (inFrame) return inFrame.#uppermost();
     return (node.childIds ?? []).flatMap((id) => {
@@ -134,13 +143,19 @@ function write({ tree, node }, depth, above, bounds, out) {
   }
   const below = tree.below(node).flatMap(shown).filter((child) => !(NAMED.has(role) && name && isText(child)));
   const text = !name && below.length > 0 && below.every(isText) ? below.map(({ node: one }) => oneLine(one.name?.value)).join(' ') : '';
-  out.lines.push('  '.repeat(depth) + line(node, name, text, bounds.text));
+  out.lines.push('  '.repeat(depth) + line(tree.isSecret(node) ? withoutValue(node) : node, name, text, bounds.text));
   if (!text) for (const child of below) write(child, depth + 1, name, bounds, out);
 }
 
 /** @param {Place} place */
 function isText({ node }) {
   return node.role?.value === 'StaticText';
+}
+
+/** @param {AxNode} node @returns {AxNode} */
+function withoutValue({ value, properties, ...rest }) {
+  const told = (properties ?? []).filter(({ name }) => name !== 'valuetext');
+  return { ...rest, properties: told, ...(oneLine(value?.value) && { value: { value: '(not shown)' } }) };
 }
 
 /** @param {AxNode} node @param {string} name @param {string} text all that is in it @param {number} most */

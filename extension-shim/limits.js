@@ -108,6 +108,8 @@ export const AX_DEPTHS = { least: 1, most: 100 };
 /** How many lines of it, and how long a name in it. */
 export const AX_LINES = 2_000;
 export const AX_TEXT = 200;
+/** The fields with secrets that are looked up at most. */
+export const AX_SECRETS = 500;
 /** How far below an element that means nothing by itself its tree is looked for. */
 export const AX_LEVELS_DOWN = 2;
 /** How many frames of a page are read. */

@@ -8,7 +8,7 @@ import { AxTree } from '../ax_tree.js';
 import { cdp } from '../debugger.js';
 import { ActionError } from '../errors.js';
 import { evaluateIsolated, lookAt, readIsolated, withLook, wrongSelector } from '../isolated.js';
-import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_TEXT } from '../limits.js';
+import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_SECRETS, AX_TEXT } from '../limits.js';
 import { checkedInteger, checkedText } from '../params.js';
 import { originOf } from '../pages.js';
 import { policy } from '../state.js';
@@ -65,7 +65,22 @@ function startSource(selector) {
 
 /** @param {number} tabId @param {string} objectId @returns {Promise<AxTree>} */
 async function treeBelow(tabId, objectId) {
-  return filled(tabId, new AxTree(await nodesBelow(tabId, objectId, AX_LEVELS_DOWN)), { frames: AX_FRAMES });
+  const nodes = await nodesBelow(tabId, objectId, AX_LEVELS_DOWN);
+  return filled(tabId, new AxTree(nodes, await secretNodes(tabId)), { frames: AX_FRAMES });
+}
+
+/**
+ * The DOM nodes of the fields that nobody should read.
+ * @param {number} tabId @param {string} [frameId] absent: the page itself
+ * @returns {Promise<Set<number>>}
+ */
+async function secretNodes(tabId, frameId) {
+  const { objectId } = await evaluateIsolated(tabId, withLook(`look.secretFields(${AX_SECRETS})`), frameId);
+  const { result: items } = await cdp(tabId, 'Runtime.getProperties', { objectId, ownProperties: true });
+  const fields = items.flatMap((/** @type {any} */ { value }) => value?.objectId ?? []);
+  const found = await Promise.all(fields.map((/** @type {string} */ field) => cdp(tabId, 'DOM.describeNode', { objectId: field })));
+  cdp(tabId, 'Runtime.releaseObject', { objectId }).catch(console.debug);
+  return new Set(found.map(({ node }) => node.backendNodeId));
 }
 
 /**
@@ -99,7 +114,7 @@ async function elementsIn(tabId, objectId) {
  */
 async function treeOf(tabId, room, frameId) {
   const { nodes } = await cdp(tabId, 'Accessibility.getFullAXTree', frameId === undefined ? {} : { frameId });
-  return filled(tabId, new AxTree(nodes), room);
+  return filled(tabId, new AxTree(nodes, await secretNodes(tabId, frameId)), room);
 }
 
 /** With what is in its frames. @param {number} tabId @param {AxTree} tree @param {{frames: number}} room @returns {Promise<AxTree>} */

@@ -2,6 +2,8 @@
 // Reads what a page shows. Runs in a world of its own beside the page's scripts, which can neither see nor
 // change it. Its source text is sent, so it may use nothing but itself and what every page has.
 
+/** @import {Secrets} from './secrets.js' */
+
 /**
  * @typedef {object} Budget
  * @property {number} nodes how many nodes are visited at most
@@ -11,6 +13,8 @@
 export class Look {
   /** Whether it gave up because there was too much to visit. */
   full = false;
+  /** What nobody should read. */
+  secrets;
   #budget;
   #nodes = 0;
   #end = 0;
@@ -30,9 +34,10 @@ export class Look {
   isRendered = this.#method(Element, 'checkVisibility');
   rectOf = this.#method(Element, 'getBoundingClientRect');
 
-  /** @param {Budget} budget */
-  constructor(budget) {
+  /** @param {Budget} budget @param {Secrets} secrets */
+  constructor(budget, secrets) {
     this.#budget = budget;
+    this.secrets = secrets;
     this.renew();
   }
 
@@ -141,6 +146,7 @@ export class Look {
     let text = '';
     const visit = (/** @type {any} */ node) => {
       if (text.length > most * 2) return false;
+      if (node.nodeType === 1 && node.isContentEditable && this.secrets.isField(node)) return false;
       if (node.nodeType === 3) text += node.data.slice(0, most * 4).replace(/\s+/g, ' ');
       if (node.nodeType !== 1) return true;
       if (node !== start && this.#unread.has(node.localName)) return false;
@@ -161,9 +167,10 @@ export class Look {
     return this.text(element, most).replaceAll('\n', ' ');
   }
 
-  /** @param {string} text @param {number} most */
+  /** Without card numbers. @param {string} text @param {number} most */
   cut(text, most) {
-    return text.length > most ? `${text.slice(0, most)}…` : text;
+    const shown = this.secrets.hide(text);
+    return shown.length > most ? `${shown.slice(0, most)}…` : shown;
   }
 
   /** What it is called: by its label, its text or its title. @param {any} element @returns {string} */
@@ -232,12 +239,28 @@ export class Look {
     return hosts;
   }
 
+  /** Whether nobody should read what was entered in a field. @param {any} field @returns {boolean} */
+  isSecret(field) {
+    return this.secrets.isField(field) || (typeof field.value === 'string' && this.secrets.isCardNumber(field.value));
+  }
+
+  /** The fields whose values nobody should read, in shadow roots and frames of the same origin too. @param {number} most @returns {any[]} */
+  secretFields(most) {
+    /** @type {any[]} */
+    const fields = [];
+    this.walk(document, (node) => {
+      const isField = node.nodeType === 1 && (['input', 'select', 'textarea'].includes(node.localName) || node.isContentEditable);
+      if (isField && fields.length < most && this.isSecret(node)) fields.push(node);
+    });
+    return fields;
+  }
+
   /** What a person has entered, but no secrets. @param {any} field @returns {object} */
   entered(field) {
     const { type = '', value } = field;
     if (['checkbox', 'radio'].includes(type)) return { checked: field.checked };
-    if (type === 'password') return value ? { filled: true } : {};
     if (type === 'file') return { files: field.files.length };
+    if (this.isSecret(field)) return value ? { filled: true } : {};
     if (field.localName === 'select') return { value: this.cut(Array.from(field.selectedOptions, ({ label }) => label).join(', '), 100) };
     return typeof value === 'string' && value ? { value: this.cut(value, 100) } : {};
   }

@@ -49,7 +49,7 @@ export class Matches {
       tag: element.localName,
       selector: look.selector(element),
       ...(within.length > 0 && { within }),
-      ...(text && { text }),
+      ...(text && !this.#isSecretText(element) && { text }),
       attributes: this.#attributes(element),
       ...(isField && look.entered(element)),
       ...(look.matches(element, ':disabled') && { disabled: true }),
@@ -58,6 +58,11 @@ export class Matches {
       ...(hidden !== 'display' && { box }),
       ...(element.childElementCount > 0 && { children: element.childElementCount }),
     };
+  }
+
+  /** What is typed into it is its text. @param {any} element */
+  #isSecretText(element) {
+    return (element.isContentEditable || element.localName === 'textarea') && this.#look.isSecret(element);
   }
 
   /** The text of what is not shown, as it stands in the source. @param {any} element */
@@ -72,7 +77,7 @@ export class Matches {
     const told = Object.create(null);
     for (let i = 0; i < Math.min(all.length, this.#about.attributes); i += 1) {
       const { name, value } = all[i];
-      const secret = name === 'value' && element.type === 'password';
+      const secret = name === 'value' && this.#look.isSecret(element);
       told[name] = secret ? '(not shown)' : this.#look.cut(value, this.#about.value);
     }
     return told;

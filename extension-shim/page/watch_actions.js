@@ -1,17 +1,25 @@
 // @ts-check
 // Watches what the person does in a page. Sent as text into a world of its own, where the page's script can
-// neither see nor change it: each function here uses only the others and the browser.
+// neither see nor change it: each function here uses only the others, `pageSecrets` and the browser.
+
+import { SECRET_TABLE, Secrets, secretsSource } from './secrets.js';
 
 /**
  * @typedef {{selector: string, tag: string, role?: string, text?: string}} Target
  * @typedef {{kind: string, target?: Target, value?: string, masked?: true, key?: string}} Action
  */
 
+/** In the page a constant of the same name stands before these functions. */
+const pageSecrets = new Secrets(SECRET_TABLE);
+
 /** @param {(action: Action) => void} report @param {AbortSignal} signal ends it */
 export function watchActions(report, signal) {
   /** What is being typed, told once it rests or something else happens. @type {{element: Element, timer: any} | null} */
   let typed = null;
   let scrolledAt = 0;
+  const remember = () => pageSecrets.rememberAll(document);
+  remember();
+  addEventListener('DOMContentLoaded', remember, { signal });
   const settleTyped = () => {
     if (!typed) return;
     clearTimeout(typed.timer);
@@ -49,13 +57,13 @@ export function watchActions(report, signal) {
     report({ kind: 'submit', target: targetOf(element) });
   });
   on('keydown', (element, event) => {
-    rememberSecret(element);
+    pageSecrets.remember(element);
     const key = event.repeat ? null : keyOf(event);
     if (!key) return;
     settleTyped();
     report({ kind: 'key', target: targetOf(element), key });
   });
-  on('focusin', rememberSecret);
+  on('focusin', (element) => pageSecrets.remember(element));
   on('scroll', (element, event) => {
     if (event.timeStamp - scrolledAt < 500) return;
     scrolledAt = event.timeStamp;
@@ -79,45 +87,12 @@ export function keyOf(event) {
 
 /** What was typed or chosen, unless nobody should read it. @param {any} element @returns {{value?: string, masked?: true}} */
 export function valueOf(element) {
-  rememberSecret(element);
-  if (isSecret(element)) return { masked: true };
+  if (pageSecrets.isField(element)) return { masked: true };
   if (element.type === 'file') return {};
   if (element.type === 'checkbox' || element.type === 'radio') return { value: String(element.checked) };
   const text = element.isContentEditable ? element.innerText : element.value;
   if (typeof text !== 'string') return {};
-  return isCardNumber(text) ? { masked: true } : { value: text.length > 200 ? `${text.slice(0, 200)}…` : text };
-}
-
-/** A button that shows a password makes its field one of text: what was one once stays one. @param {any} element */
-export function rememberSecret(element) {
-  if (element?.type === 'password') secrets().add(element);
-}
-
-/** @returns {WeakSet<Element>} */
-export function secrets() {
-  const world = /** @type {any} */ (globalThis);
-  return world.tabwireSecrets ??= new WeakSet();
-}
-
-/** @param {any} element */
-export function isSecret(element) {
-  if (secrets().has(element)) return true;
-  const purpose = String(element.autocomplete ?? '');
-  if (/(current|new)-password|one-time-code|\bcc-/.test(purpose)) return true;
-  const names = ['name', 'id', 'placeholder', 'aria-label'].map((name) => element.getAttribute?.(name) ?? '');
-  return /passw|passphrase|passcode|\bpwd\b|secret|token|api.?key|card.?(num|no)|credit.?card|\bcc.?(num|exp|csc)|cvc|cvv|\bcsc\b|security.?code|iban|\bssn\b|\bpin\b|\botp\b/i
-    .test(names.join(' ').replaceAll('_', ' '));
-}
-
-/** Whatever its field is called. @param {string} text */
-export function isCardNumber(text) {
-  const digits = text.replace(/[ -]/g, '');
-  if (!/^\d{13,19}$/.test(digits)) return false;
-  const sum = [...digits].reverse().reduce((total, digit, at) => {
-    const value = Number(digit) * (at % 2 === 1 ? 2 : 1);
-    return total + (value > 9 ? value - 9 : value);
-  }, 0);
-  return sum % 10 === 0;
+  return pageSecrets.isCardNumber(text) || pageSecrets.hide(text) !== text ? { masked: true } : { value: text.length > 200 ? `${text.slice(0, 200)}…` : text };
 }
 
 /** @param {any} element @returns {Target} */
@@ -162,5 +137,5 @@ export function ownSelector(element, root) {
 
 /** All of it as text; `watchActions` stands last. */
 export const WATCH_ACTIONS = [
-  keyOf, valueOf, rememberSecret, secrets, isSecret, isCardNumber, targetOf, textIn, selectorOf, ownSelector, watchActions,
+  `const pageSecrets = ${secretsSource()};`, keyOf, valueOf, targetOf, textIn, selectorOf, ownSelector, watchActions,
 ].join('\n');

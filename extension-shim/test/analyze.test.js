@@ -97,6 +97,16 @@ test('a page that nests without end is told as far as the stack goes', () => {
   assert.doesNotThrow(() => new AxTree(list).render(BOUNDS));
 });
 
+test('what was entered in a field with a secret is not told, and that something was is', () => {
+  const more = { backendDOMNodeId: 7, value: { value: '123456' }, properties: [{ name: 'valuetext', value: { value: '123456' } }] };
+  const list = nodes(['RootWebArea', 'Page', {},
+    ['textbox', 'Code', more, ['generic', '', {}, ['StaticText', '123456']]],
+    ['generic', '', { backendDOMNodeId: 8 }, ['StaticText', '9876']],
+    ['textbox', 'Name', { backendDOMNodeId: 9, value: { value: 'Ann' } }]]);
+  const { tree } = new AxTree(list, new Set([7, 8])).render(BOUNDS);
+  assert.equal(tree, 'document "Page"\n  textbox "Code" value="(not shown)"\n  textbox "Name" value="Ann"');
+});
+
 test('what is in a frame stands in its place', () => {
   const page = new AxTree(nodes(['RootWebArea', 'Page', {}, ['Iframe', 'Inner', { backendDOMNodeId: 7 }]]));
   assert.deepEqual(page.frames(), [7]);

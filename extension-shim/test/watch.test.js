@@ -6,6 +6,8 @@ import { installChrome } from './support/fakes.js';
 installChrome();
 const { readWatch, STOP_WATCH, watchSource } = await import('../capture/page_watch.js');
 const watch = await import('../page/watch_actions.js');
+const { SECRET_TABLE, Secrets } = await import('../page/secrets.js');
+const secrets = new Secrets(SECRET_TABLE);
 const { makeInputs, makeShifts } = await import('../page/watch_vitals.js');
 
 /** An element with no page around it. */
@@ -30,7 +32,7 @@ for (const [what, element] of Object.entries({
 
 test('a password that is shown for a moment stays masked', () => {
   const element = field({ type: 'password' });
-  watch.rememberSecret(element);
+  secrets.remember(element);
   Object.assign(element, { type: 'text', value: 'hunter2' });
   assert.deepEqual(watch.valueOf(element), { masked: true });
 });
@@ -69,10 +71,11 @@ test('what is called something is told by that, never by what was typed', () => 
 /** Runs the script as a page would; what it says, and how to make things happen. */
 function inPage(streams, binding = 'say', named = {}) {
   const said = [];
+  const fields = [];
   const listeners = new Map();
   const page = {
     location: { href: 'http://a/' },
-    document: { documentElement: field({ localName: 'html' }), readyState: 'complete' },
+    document: { documentElement: field({ localName: 'html' }), readyState: 'complete', querySelectorAll: () => fields },
     PerformanceObserver: class { static supportedEntryTypes = []; },
     CSS: { escape: (text) => text },
     Element: Object,
@@ -89,7 +92,7 @@ function inPage(streams, binding = 'say', named = {}) {
   const run = (source) => new Function(...Object.keys(page), `return ${source}`)(...Object.values(page));
   run(watchSource(new Set(streams), binding));
   const fire = (name, element, more) => listeners.get(name)?.({ isTrusted: true, timeStamp: 1_000, composedPath: () => [element], ...more });
-  return { said, fire, run, page, listeners };
+  return { said, fire, run, page, listeners, fields };
 }
 
 /** One that is found by its id. */
@@ -136,6 +139,18 @@ test('a password is never in what is said', () => {
   mock.timers.tick(1_000);
   assert.deepEqual(said.map(({ entry: { kind, masked } }) => [kind, masked]), [['click', undefined], ['change', true]]);
   assert.equal(JSON.stringify(said).includes('hunter'), false);
+});
+
+test('a password field that was there before anybody watched is remembered, though it shows its text by now', () => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const { said, fire, fields, listeners } = inPage(['actions']);
+  const password = element('login', { type: 'password', value: 'hunter2' });
+  fields.push(password);
+  listeners.get('DOMContentLoaded')();
+  password.type = 'text';
+  fire('change', password);
+  assert.equal(said[0].entry.masked, true);
 });
 
 test('scrolling is told twice a second at most', () => {

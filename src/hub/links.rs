@@ -228,6 +228,13 @@ impl Link {
             }
             return;
         }
+        let frame = match frame {
+            FromExtension::Report { correlation_id, attempt, report } => {
+                let report = self.hub.without_secrets(&correlation_id, report);
+                FromExtension::Report { correlation_id, attempt, report }
+            }
+            other => other,
+        };
         self.hub.with_desk(|desk| {
             let is_current = desk.touch(&self.peer.browser, self.id);
             match frame {

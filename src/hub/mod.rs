@@ -7,6 +7,7 @@
 //! await. Whoever waits subscribes first, then looks, then waits: no wake-up is lost.
 //! One task, the reaper, sleeps until the next deadline; it ends with the hub.
 
+mod analyses;
 mod capture;
 mod clients;
 mod clock;

@@ -11,11 +11,15 @@ mod entry;
 mod legacy;
 mod noise;
 mod page;
+mod pairs;
 mod record;
 mod redact;
+mod redact_json;
 mod rings;
+mod secret_names;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use entry::Entry;
 pub use legacy::{LegacyBatch, LegacyStream, NotLegacy, Waterfall};
@@ -25,4 +29,5 @@ pub use page::{
 };
 pub use record::{Level, Vitals};
 pub use redact::{REDACTED, redact};
+pub use redact_json::redact_json;
 pub use rings::{Kept, Rings};

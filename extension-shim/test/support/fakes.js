@@ -13,6 +13,7 @@ export function goldenFrames(direction) {
 
 export const proofVectors = () => readJson(new URL('auth.json', FIXTURES)).vectors;
 
+export const secretVectors = () => readJson(new URL('secrets.json', FIXTURES));
 export const siteVectors = () => readJson(new URL('sites.json', FIXTURES));
 
 function readJson(url) {

@@ -11,4 +11,5 @@ mod other_users;
 mod removal;
 mod requests;
 mod scene;
+mod secrets;
 mod squatter;

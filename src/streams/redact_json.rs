@@ -1,0 +1,99 @@
+//! Secrets are taken out of JSON, value by value: it stays JSON.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::pairs::Pairs;
+use super::redact::{REDACTED, redact};
+use super::secret_names::is_secret_name;
+
+/// JSON without its secrets; `None` if there are none.
+#[must_use]
+pub fn redact_json(json: &RawValue) -> Option<Box<RawValue>> {
+    let mut value = serde_json::from_str(json.get()).ok()?;
+    if !redact_value(&mut value) {
+        return None;
+    }
+    RawValue::from_string(value.to_string()).ok()
+}
+
+/// Whether there was a secret.
+fn redact_value(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let Cow::Owned(clean) = redact(text) else { return false };
+            *text = clean;
+            true
+        }
+        Value::Array(items) => {
+            items.iter_mut().fold(false, |found, item| redact_value(item) | found)
+        }
+        Value::Object(fields) => redact_fields(fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn redact_fields(fields: &mut Map<String, Value>) -> bool {
+    let names_a_secret = fields
+        .iter()
+        .any(|(field, value)| Pairs::is_name(field) && value.as_str().is_some_and(is_secret_name));
+    let mut found = false;
+    for (field, value) in fields {
+        let is_secret = is_secret_name(field) || (names_a_secret && Pairs::is_value(field));
+        let is_told = match value {
+            Value::String(text) => !text.is_empty(),
+            Value::Number(_) => true,
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+        };
+        if is_secret && is_told {
+            *value = REDACTED.into();
+            found = true;
+        } else {
+            found |= redact_value(value);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn redacted(value: &Value) -> Option<Value> {
+        let json = RawValue::from_string(value.to_string()).unwrap();
+        redact_json(&json).map(|clean| serde_json::from_str(clean.get()).unwrap())
+    }
+
+    #[test]
+    fn secrets_in_an_analysis_are_taken_out_and_it_stays_what_it_was() {
+        let found = json!({"success": true, "value": {
+            "url": "http://h/?sid=1", "count": 1, "matches": [{
+                "text": "paid with 4111 1111 1111 1111", "visible": true, "box": {"x": 1.5},
+                "attributes": {"name": "pin", "value": "1234", "data-token": "abc", "href": "/a?otp=7"},
+            }],
+        }});
+        let clean = json!({"success": true, "value": {
+            "url": "http://h/?sid=[redacted]", "count": 1, "matches": [{
+                "text": "paid with [redacted]", "visible": true, "box": {"x": 1.5},
+                "attributes": {
+                    "name": "pin", "value": "[redacted]", "data-token": "[redacted]",
+                    "href": "/a?otp=[redacted]",
+                },
+            }],
+        }});
+        assert_eq!(redacted(&found), Some(clean));
+    }
+
+    #[test]
+    fn what_has_no_secret_is_left_as_it_was_written() {
+        for value in
+            [json!({"value": {"name": "q", "value": "shoes", "n": 1}}), json!([null, true])]
+        {
+            assert_eq!(redacted(&value), None);
+        }
+    }
+}
