@@ -5,19 +5,15 @@ use crate::protocol::{Action, CorrelationId, ExtensionReport};
 use crate::streams::redact_json;
 
 impl Hub {
-    /// A report on a command as it is kept. A large result takes milliseconds: not behind the lock.
-    pub(super) fn without_secrets(
-        &self,
-        id: &CorrelationId,
-        report: ExtensionReport,
-    ) -> ExtensionReport {
+    /// Takes the secrets out of a report on a command, if it is an analysis. A large result takes
+    /// milliseconds: not behind the lock.
+    pub(super) fn take_secrets_out(&self, id: &CorrelationId, report: &mut ExtensionReport) {
         let action = self.0.commands.get(id).and_then(|tracked| {
             let command = tracked.borrow();
             command.facts().work.action().filter(|action| is_analysis(action)).cloned()
         });
-        match action {
-            Some(action) => without_secrets(&action, report),
-            None => report,
+        if let Some(action) = action {
+            take_secrets_out(&action, report);
         }
     }
 }
@@ -26,13 +22,12 @@ const fn is_analysis(action: &Action) -> bool {
     matches!(action, Action::Analyze(_))
 }
 
-/// A report on this action without the secrets that an analysis has found.
-pub(super) fn without_secrets(action: &Action, report: ExtensionReport) -> ExtensionReport {
-    match report {
-        ExtensionReport::Complete { result, origin } if is_analysis(action) => {
-            let result = redact_json(&result).map_or(result, Into::into);
-            ExtensionReport::Complete { result, origin }
-        }
-        other => other,
+/// Takes the secrets out of a report on this action, if it is an analysis.
+pub(super) fn take_secrets_out(action: &Action, report: &mut ExtensionReport) {
+    if let ExtensionReport::Complete { result, .. } = report
+        && is_analysis(action)
+        && let Some(clean) = redact_json(result)
+    {
+        *result = clean.into();
     }
 }

@@ -228,13 +228,10 @@ impl Link {
             }
             return;
         }
-        let frame = match frame {
-            FromExtension::Report { correlation_id, attempt, report } => {
-                let report = self.hub.without_secrets(&correlation_id, report);
-                FromExtension::Report { correlation_id, attempt, report }
-            }
-            other => other,
-        };
+        let mut frame = frame;
+        if let FromExtension::Report { correlation_id, report, .. } = &mut frame {
+            self.hub.take_secrets_out(correlation_id, report);
+        }
         self.hub.with_desk(|desk| {
             let is_current = desk.touch(&self.peer.browser, self.id);
             match frame {

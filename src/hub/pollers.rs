@@ -7,7 +7,7 @@
 
 use tokio::sync::oneshot;
 
-use super::analyses::without_secrets;
+use super::analyses::take_secrets_out;
 use super::desk::Desk;
 use super::links::Browser;
 use super::sessions::{Assignment, PollSlot, Poller, first_browser_of, is_browser_of};
@@ -348,7 +348,8 @@ impl Desk<'_> {
         if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
             browser.last_seen = now;
         }
-        let report = without_secrets(&action, report.into_report(&action));
+        let mut report = report.into_report(&action);
+        take_secrets_out(&action, &mut report);
         let event = Event::Report(hold.by.clone(), hold.attempt, report);
         let taken = match self.apply(&id, event) {
             Some(Reply::Nack(reason)) => Verdict::Refused(reason),
