@@ -19,6 +19,7 @@ mod rings;
 mod secret_names;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod values;
 
 pub use entry::Entry;

@@ -10,7 +10,10 @@ use std::borrow::Cow;
 
 use super::pairs::Pairs;
 use super::secret_names::{NameClass, card_end, class_of, is_secret_name};
-use super::values::{Span, Value, decoded, is_wide_separator, is_word, name_start, value_after};
+use super::tokens::{credentials, token_end, user_info};
+use super::values::{
+    Span, Value, decoded, is_wide_separator, is_word, name_start, value_after, word_end,
+};
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -18,26 +21,6 @@ pub const REDACTED: &str = "[redacted]";
 /// Parts of the names of headers whose value is secret.
 const SECRET_IN_HEADER: [&str; 8] =
     ["auth", "cookie", "token", "secret", "password", "session", "credential", "signature"];
-
-/// Beginnings of tokens, and how many characters follow at least.
-const PREFIXES: [(&str, usize); 16] = [
-    ("sk-", 17),
-    ("sk_live_", 12),
-    ("sk_test_", 12),
-    ("rk_live_", 12),
-    ("ghp_", 16),
-    ("gho_", 16),
-    ("ghu_", 16),
-    ("ghs_", 16),
-    ("ghr_", 16),
-    ("github_pat_", 16),
-    ("glpat-", 16),
-    ("xox", 12),
-    ("AIza", 30),
-    ("npm_", 30),
-    ("hf_", 30),
-    ("ya29.", 16),
-];
 
 /// How far back from a name its query, form or header begins at most, in bytes.
 const FAR: usize = 256;
@@ -356,67 +339,6 @@ fn is_literal(value: &str) -> bool {
 fn is_header(name: &str) -> bool {
     let name = plain(name);
     name.ends_with("authorization") || name.ends_with("cookie")
-}
-
-/// What follows `Bearer` or `Basic`: one word that is long enough to be a credential.
-fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
-    let from = end + text[end..].strip_prefix([' ', '+']).map(|_| 1)?;
-    let rest = &text[from..];
-    let is_credential = |c: char| c.is_ascii_alphanumeric() || "-._~+/=%".contains(c);
-    let length = rest.find(|c| !is_credential(c)).unwrap_or(rest.len());
-    // "Basic authentication" is not one.
-    let is_word = rest[..length].bytes().all(|byte| byte.is_ascii_lowercase());
-    (length >= 8 && !is_word).then_some((from, from + length))
-}
-
-/// Where the token ends that begins with this word, if it is one.
-fn token_end(text: &str, at: usize, end: usize) -> Option<usize> {
-    let word = &text[at..end];
-    match word.as_bytes()[0] {
-        b'e' if word.starts_with("eyJ") => web_token_end(text, at),
-        b'A' if is_access_key(word) => Some(end),
-        b's' | b'r' | b'g' | b'x' | b'n' | b'h' | b'y' | b'A' => {
-            let rest = &text[at..];
-            let (prefix, least) = PREFIXES.iter().find(|(prefix, _)| rest.starts_with(prefix))?;
-            let end = word_end(text.as_bytes(), at + prefix.len());
-            let tail = &text[at + prefix.len()..end];
-            // A style's class name has no digits.
-            (tail.len() >= *least && tail.bytes().any(|b| b.is_ascii_digit())).then_some(end)
-        }
-        _ => None,
-    }
-}
-
-/// The end of a JSON web token: three words joined by dots.
-fn web_token_end(text: &str, at: usize) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let header = word_end(bytes, at);
-    (header - at >= 10 && bytes.get(header) == Some(&b'.')).then_some(())?;
-    let payload = word_end(bytes, header + 1);
-    (payload - header > 10).then_some(())?;
-    let has_signature = bytes.get(payload) == Some(&b'.');
-    Some(if has_signature { word_end(bytes, payload + 1) } else { payload })
-}
-
-/// An AWS access key id.
-fn is_access_key(word: &str) -> bool {
-    word.len() == 20
-        && (word.starts_with("AKIA") || word.starts_with("ASIA"))
-        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-}
-
-/// User and password in the URL whose `://` begins here.
-fn user_info(text: &str, at: usize) -> Option<(usize, usize)> {
-    let rest = text[at..].strip_prefix("://")?;
-    let host = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>".contains(c));
-    let authority = &rest[..host.unwrap_or(rest.len())];
-    let length = authority.rfind('@')?;
-    Some((at + 3, at + 3 + length))
-}
-
-fn word_end(bytes: &[u8], from: usize) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    from + rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len())
 }
 
 /// A name in lower case without `-` and `_`.

@@ -167,3 +167,9 @@ fn closing(text: &str, quote: &str) -> Option<usize> {
 pub(super) const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
+
+/// Where the word ends that goes on here.
+pub(super) fn word_end(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len())
+}
