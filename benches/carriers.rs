@@ -46,7 +46,7 @@ use load::{Client, Extension};
 use poller::Poller;
 use process::Server;
 
-/// Required: by how much the answer over the fallback is late, in µs at p99.
+/// Required: by how much the answer over the fallback or `/sync` is late, in µs at p99.
 const LATE: f64 = 50_000.0;
 
 /// How long the actions take.
@@ -65,9 +65,12 @@ enum Carrier {
     Fallback,
     /// Answers to polls, once a second.
     Poll,
+    /// Answers to polls that are held until there is a command.
+    Sync,
 }
 
-const CARRIERS: [Carrier; 3] = [Carrier::WebSocket, Carrier::Fallback, Carrier::Poll];
+const CARRIERS: [Carrier; 4] =
+    [Carrier::WebSocket, Carrier::Fallback, Carrier::Sync, Carrier::Poll];
 
 /// The extension's end.
 enum End {
@@ -91,6 +94,7 @@ impl Carrier {
             Self::WebSocket => "WebSocket",
             Self::Fallback => "HTTP fallback",
             Self::Poll => "poll every 1 s",
+            Self::Sync => "`/sync`",
         }
     }
 
@@ -98,7 +102,7 @@ impl Carrier {
     const fn latest(self) -> Option<f64> {
         match self {
             Self::WebSocket | Self::Poll => None,
-            Self::Fallback => Some(LATE),
+            Self::Fallback | Self::Sync => Some(LATE),
         }
     }
 
@@ -111,8 +115,9 @@ impl Carrier {
         let mut extension = match self {
             Self::WebSocket => Extension::connect(server.port).await?,
             Self::Fallback => Extension::connect_http(server.port).await?,
-            Self::Poll => {
-                let poller = Poller::connect(server.port, home, number).await?;
+            Self::Poll | Self::Sync => {
+                let is_sync = self == Self::Sync;
+                let poller = Poller::connect(server.port, home, number, is_sync).await?;
                 let browser = poller.browser();
                 return Ok((End::Poller(poller), browser));
             }
@@ -137,7 +142,7 @@ impl Carrier {
     /// before would always come right after a poll.
     fn pause(self, number: usize) -> Duration {
         match self {
-            Self::WebSocket | Self::Fallback => Duration::ZERO,
+            Self::WebSocket | Self::Fallback | Self::Sync => Duration::ZERO,
             Self::Poll => Duration::from_millis((number as u64 * 618) % 1_000),
         }
     }

@@ -1,4 +1,4 @@
-//! An extension that only polls, once a second, and runs what it gets.
+//! An extension that only polls, once a second or with `/sync`, and runs what it gets.
 
 use std::time::{Duration, Instant};
 
@@ -28,13 +28,23 @@ pub(crate) struct Poller {
     session: String,
     /// From when on it polls.
     since: Instant,
+    /// Whether it polls with `/sync`.
+    speaks_sync: bool,
+    /// A command that came with the answer to a result.
+    next: Option<Value>,
 }
 
 impl Poller {
-    /// One of so many, each an extension of its own that the person has allowed.
-    pub(crate) async fn connect(port: u16, home: &Home, number: usize) -> anyhow::Result<Self> {
+    /// One of so many of its kind, each an extension of its own that the person has allowed.
+    pub(crate) async fn connect(
+        port: u16,
+        home: &Home,
+        number: usize,
+        speaks_sync: bool,
+    ) -> anyhow::Result<Self> {
         let letter = char::from(b'a' + u8::try_from(number)?);
-        let extension_id = letter.to_string().repeat(32);
+        let kind = if speaks_sync { "p" } else { "a" };
+        let extension_id = kind.to_owned() + &letter.to_string().repeat(31);
         home.allow_extension(&extension_id)?;
         let stream = TokioIo::new(load::tcp(port).await?);
         let (sender, connection) = http1::handshake(stream).await?;
@@ -45,7 +55,15 @@ impl Poller {
             session: format!("ext_{number}"),
             extension_id,
             since: now(),
+            speaks_sync,
+            next: None,
         };
+        if speaks_sync {
+            // It brings a result that nobody knows, and so is not held.
+            poller.next = poller.sync(&json!([{"id": "q_0"}])).await?;
+            ensure!(poller.next.is_none(), "nothing was submitted yet");
+            return Ok(poller);
+        }
         let session = json!({"session_id": poller.session, "settings": {}});
         poller.post("/settings", &session).await?;
         ensure!(poller.poll().await?.is_none(), "nothing was submitted yet");
@@ -63,6 +81,9 @@ impl Poller {
         &mut self,
         length: Duration,
     ) -> anyhow::Result<(Instant, Duration)> {
+        if self.speaks_sync {
+            return self.run_synced(length).await;
+        }
         let query = loop {
             self.until_next_poll().await;
             if let Some(query) = self.poll().await? {
@@ -82,6 +103,32 @@ impl Poller {
         let report = json!({"correlation_id": id, "status": "complete", "result": result});
         self.post("/execute-result", &report).await?;
         Ok((frame, took))
+    }
+
+    /// The same with `/sync`: its request is held until there is a command.
+    async fn run_synced(&mut self, length: Duration) -> anyhow::Result<(Instant, Duration)> {
+        let query = loop {
+            if let Some(query) = self.next.take() {
+                break query;
+            }
+            self.next = self.sync(&json!([])).await?;
+        };
+        let frame = now();
+        tokio::time::sleep(length).await;
+        let took = now() - frame;
+        let result = json!({"success": true, "result": "Home Page"});
+        let report = json!([{"id": query["id"], "status": "complete", "result": result}]);
+        self.next = self.sync(&report).await?;
+        Ok((frame, took))
+    }
+
+    /// One `/sync` with these results; the command that it is answered with.
+    async fn sync(&mut self, results: &Value) -> anyhow::Result<Option<Value>> {
+        let body = json!({
+            "session_id": self.session, "extension_version": "6.0.3", "command_results": results,
+        });
+        let mut answer = self.post("/sync", &body).await?;
+        Ok(answer["commands"].as_array_mut().context("no commands")?.pop())
     }
 
     /// It polls by the clock, also while nothing is asked for: a command comes at any time in

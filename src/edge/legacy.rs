@@ -22,7 +22,9 @@ use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, check_user, single};
 use super::problem::{Problem, json_response};
 use crate::hub::{Poll, Taken, Verdict};
 use crate::journal::Trouble;
-use crate::protocol::{Carrier, Drawing, InstanceId, LegacyReport, SESSION_NAME_MAX, SyncRequest};
+use crate::protocol::{
+    Carrier, Drawing, InstanceId, LegacyReport, LegacySyncRequest, SESSION_NAME_MAX,
+};
 use crate::streams::LegacyStream;
 
 /// Which life of the extension's worker polls.
@@ -103,7 +105,7 @@ pub(super) async fn sync(
     body: Body,
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
-    let mut request: SyncRequest = parse(&read_body(body, EXTENSION_BODY).await?)?;
+    let mut request: LegacySyncRequest = parse(&read_body(body, EXTENSION_BODY).await?)?;
     let session = request.session().ok_or_else(|| malformed("no session, or too long a name"))?;
     let user_agent = single(&headers, &axum::http::header::USER_AGENT).ok().flatten();
     let poll = Poll {

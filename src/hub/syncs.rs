@@ -11,7 +11,8 @@ use super::pollers::{OpenPoll, Poll, Verdict};
 use crate::journal::{Seq, Trouble};
 use crate::lifecycle::{Event, Phase, limits};
 use crate::protocol::{
-    BrowserId, CaptureOverrides, Carrier, ExtensionReport, Moment, SyncAnswer, SyncRequest,
+    BrowserId, CaptureOverrides, Carrier, ExtensionReport, LegacySyncAnswer, LegacySyncRequest,
+    Moment,
 };
 
 /// A `/sync` request whose reports have been taken, and that is still to be answered. Dropped,
@@ -36,7 +37,7 @@ impl Hub {
         &self,
         extension_id: &str,
         poll: Poll,
-        request: &SyncRequest,
+        request: &LegacySyncRequest,
     ) -> Result<Option<OpenSync>, Trouble> {
         let begin = |desk: &mut Desk<'_>| desk.begin_sync(self, extension_id, poll, request);
         let (begun, reported) = self.with_desk(begin);
@@ -54,7 +55,7 @@ impl OpenSync {
 
     /// The answer: with a command as soon as there is one, without one after
     /// [`limits::SYNC_HOLD`] or when there is nothing to wait for.
-    pub async fn answer(mut self) -> SyncAnswer {
+    pub async fn answer(mut self) -> LegacySyncAnswer {
         if self.is_held {
             // Whichever comes first: `finish` takes what was given at the last moment.
             let _ = tokio::time::timeout(limits::SYNC_HOLD, self.open.wait()).await;
@@ -63,7 +64,7 @@ impl OpenSync {
         let (hub, browser) = (open.hub().clone(), open.browser.clone());
         let query = open.finish().await;
         let (next, now) = hub.with_desk(|desk| desk.end_sync(&browser, can_be_held));
-        SyncAnswer {
+        LegacySyncAnswer {
             ack: true,
             commands: query.into_iter().collect(),
             next_poll_ms: u64::try_from(next.as_millis()).unwrap_or(u64::MAX),
@@ -80,7 +81,7 @@ impl Desk<'_> {
         hub: &Hub,
         extension_id: &str,
         poll: Poll,
-        request: &SyncRequest,
+        request: &LegacySyncRequest,
     ) -> (Option<OpenSync>, Seq) {
         let mut reported = Seq::default();
         for report in request.reports() {
@@ -103,7 +104,7 @@ impl Desk<'_> {
 
     /// Follows what the extension says of the commands that it was given. One that it names it
     /// has received, and is never given again. One that it surely has not received goes back.
-    fn follow_given(&mut self, browser: &BrowserId, request: &SyncRequest) {
+    fn follow_given(&mut self, browser: &BrowserId, request: &LegacySyncRequest) {
         let received = request.received();
         let now = self.now();
         let Some(known) = self.books.browsers.get_mut(browser) else { return };
@@ -143,7 +144,7 @@ impl Desk<'_> {
     /// Whether the answer waits for a command. What brings results or log lines is answered at
     /// once: until then the extension would send them again with its next request. An extension
     /// that has log lines with each request is held all the same every other time.
-    fn is_to_be_held(&mut self, browser: &BrowserId, request: &SyncRequest) -> bool {
+    fn is_to_be_held(&mut self, browser: &BrowserId, request: &LegacySyncRequest) -> bool {
         let is_ending = self.is_ending();
         let Some(known) = self.browsers.get_mut(browser) else { return false };
         let is_at_work = !known.held.is_empty();

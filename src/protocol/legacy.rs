@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Action, Analysis, CorrelationId, QueryId};
 pub use report::LegacyReport;
-pub use sync::{CaptureOverrides, SESSION_NAME_MAX, SyncAnswer, SyncRequest};
+pub use sync::{CaptureOverrides, LegacySyncAnswer, LegacySyncRequest, SESSION_NAME_MAX};
 
 /// A command as a polling extension gets it.
 #[derive(Clone, Debug, Serialize)]

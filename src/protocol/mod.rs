@@ -36,8 +36,8 @@ pub use ids::{
 };
 pub use job::{Job, MonitorSync};
 pub use legacy::{
-    CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, SESSION_NAME_MAX,
-    SyncAnswer, SyncRequest,
+    CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, LegacySyncAnswer,
+    LegacySyncRequest, SESSION_NAME_MAX,
 };
 pub use moment::Moment;
 pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::*;
-use crate::protocol::{LegacyQuery, SyncAnswer, SyncRequest};
+use crate::protocol::{LegacyQuery, LegacySyncAnswer, LegacySyncRequest};
 
 const EXTENSION: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
 
@@ -102,8 +102,8 @@ impl Newer {
         request
     }
 
-    async fn send(&self, body: &serde_json::Value) -> SyncAnswer {
-        let request: SyncRequest = serde_json::from_str(&body.to_string()).unwrap();
+    async fn send(&self, body: &serde_json::Value) -> LegacySyncAnswer {
+        let request: LegacySyncRequest = serde_json::from_str(&body.to_string()).unwrap();
         let poll = Poll {
             session: request.session().unwrap(),
             extension_version: request.version().to_owned(),
@@ -116,7 +116,7 @@ impl Newer {
     }
 
     /// One request as it stands, and what it was answered with.
-    async fn sync(&self) -> SyncAnswer {
+    async fn sync(&self) -> LegacySyncAnswer {
         let body = self.request();
         let answer = self.send(&body).await;
         let sent = body["command_results"].as_array().map_or(0, Vec::len);
@@ -346,7 +346,7 @@ async fn a_request_that_goes_away_takes_no_command_along() {
     let _ = gone.await;
     let id = hub.submit(&agent("ann"), script_of("1 1")).await.unwrap().id;
     // It goes away between the moment at which it is given the command and the answer.
-    let request: SyncRequest = serde_json::from_str(&newer.request().to_string()).unwrap();
+    let request: LegacySyncRequest = serde_json::from_str(&newer.request().to_string()).unwrap();
     let poll = Poll {
         session: request.session().unwrap(),
         extension_version: request.version().to_owned(),

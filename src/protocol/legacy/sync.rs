@@ -18,7 +18,7 @@ const FIRST_GENERATION: u64 = 5;
 
 /// The body of a `POST /sync`.
 #[derive(Debug, Deserialize)]
-pub struct SyncRequest {
+pub struct LegacySyncRequest {
     #[serde(default)]
     ext_session_id: Option<String>,
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct SyncRequest {
     #[serde(default)]
     extension_version: Option<String>,
     #[serde(default)]
-    settings: Option<SyncSettings>,
+    settings: Option<PilotSettings>,
     #[serde(default)]
     command_results: Option<Vec<Box<RawValue>>>,
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct SyncRequest {
 
 /// What it says of the person's settings.
 #[derive(Debug, Deserialize)]
-struct SyncSettings {
+struct PilotSettings {
     #[serde(default)]
     pilot_enabled: Option<bool>,
 }
@@ -55,7 +55,7 @@ struct RunningCommand {
 
 /// The answer to a `POST /sync`.
 #[derive(Debug, Serialize)]
-pub struct SyncAnswer {
+pub struct LegacySyncAnswer {
     /// What was sent has been taken.
     pub ack: bool,
     /// At most one command.
@@ -74,7 +74,7 @@ pub struct SyncAnswer {
 #[derive(Debug, Default, Serialize)]
 pub struct CaptureOverrides {}
 
-impl SyncRequest {
+impl LegacySyncRequest {
     /// The session that it names. `None`: none, or one of more than [`SESSION_NAME_MAX`] bytes.
     #[must_use]
     pub fn session(&self) -> Option<InstanceId> {
@@ -156,7 +156,7 @@ fn read<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn request(json: &str) -> SyncRequest {
+    fn request(json: &str) -> LegacySyncRequest {
         serde_json::from_str(json).unwrap()
     }
 
