@@ -14,11 +14,15 @@ const FACES = {
   replaced: { text: 'off', color: '#b3261e', title: 'Tabwire: another connection took over, trying again soon' },
 };
 
+const ASKING = { text: '?', color: '#9a6700' };
+
 const STOPPED = { text: 'stop', color: '#b3261e', title: 'Tabwire: you have stopped all agents in this browser' };
 
 /** @type {Status | null} */
 let shown = null;
 let isStopped = false;
+/** How many older extensions ask to be let in that the person has not seen. */
+let asking = 0;
 /** The status that was told last, for when agents may go on. @type {[Status, string]} */
 let last = ['connecting', ''];
 
@@ -31,6 +35,16 @@ export function showStopped(stopped) {
   else showStatus(...last);
 }
 
+/** Until the person has looked at the popup. @param {number} count of older extensions */
+export function showAsking(count) {
+  if (count === asking) return;
+  asking = count;
+  if (shown === 'connected') {
+    shown = null;
+    showStatus(...last);
+  }
+}
+
 /** @param {Status} status @param {string} detail */
 export function showStatus(status, detail) {
   last = [status, detail];
@@ -38,7 +52,10 @@ export function showStatus(status, detail) {
   // A try that follows a failure would only make the icon flicker.
   if (status === shown || (status === 'connecting' && shown !== null)) return;
   shown = status;
-  show(FACES[status], detail);
+  const isAsked = status === 'connected' && asking > 0;
+  const title = `Tabwire: ${asking} older ${asking === 1 ? 'extension asks' : 'extensions ask'} to be let in, click to decide`;
+  if (isAsked) show({ ...ASKING, title }, '');
+  else show(FACES[status], detail);
 }
 
 /** @param {{text: string, color: string, title: string}} face @param {string} detail */

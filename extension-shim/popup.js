@@ -3,11 +3,11 @@
 // from pages is set as text.
 
 /** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
-/** @import {SiteChange} from './protocol.js' */
+/** @import {OlderExtensionChange, SiteChange} from './protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import {
-  detail, headline, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+  askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
 } from './popup_view.js';
 
 const REFRESH_MS = 500;
@@ -50,6 +50,7 @@ function show(state) {
   element('working').hidden = state.stopped && state.running.length === 0;
   showSites(state.rules);
   showProblem(state.rules_problem);
+  showOlder(state);
   element('recorded').hidden = state.recording.length === 0;
   element('recording').replaceChildren(...state.recording.map(recordingRow));
 }
@@ -75,6 +76,43 @@ function showProblem(problem) {
 function saySiteTrouble(text) {
   say('site-trouble', text);
   if (text) element('site-trouble').scrollIntoView({ block: 'nearest' });
+}
+
+let shownOlder = '';
+
+/** Anew only if it differs: a button must not go away under the pointer. @param {PanelState} state */
+function showOlder({ asking, let_in, older_problem }) {
+  const text = JSON.stringify([asking, let_in, older_problem]);
+  if (text === shownOlder) return;
+  shownOlder = text;
+  element('older').hidden = asking.length === 0 && let_in.length === 0;
+  element('older-list').replaceChildren(
+    ...asking.map((one) => olderRow(one.extension_id, askingLine(one), 'Let in', 'allow')),
+    ...let_in.map((one) => olderRow(one.extension_id, letInLine(one), 'Remove', 'remove')),
+  );
+  say('older-trouble', older_problem);
+}
+
+/** @param {string} id @param {string} words @param {string} label @param {OlderExtensionChange['change']} change */
+function olderRow(id, words, label, change) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const name = document.createElement('code');
+  const detail = document.createElement('div');
+  const button = document.createElement('button');
+  name.textContent = id;
+  detail.textContent = words;
+  Object.assign(button, { textContent: label, type: 'button', ariaLabel: `${label} ${id}` });
+  button.addEventListener('click', () => {
+    button.disabled = true;
+    tell({ ask: 'older_extension', change, extension_id: id }).then((trouble) => {
+      if (trouble) say('older-trouble', trouble);
+      button.disabled = trouble === '';
+    }, console.debug);
+  });
+  text.append(name, detail);
+  row.append(text, button);
+  return row;
 }
 
 let shownSites = '';

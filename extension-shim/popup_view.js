@@ -2,7 +2,7 @@
 // What the popup says of each state. Words only, no page.
 
 /** @import {PanelState, RecordingRow} from './panel.js' */
-/** @import {SiteChange, Stream} from './protocol.js' */
+/** @import {OlderExtensionsFrame, SiteChange, Stream} from './protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 
@@ -66,6 +66,17 @@ export function recorded({ streams }) {
 export function since(startedAt, now) {
   const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** @param {OlderExtensionsFrame['asking'][number]} older */
+export function askingLine({ extension_version, was_let_in }) {
+  const asks = was_let_in ? 'was let in until Tabwire connected, and asks again' : 'asks to be let in';
+  return `version ${extension_version}, ${asks}`;
+}
+
+/** @param {OlderExtensionsFrame['let_in'][number]} older */
+export function letInLine({ connected }) {
+  return connected ? 'is let in, and is here beside Tabwire; agents that name no browser use Tabwire' : 'is let in';
 }
 
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */

@@ -68,6 +68,15 @@ export type AnnotationsOverFrame = { type: 'annotations_over'; correlation_ids: 
 export type CaptureFrame = { type: 'capture'; capture: Capture };
 /** Before the first command, and when they have changed. `problem`: why what the person has changed here does not count. */
 export type SiteRulesFrame = { type: 'site_rules'; allow: string[]; deny: string[]; problem?: string };
+/** After `ready`, and when it has changed. `problem`: why the person's last decision here does not count. */
+export type OlderExtensionsFrame = {
+  type: 'older_extensions';
+  /** Those that only poll and ask to be let in. `was_let_in`: until this extension connected. */
+  asking: { extension_id: string; extension_version: string; was_let_in?: true }[];
+  let_in: { extension_id: string; connected: boolean }[];
+  problem?: string;
+};
+export type OlderExtensionChange = { change: 'allow' | 'remove'; extension_id: string };
 export type SiteChange = { change: 'add' | 'remove'; list: 'allow' | 'deny'; pattern: string };
 export type PingFrame = { type: 'ping'; t: number };
 
@@ -83,6 +92,7 @@ export type ToExtension =
   | AnnotationsOverFrame
   | CaptureFrame
   | SiteRulesFrame
+  | OlderExtensionsFrame
   | PingFrame;
 
 export type ErrorCode =
@@ -136,6 +146,8 @@ export type Ready = {
   site_rules: true;
   /** The person has stopped everything in this browser. */
   stopped: boolean;
+  /** That it shows which older extensions ask to be let in. */
+  older_extensions: true;
 };
 export type Claim = { type: 'claim' } & AttemptRef;
 export type Pending = { type: 'pending'; message?: string; progress?: number } & AttemptRef;
@@ -274,6 +286,7 @@ export type FromExtension =
   | { type: 'stop'; correlation_id: string }
   | { type: 'stopped'; stopped: boolean }
   | ({ type: 'site_rule' } & SiteChange)
+  | ({ type: 'older_extension' } & OlderExtensionChange)
   | { type: 'nack'; reason: NackReason };
 
 /** What an action is told besides its parameters. */

@@ -1,13 +1,13 @@
 // @ts-check
 // Puts the parts together: what a welcome sets off, and which frame goes to which part.
 
-/** @import {SiteChange, ToExtension, Welcome} from './protocol.js' */
+/** @import {OlderExtensionChange, SiteChange, ToExtension, Welcome} from './protocol.js' */
 /** @import {Connection} from './panel.js' */
 /** @import {Config} from './config.js' */
 /** @import {Status} from './link.js' */
 
 import { actions } from './actions/index.js';
-import { showStatus, showStopped } from './badge.js';
+import { showAsking, showStatus, showStopped } from './badge.js';
 import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
 import { drawMode } from './draw/index.js';
@@ -18,7 +18,7 @@ import { Outbox } from './outbox.js';
 import { Pairing } from './pairing.js';
 import { makePanel } from './panel.js';
 import { withOwner } from './site_guard.js';
-import { policy, recorder, tabs } from './state.js';
+import { olderExtensions, policy, recorder, tabs } from './state.js';
 import { Takeover } from './takeover.js';
 
 const takeover = new Takeover();
@@ -46,6 +46,7 @@ export const panel = makePanel({
   titleOf: (tabId) => tabs.titleOf(tabId),
   opened() {
     allowAgain();
+    olderExtensions.look();
     recorder.apply();
     tryNow().catch(console.warn);
   },
@@ -72,6 +73,10 @@ export const panel = makePanel({
   changeSites(/** @type {SiteChange} */ change) {
     return link.sendText(JSON.stringify({ type: 'site_rule', ...change }));
   },
+  older: () => ({ asking: olderExtensions.asking, let_in: olderExtensions.letIn, older_problem: olderExtensions.problem }),
+  changeOlder(/** @type {OlderExtensionChange} */ change) {
+    return link.sendText(JSON.stringify({ type: 'older_extension', ...change }));
+  },
 });
 
 /** The person is there. */
@@ -81,7 +86,9 @@ async function tryNow() {
 }
 
 const restored = once(async () => {
-  await Promise.all([policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore()]);
+  await Promise.all([
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(),
+  ]);
 });
 let session = '';
 
@@ -98,6 +105,7 @@ function onStatus(status, detail) {
   if (status !== 'connecting' || connection.detail === '') connection = { ...connection, status, detail };
   showStatus(status, detail);
   recorder.handleLink(status === 'connected');
+  if (status !== 'connected') olderExtensions.forget();
 }
 
 /** @param {Welcome} welcome @param {Config} config */
@@ -116,6 +124,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     draws_for: drawMode.waits(),
     site_rules: true,
     stopped: policy.isStopped,
+    older_extensions: true,
   });
   outbox.replay();
   drawMode.handleConnected();
@@ -134,6 +143,7 @@ function onFrame(frame) {
     case 'annotations_over': drawMode.handleOver(frame); break;
     case 'capture': recorder.configure(frame.capture); break;
     case 'site_rules': policy.hear(frame); break;
+    case 'older_extensions': olderExtensions.hear(frame); break;
     case 'challenge':
     case 'welcome':
     case 'ping': break;
@@ -148,6 +158,7 @@ policy.onChange = () => {
   tabs.handleChange();
   recorder.apply().catch(console.warn);
 };
+olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 recorder.onEvents = (text) => link.sendText(text);

@@ -3,6 +3,7 @@
 
 import { Recorder } from './capture/recorder.js';
 import { Navigations } from './navigations.js';
+import { OlderExtensions } from './older_extensions.js';
 import { Policy } from './policy.js';
 import { Tabs } from './tabs.js';
 
@@ -10,3 +11,4 @@ export const policy = new Policy();
 export const tabs = new Tabs(policy);
 export const navigations = new Navigations(policy);
 export const recorder = new Recorder(policy);
+export const olderExtensions = new OlderExtensions();

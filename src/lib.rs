@@ -36,6 +36,9 @@ pub mod hub;
 /// Which sites agents may use: kept, and told to every browser.
 pub mod sites;
 
+/// Which extensions that only poll are let in: decided, kept and told.
+pub mod admission;
+
 /// What people draw on pages: kept, and told to whoever waits for it.
 pub mod annotations;
 

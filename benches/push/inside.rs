@@ -67,6 +67,7 @@ impl Inside {
             draws_for: None,
             site_rules: None,
             stopped: None,
+            older_extensions: None,
         }));
         Self { hub, caller, link, outbox }
     }

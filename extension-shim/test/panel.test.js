@@ -7,9 +7,10 @@ import { installChrome, proofVectors } from './support/fakes.js';
 installChrome();
 const { makePanel } = await import('../panel.js');
 const {
-  detail, headline, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+  askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
 } = await import('../popup_view.js');
 
+const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
 const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
@@ -39,6 +40,8 @@ beforeEach(() => {
     policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
     changeSites: (change) => isHeard && done.push(change) > 0,
+    older: () => OLDER,
+    changeOlder: (change) => isHeard && done.push(change) > 0,
   });
 });
 
@@ -50,7 +53,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '',
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', ...OLDER,
   });
   assert.deepEqual(done, []);
 });
@@ -59,6 +62,7 @@ test('tells nothing before it is known what an earlier worker knew, unless that 
   let isStopped = false;
   const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
+  parts.older = () => OLDER;
   const stopped = async (restored) => (await makePanel({ ...parts, policy, restored })({ ask: 'state' })).stopped;
   assert.equal(await stopped(async () => { isStopped = true; }), true);
   assert.equal(await stopped(async () => { throw new Error('unreadable'); }), true);
@@ -66,14 +70,15 @@ test('tells nothing before it is known what an earlier worker knew, unless that 
 
 test('does what is clicked, and tells what is then', async () => {
   const change = { change: 'add', list: 'deny', pattern: 'b.example' };
+  const letIn = { change: 'allow', extension_id: 'a'.repeat(32) };
   const asks = [
     { ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'stop_all' }, { ask: 'release' },
-    { ask: 'site_rule', ...change, more: 1 }, { ask: 'forget' },
+    { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'forget' },
   ];
   for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, 'forget']);
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'forget']);
 });
 
 test('a change of the rules that nobody hears is said to be none', async () => {
@@ -81,6 +86,20 @@ test('a change of the rules that nobody hears is said to be none', async () => {
   const { trouble } = await panel({ ask: 'site_rule', change: 'add', list: 'deny', pattern: 'b.example' });
   assert.match(trouble, /`tabwire sites`/);
   assert.deepEqual(done, []);
+});
+
+test('a decision on an older extension that nobody hears is said to be none', async () => {
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'older_extension', change: 'allow', extension_id: 'a'.repeat(32) });
+  assert.match(trouble, /`tabwire legacy`/);
+  assert.deepEqual(done, []);
+});
+
+test('an older extension is told as one that asks, was let in, or is here beside Tabwire', () => {
+  assert.match(askingLine({ extension_version: '5.6.0' }), /5\.6\.0.*asks to be let in/);
+  assert.match(askingLine({ extension_version: '5.6.0', was_let_in: true }), /until Tabwire connected/);
+  assert.match(letInLine({ connected: true }), /beside Tabwire/);
+  assert.doesNotMatch(letInLine({ connected: false }), /beside/);
 });
 
 test('takes a pasted line that is whole, and no other', async () => {

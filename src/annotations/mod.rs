@@ -131,6 +131,40 @@ impl Annotations {
         Ok(())
     }
 
+    /// Takes a drawing from an extension that only polls: for the waits of its session that the
+    /// extension holds, and for no other. False: it holds none, and nothing is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError`]: it is not kept.
+    pub async fn take_polled(
+        &self,
+        extension_id: &str,
+        drawing: Drawing,
+    ) -> Result<bool, DrawingsError> {
+        let (hub, session) = (&self.0.hub, drawing.session.clone());
+        let held = hub.held_waits(extension_id, session.as_ref(), drawing.correlation_id.as_ref());
+        let Some((owner, _)) = held.first().cloned() else { return Ok(false) };
+        let waits = held.into_iter().filter(|(whose, _)| *whose == owner).map(|(_, id)| id);
+        let waits: Vec<_> = waits.collect();
+        if let Some(why) = drawing.cancelled {
+            for id in &waits {
+                hub.end_wait(id, given_up(why)).await;
+            }
+            return Ok(true);
+        }
+        let (kept, is_new) = self.keep(&owner, drawing).await?;
+        if is_new || kept.is_unread {
+            let id = std::slice::from_ref(&kept.drawing_id);
+            let outcome = self.report(&owner, session, id).await?;
+            for id in &waits {
+                hub.end_wait(id, outcome.clone()).await;
+            }
+            self.note_when_read(owner, vec![kept.drawing_id], waits);
+        }
+        Ok(true)
+    }
+
     /// Waits for a drawing, under an id of its own. One that nobody has read ends the wait at
     /// once; else the drawing tools are opened. Returns when the wait is recorded.
     ///

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::doctor;
 use super::extension::{HOW_TO_LOAD, port_for_extension};
+use super::legacy;
 use super::state_removal::StateRemoval;
 use crate::config::Place;
 use crate::home::Home;
@@ -80,6 +81,7 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
     if how.json {
         let mut body = told(&installation, &picked, &plan);
         body["doctor"] = found.to_json();
+        body["older_extensions"] = json!(legacy::asking_now(place).await?);
         say(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -90,6 +92,12 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
     say_what_is_left(&installation, &clients, &plan, found.has_browser())?;
     say("\nWhat `tabwire doctor` finds now:\n")?;
     found.before_use().show()?;
+    for id in legacy::offer(place).await? {
+        say(format!(
+            "\nThe older extension {id} asks to be let in. If it is yours and you want to go on \
+             using it, run `tabwire legacy allow {id}`."
+        ))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

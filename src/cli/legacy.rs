@@ -1,22 +1,77 @@
-//! `tabwire legacy`.
+//! `tabwire legacy`: which extensions that only poll are let in.
 
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
-use serde_json::json;
+use anyhow::bail;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
 
+use super::ask::Daemon;
+use super::commands::text;
 use super::person::{Unattended, person_widens};
+use crate::admission::PollerStatus;
 use crate::config::Place;
-use crate::home::{Home, Legacy, LegacyMode};
-use crate::terminal::say;
+use crate::home::{Home, LegacyApprover, LegacyMode};
+use crate::hub::KnockList;
+use crate::protocol::is_extension_id;
+use crate::terminal::{say, write};
 
-/// Which polling extensions are let in.
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// List who is let in and who asks; what is done if nothing else is said
+    List,
+    /// Let an extension in, from its next request on
+    Allow {
+        /// Its id, 32 letters from a to p [default: choose one of those that ask]
+        #[arg(value_parser = extension_id)]
+        id: Option<String>,
+        #[command(flatten)]
+        consent: Unattended,
+    },
+    /// Let an extension in no more
+    Remove {
+        /// Its id, 32 letters from a to p
+        #[arg(value_parser = extension_id)]
+        id: String,
+    },
+    /// Let in only those that a person allows; how it is at first
+    Ask(Unattended),
+    /// Let in the first one that polls, until the Tabwire extension connects
+    Auto(Unattended),
+    /// Let in every one that polls
+    Any(Unattended),
+    /// Let in none, not even those that were allowed
+    Deny,
+}
+
+/// What `tabwire serve` takes of this.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct LegacyServing {
+    /// Which extensions that only poll are let in from now on, as `tabwire legacy MODE` sets it
+    #[arg(long, value_name = "MODE")]
+    legacy: Option<Mode>,
+    #[command(flatten)]
+    consent: Unattended,
+}
+
+impl LegacyServing {
+    /// Sets which are let in, if the command line says so.
+    pub(super) fn set(self, place: &Place) -> anyhow::Result<()> {
+        let Some(mode) = self.legacy else { return Ok(()) };
+        set_mode(&Home::open(&place.home()?)?, mode.into(), self.consent)
+    }
+}
+
+/// The modes, as `tabwire serve --legacy` takes them.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Mode {
-    /// The first one that asks, unless the Tabwire extension was ever connected
+enum Mode {
+    /// Those that a person allows
+    Ask,
+    /// The first one that polls, until the Tabwire extension connects
     Auto,
-    /// Every one that asks
-    Allow,
+    /// Every one that polls
+    Any,
     /// None
     Deny,
 }
@@ -24,55 +79,258 @@ pub(super) enum Mode {
 impl From<Mode> for LegacyMode {
     fn from(mode: Mode) -> Self {
         match mode {
+            Mode::Ask => Self::Ask,
             Mode::Auto => Self::Auto,
-            Mode::Allow => Self::Allow,
+            Mode::Any => Self::Any,
             Mode::Deny => Self::Deny,
         }
     }
 }
 
-pub(super) fn run(
+fn extension_id(text: &str) -> Result<String, String> {
+    if is_extension_id(text) {
+        return Ok(text.to_owned());
+    }
+    Err("an extension's id is 32 letters from a to p (see chrome://extensions)".to_owned())
+}
+
+pub(super) async fn run(
     place: &Place,
-    mode: Option<Mode>,
-    consent: Unattended,
+    command: Option<Command>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let home = Home::open(&place.home()?)?;
-    if let Some(mode) = mode.map(LegacyMode::from) {
-        let what = match (home.legacy()?.mode, mode) {
-            (LegacyMode::Auto | LegacyMode::Deny, LegacyMode::Allow) => {
-                Some("every extension that polls come in")
+    match command.unwrap_or(Command::List) {
+        Command::List => {}
+        Command::Allow { id: Some(id), consent } => allow(&home, &id, consent)?,
+        Command::Allow { id: None, consent } => {
+            let id = choose(&status(&home, place).await?)?;
+            allow(&home, &id, consent)?;
+        }
+        Command::Remove { id } => {
+            if !home.legacy().remove(&id)? && !json {
+                say(format!("{id} was not let in."))?;
             }
-            (LegacyMode::Deny, LegacyMode::Auto) => Some("extensions that poll come in again"),
-            (_, LegacyMode::Deny)
-            | (LegacyMode::Auto | LegacyMode::Allow, LegacyMode::Auto)
-            | (LegacyMode::Allow, LegacyMode::Allow) => None,
-        };
-        if let Some(what) = what {
-            person_widens(&home, what, consent.unattended)?;
         }
-        home.set_legacy_mode(mode)?;
+        Command::Ask(consent) => set_mode(&home, LegacyMode::Ask, consent)?,
+        Command::Auto(consent) => set_mode(&home, LegacyMode::Auto, consent)?,
+        Command::Any(consent) => set_mode(&home, LegacyMode::Any, consent)?,
+        Command::Deny => home.legacy().set_mode(LegacyMode::Deny)?,
     }
-    let Legacy { mode, approved, was_paired } = home.legacy()?;
-    let mut known = home.allowed_extensions()?;
-    known.extend(approved);
-    known.dedup();
+    let status = status(&home, place).await?;
     if json {
-        say(json!({"mode": mode, "allowed": known, "paired": was_paired}))?;
-        return Ok(ExitCode::SUCCESS);
+        say(serde_json::to_string_pretty(&status)?)?;
+    } else {
+        lines(&status).into_iter().try_for_each(say)?;
     }
-    say(match mode {
-        LegacyMode::Auto if known.is_empty() && !was_paired => {
-            "auto: the first extension that polls is let in."
-        }
-        LegacyMode::Auto => "auto: extensions that poll are let in if they are known.",
-        LegacyMode::Allow => "allow: every extension that polls is let in.",
-        LegacyMode::Deny => "deny: no extension that polls is let in.",
-    })?;
-    for id in known {
-        say(format!("  {id}"))?;
-    }
-    say("\nPolling extensions hold no key: another extension that forges its headers could take \
-         their place. The Tabwire extension proves itself.")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets an extension in, if a person agrees.
+fn allow(home: &Home, id: &str, consent: Unattended) -> anyhow::Result<()> {
+    let known = home.legacy().read()?.approver_of(id);
+    if known != Some(LegacyApprover::Person) {
+        let what = format!("the older extension {id} run what agents ask for in its browser");
+        person_widens(home, &what, consent.unattended)?;
+        home.legacy().allow(id)?;
+    }
+    Ok(())
+}
+
+/// Sets which are let in, if a person agrees to what lets in more than before.
+fn set_mode(home: &Home, mode: LegacyMode, consent: Unattended) -> anyhow::Result<()> {
+    let before = home.legacy().read()?.mode;
+    if let Some(what) = widening(before, mode) {
+        person_widens(home, what, consent.unattended)?;
+    }
+    home.legacy().set_mode(mode)?;
+    Ok(())
+}
+
+/// What a change of the mode lets in that was not before, as it reads after "Let ".
+const fn widening(before: LegacyMode, after: LegacyMode) -> Option<&'static str> {
+    match (before, after) {
+        (LegacyMode::Any, _) | (_, LegacyMode::Deny) => None,
+        (_, LegacyMode::Any) => Some("every extension that polls run what agents ask for"),
+        (LegacyMode::Ask | LegacyMode::Deny, LegacyMode::Auto) => {
+            Some("the first extension that polls run what agents ask for")
+        }
+        (LegacyMode::Deny, LegacyMode::Ask) => {
+            Some("the older extensions in again that were let in before")
+        }
+        (LegacyMode::Ask | LegacyMode::Auto, LegacyMode::Ask)
+        | (LegacyMode::Auto, LegacyMode::Auto) => None,
+    }
+}
+
+/// Who is let in and who asks: the running daemon knows both, the state directory the first.
+async fn status(home: &Home, place: &Place) -> anyhow::Result<Value> {
+    if home.has_daemon()?
+        && let Ok(daemon) = Daemon::of(place)
+        && let Ok(answer) = daemon.get("/api/status").await
+    {
+        let status = answer.ok()?["older_extensions"].take();
+        if status.is_object() {
+            return Ok(status);
+        }
+    }
+    Ok(serde_json::to_value(PollerStatus::of(home.legacy().read()?, KnockList::default()))?)
+}
+
+/// One of those that ask, by the number that a person gives.
+fn choose(status: &Value) -> anyhow::Result<String> {
+    let asking = asking(status);
+    if asking.is_empty() {
+        bail!(
+            "no older extension asks to be let in. Open the browser that has it while the daemon \
+             runs (`tabwire serve`), or name its id, which chrome://extensions shows"
+        );
+    }
+    let list: Vec<_> = asking.iter().map(|id| format!("tabwire legacy allow {id}")).collect();
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        bail!("say which older extension is to be let in:\n  {}", list.join("\n  "));
+    }
+    for line in lines(status) {
+        say(line)?;
+    }
+    if let [only] = asking.as_slice() {
+        return Ok(only.clone());
+    }
+    for (number, id) in asking.iter().enumerate() {
+        say(format!("  {}  {id}", number + 1))?;
+    }
+    write(format_args!("Let in which? A number, or Enter for none: "))?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    match picked(&answer, &asking) {
+        Some(id) => Ok(id.clone()),
+        None => bail!("none was chosen; nothing was changed"),
+    }
+}
+
+fn picked<'a>(answer: &str, asking: &'a [String]) -> Option<&'a String> {
+    asking.get(answer.trim().parse::<usize>().ok()?.checked_sub(1)?)
+}
+
+/// The ids of those that ask, oldest first.
+pub(super) fn asking(status: &Value) -> Vec<String> {
+    let asking = status["asking"].as_array().into_iter().flatten();
+    asking.map(|knock| text(&knock["extension_id"]).to_owned()).collect()
+}
+
+fn lines(status: &Value) -> Vec<String> {
+    let mut lines = vec![
+        match text(&status["mode"]) {
+            "auto" => "auto: the first extension that polls is let in, until the Tabwire extension connects.",
+            "any" => "any: every extension that polls is let in.",
+            "deny" => "deny: no extension that polls is let in.",
+            _ => "ask: extensions that poll are let in if a person allows them.",
+        }
+        .to_owned(),
+    ];
+    lines.extend(rows(status));
+    if lines.len() > 1 {
+        lines.push(
+            "\nSuch an extension holds no key: another one that forges its headers could take its \
+             place. The Tabwire extension (`tabwire install`) proves itself."
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// A line for each that is let in, was, or asks.
+pub(super) fn rows(status: &Value) -> Vec<String> {
+    let array = |name: &str| status[name].as_array().cloned().unwrap_or_default();
+    let let_in = array("let_in").into_iter().map(|approval| {
+        let id = text(&approval["id"]).to_owned();
+        match text(&approval["by"]) {
+            "auto" => format!(
+                "  let in  {id}  by no person; `tabwire legacy remove {id}` takes that back"
+            ),
+            _ => format!("  let in  {id}  by a person"),
+        }
+    });
+    let ended = array("ended").into_iter().map(|id| {
+        let id = text(&id).to_owned();
+        format!(
+            "  ended   {id}  when the Tabwire extension connected; `tabwire legacy allow {id}` lets \
+             it in"
+        )
+    });
+    let asks = array("asking").into_iter().map(|knock| {
+        let id = text(&knock["extension_id"]).to_owned();
+        let version = text(&knock["extension_version"]).to_owned();
+        format!(
+            "  asks    {id}  version {version}, last at {}; if it is yours: `tabwire legacy allow {id}`",
+            text(&knock["last_seen"])
+        )
+    });
+    let mut rows: Vec<_> = let_in.chain(ended).chain(asks).collect();
+    if let Some(more) = status["not_shown"].as_u64().filter(|more| *more > 0) {
+        rows.push(format!("  asks    others, {more} times: too many ask at once to list them"));
+    }
+    rows
+}
+
+/// The ids of those that ask the running daemon, if one runs.
+pub(super) async fn asking_now(place: &Place) -> anyhow::Result<Vec<String>> {
+    let Some(home) = Home::find(&place.home()?)? else { return Ok(Vec::new()) };
+    Ok(asking(&status(&home, place).await?))
+}
+
+/// Asks a person at the terminal about each older extension that asks to be let in. Those that
+/// still ask then: nobody is at a terminal, or does not want them.
+pub(super) async fn offer(place: &Place) -> anyhow::Result<Vec<String>> {
+    let asking = asking_now(place).await?;
+    let home = Home::open(&place.home()?)?;
+    let consent = Unattended { unattended: false };
+    Ok(asking.into_iter().filter(|id| allow(&home, id, consent).is_err()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_lets_in_more_needs_a_person() {
+        use LegacyMode::{Any, Ask, Auto, Deny};
+        for (before, after) in [(Ask, Auto), (Ask, Any), (Auto, Any), (Deny, Ask), (Deny, Any)] {
+            assert!(widening(before, after).is_some(), "{before:?} {after:?}");
+        }
+        for (before, after) in [(Ask, Ask), (Auto, Ask), (Any, Auto), (Any, Ask), (Auto, Deny)] {
+            assert!(widening(before, after).is_none(), "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_picks_one_of_those_that_ask_and_nothing_else_does() {
+        let asking = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(picked("2\n", &asking), Some(&asking[1]));
+        for answer in ["", "\n", "0", "3", "b", "1 2", "-1"] {
+            assert_eq!(picked(answer, &asking), None, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn who_asks_and_who_was_let_in_by_nobody_stands_with_the_command_for_it() {
+        let status = json!({
+            "mode": "ask", "let_in": [{"id": "aa", "by": "auto"}, {"id": "bb", "by": "person"}],
+            "ended": ["cc"], "asking": [{"extension_id": "dd", "extension_version": "5.6.0"}],
+            "not_shown": 3,
+        });
+        let all = lines(&status).join("\n");
+        for part in [
+            "legacy remove aa",
+            "bb  by a person",
+            "legacy allow cc",
+            "legacy allow dd",
+            "others, 3 times",
+        ] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert!(rows(&json!({"mode": "ask"})).is_empty());
+    }
 }

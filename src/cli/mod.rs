@@ -32,7 +32,6 @@ use crate::install::Server;
 use crate::proof::{self, DEFAULT_OWNER, valid_owner};
 use crate::terminal::{Unheard, say};
 use errors::{Failure, complain, told, with_origin};
-use person::Unattended;
 
 /// There is no daemon to ask.
 const NOT_RUNNING: u8 = 3;
@@ -118,6 +117,8 @@ enum Command {
     Serve {
         #[command(flatten)]
         serving: Serving,
+        #[command(flatten)]
+        older: legacy::LegacyServing,
         /// Say where it listens as JSON
         #[arg(long)]
         json: bool,
@@ -198,15 +199,13 @@ enum Command {
     Extension(extension::Command),
     /// Which extensions that only poll are let in
     #[command(
-        after_help = "Examples:\n  tabwire legacy          what is let in now\n  tabwire legacy deny     none from now on; a running daemon follows at once"
+        after_help = "Older extensions hold no key; a person lets them in. A running daemon follows at once.\n\nExamples:\n  tabwire legacy                 who is let in, and who asks\n  tabwire legacy allow           choose one of those that ask\n  tabwire legacy allow abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy remove abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy deny            none from now on\n\nWhat lets in more than before is asked at the terminal; a script needs --unattended for it."
     )]
     Legacy {
-        /// What to set
-        mode: Option<legacy::Mode>,
-        #[command(flatten)]
-        consent: Unattended,
-        /// Say what is let in as JSON
-        #[arg(long)]
+        #[command(subcommand)]
+        command: Option<legacy::Command>,
+        /// Say who is let in and who asks as JSON
+        #[arg(long, global = true)]
         json: bool,
     },
     /// Which sites agents may use, in all browsers
@@ -305,7 +304,10 @@ impl Cli {
             Command::Pair { json } => pair::pair(&place, json),
             Command::Unpair { json } => pair::unpair(&place, json).await,
             Command::NativeHost { caller } => pair::native_host(&place, &caller),
-            Command::Serve { serving, json } => serve::serve(&place, &serving, json).await,
+            Command::Serve { serving, older, json } => {
+                older.set(&place)?;
+                serve::serve(&place, &serving, json).await
+            }
             Command::Mcp { client, job_notifications } => {
                 mcp(&place, client, job_notifications).await
             }
@@ -318,7 +320,7 @@ impl Cli {
             Command::Token { owner, json } => token(&place, &owner, json),
             Command::McpConfig { json: _ } => mcp_config(&place),
             Command::Extension(command) => extension::run(&place, command),
-            Command::Legacy { mode, consent, json } => legacy::run(&place, mode, consent, json),
+            Command::Legacy { command, json } => legacy::run(&place, command, json).await,
             Command::Drawings { command, owner, json } => {
                 drawings::run(&place, command, &owner, json)
             }

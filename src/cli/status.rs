@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::ask::Daemon;
-use super::{Failure, NOT_RUNNING};
+use super::commands::text;
+use super::{Failure, NOT_RUNNING, legacy};
 use crate::config::Place;
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{Style, Table, say};
@@ -44,7 +45,6 @@ fn not_running(error: anyhow::Error, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn lines(body: &Value) -> Vec<String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut table = Table::new(&["", "", ""]);
     let daemon = format!(
         "process {}, port {}, up {}",
@@ -55,7 +55,7 @@ fn lines(body: &Value) -> Vec<String> {
     let version = text(&body["version"]);
     table.row([
         ("daemon", Style::Bold),
-        (&version, unless_equal(&version, SERVER_VERSION)),
+        (version, unless_equal(version, SERVER_VERSION)),
         (&daemon, Style::Plain),
     ]);
     let commands = format!("{} pending, {} kept", body["pending"], body["kept"]);
@@ -68,14 +68,14 @@ fn lines(body: &Value) -> Vec<String> {
     }
     for browser in browsers {
         let extension = text(&browser["extension_version"]);
-        let mut what = format!(
-            "{}, {} tab(s), extension {extension}",
-            text(&browser["label"]),
-            browser["tabs"]
-        );
-        if extension != version {
-            what.push_str(" (another version than the daemon's)");
-        }
+        let mut what = if browser["polls"] == true {
+            polling(browser, browsers)
+        } else {
+            let (label, tabs) = (text(&browser["label"]), &browser["tabs"]);
+            let other =
+                if extension == version { "" } else { " (another version than the daemon's)" };
+            format!("{label}, {tabs} tab(s), extension {extension}{other}")
+        };
         let (state, style) = if browser["connected"] == true {
             ("connected", Style::Good)
         } else {
@@ -84,14 +84,34 @@ fn lines(body: &Value) -> Vec<String> {
         };
         table.row([("browser", Style::Bold), (state, style), (&what, Style::Plain)]);
     }
+    for row in legacy::rows(&body["older_extensions"]) {
+        table.row([("older", Style::Bold), ("", Style::Plain), (row.trim(), Style::Plain)]);
+    }
     for client in body["clients"].as_array().into_iter().flatten() {
         let pending = format!("{} pending", client["pending"]);
         let id = text(&client["client"]);
-        let name = client["program"].as_str().map_or(id.clone(), |says| format!("{says} ({id})"));
+        let name = client["program"]
+            .as_str()
+            .map_or_else(|| id.to_owned(), |says| format!("{says} ({id})"));
         let what = format!("{name}, last call {}", text(&client["last_seen"]));
         table.row([("client", Style::Bold), (&pending, Style::Plain), (&what, Style::Plain)]);
     }
     table.lines()
+}
+
+/// What there is to say of a browser whose extension only polls.
+fn polling(browser: &Value, browsers: &[Value]) -> String {
+    let is_proven = |other: &&Value| other["connected"] == true && other["polls"] != true;
+    let (label, version) = (text(&browser["label"]), text(&browser["extension_version"]));
+    let id = text(&browser["browser"]);
+    let beside = match browsers.iter().find(is_proven) {
+        Some(other) => format!(
+            "; it is there beside Tabwire: calls that name no browser go to {}, not to it",
+            text(&other["label"])
+        ),
+        None => String::new(),
+    };
+    format!("{label} ({id}), version {version}, only polls{beside}")
 }
 
 /// How what must outlive the daemon is kept: a word, how it looks, and what there is to say.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::PollerAdmission;
 use crate::annotations::Annotations;
 use crate::edge;
 use crate::home::{DaemonLock, DaemonRecord, Home, HomeError, UsualFolder};
@@ -178,6 +179,8 @@ impl Daemon {
         let tools = tools.with_annotations(annotations);
         let sites = Sites::open(hub.clone(), home.site_rules()).map_err(io::Error::other)?;
         let tools = tools.with_sites(sites);
+        let admission = PollerAdmission::new(hub.clone(), home.legacy());
+        let tools = tools.with_admission(admission);
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
         let serving = edge::serve(listeners, home, tools.clone(), toolbox(tools), stop.clone());

@@ -31,6 +31,7 @@ pub(super) async fn status(
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
     let hub = edge.tools.hub();
     let health = hub.health();
+    let older_extensions = edge.guard.admission().status().ok();
     let body = json!({
         "version": SERVER_VERSION,
         "pid": std::process::id(),
@@ -43,6 +44,7 @@ pub(super) async fn status(
         "clients": hub.clients(&caller.owner),
         "storage": hub.storage(),
         "peer_users": if connection.is_ours() { "known" } else { "unknown" },
+        "older_extensions": older_extensions,
     });
     json_response(StatusCode::OK, body.to_string())
 }

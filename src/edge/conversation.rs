@@ -14,7 +14,7 @@ use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::protocol::{
     Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension,
-    NackReason, PROTOCOL_VERSION, SERVER_VERSION, SiteChange, ToExtension,
+    NackReason, OlderExtensionChange, PROTOCOL_VERSION, SERVER_VERSION, SiteChange, ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -98,7 +98,7 @@ pub(super) fn greet(
             "hello does not prove the key; run `tabwire install`, then reload the extension";
         return Err(Close::new(4401, reason));
     }
-    edge.guard.note_paired();
+    edge.guard.admission().note_paired();
     let hub = edge.tools.hub();
     let browser = hello.browser_id;
     let peer = Peer { browser: browser.clone(), instance: hello.instance_id };
@@ -204,11 +204,8 @@ pub(super) async fn listen(
                 refuse_drawing(link, drawing.drawing_id, code, why.to_owned());
             }
             Ok(FromExtension::Annotations(drawing)) => taking.push(edge.take_drawing(*drawing)),
-            Ok(FromExtension::SiteRule(change)) => {
-                if let Err(problem) = edge.change_sites(&change) {
-                    link.refuse_site_change(problem);
-                }
-            }
+            Ok(FromExtension::SiteRule(change)) => edge.change_sites(link, &change),
+            Ok(FromExtension::OlderExtension(change)) => edge.change_admission(link, &change),
             Ok(frame) => link.receive(frame),
             Err(FrameError::BadDrawing { drawing_id, why }) => {
                 let code = DrawingRefusalCode::Malformed;
@@ -239,9 +236,21 @@ pub(super) struct Taken {
 
 impl Edge {
     /// Changes which sites may be used, as a person has said in the extension's popup.
-    fn change_sites(&self, change: &SiteChange) -> Result<(), String> {
-        let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;
-        sites.change(change).map(drop).map_err(|error| error.to_string())
+    fn change_sites(&self, link: &Link, change: &SiteChange) {
+        let changed = match self.tools.sites() {
+            Some(sites) => sites.change(change).map(drop).map_err(|error| error.to_string()),
+            None => Err("this daemon keeps no rules for sites".to_owned()),
+        };
+        if let Err(problem) = changed {
+            link.refuse_site_change(problem);
+        }
+    }
+
+    /// Lets an older extension in or no more, as a person has said in the extension's popup.
+    fn change_admission(&self, link: &Link, change: &OlderExtensionChange) {
+        if let Err(error) = self.guard.admission().change(change) {
+            link.refuse_older_extension(error.to_string());
+        }
     }
 
     /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.

@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, HeaderName, Method};
 use super::connections::{Connection, Holder};
 use super::problem::Problem;
 use super::routes::{Rule, TABLE, Who};
+use crate::admission::PollerAdmission;
 use crate::home::{Home, LegacyAnswer};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::Rate;
@@ -46,8 +47,10 @@ pub(super) enum Admitted {
     Anyone,
     /// The extension of this id; not proven yet.
     Extension(String),
-    /// An extension of this id that polls.
+    /// An extension of this id that polls and is let in.
     Poller(String),
+    /// An extension of this id that polls; whether it is let in is not looked up yet.
+    Asker(String),
     /// Whoever holds the token of a session; it is not looked up yet.
     Session {
         /// What it gives as the session's token.
@@ -66,7 +69,7 @@ impl Admitted {
         match self {
             Self::Caller(caller) => Some(Holder::Owner(caller.owner.clone())),
             Self::Poller(id) => Some(Holder::Extension(id.clone())),
-            Self::Anyone | Self::Extension(_) | Self::Session { .. } => None,
+            Self::Anyone | Self::Extension(_) | Self::Asker(_) | Self::Session { .. } => None,
         }
     }
 }
@@ -80,16 +83,15 @@ pub(super) struct Guard {
     /// The default owner's token, derived once: it is the one that nearly all send.
     token: String,
     wrong_tokens: Mutex<Rate>,
-    /// Held while the state directory says which extensions may poll. Whether it knows that
-    /// our own has proved itself.
-    legacy: Mutex<bool>,
+    admission: PollerAdmission,
 }
 
 impl Guard {
     pub(super) fn new(home: Home, port: u16, hub: Hub) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let wrong_tokens = Mutex::new(Rate::new(WRONG_TOKENS, hub.now()));
-        Self { home, port, hub, token, wrong_tokens, legacy: Mutex::default() }
+        let admission = PollerAdmission::new(hub.clone(), home.legacy());
+        Self { home, port, hub, token, wrong_tokens, admission }
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -98,6 +100,11 @@ impl Guard {
 
     pub(super) const fn home(&self) -> &Home {
         &self.home
+    }
+
+    /// Who decides which extensions that only poll are let in.
+    pub(super) const fn admission(&self) -> &PollerAdmission {
+        &self.admission
     }
 
     /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
@@ -113,7 +120,7 @@ impl Guard {
         check_size(&request.headers, rule)?;
         self.check_host(request)?;
         check_fetch_site(&request.headers, rule)?;
-        if rule.is_some_and(|rule| rule.who == Who::Poller) {
+        if rule.is_some_and(|rule| matches!(rule.who, Who::Poller | Who::Asker)) {
             check_user(request.extensions.get())?;
         }
         let extension = self.check_origin(&request.headers, rule)?;
@@ -122,7 +129,8 @@ impl Guard {
             (Some(Who::Program), _) => Ok(Admitted::Anyone),
             (Some(Who::Extension), Some(id)) => Ok(Admitted::Extension(id)),
             (Some(Who::Poller), Some(id)) => Ok(Admitted::Poller(id)),
-            (Some(Who::Extension | Who::Poller), None) => Err(Problem::ForeignOrigin),
+            (Some(Who::Asker), Some(id)) => Ok(Admitted::Asker(id)),
+            (Some(Who::Extension | Who::Poller | Who::Asker), None) => Err(Problem::ForeignOrigin),
             // A browser names the origin of a POST.
             (Some(Who::Session), None) if request.method == Method::POST => {
                 Err(Problem::ForeignOrigin)
@@ -180,13 +188,15 @@ impl Guard {
                 if own { Ok(None) } else { Err(Problem::ForeignOrigin) }
             }
             Some(Who::Program) => Err(Problem::ForeignOrigin),
-            Some(who @ (Who::Extension | Who::Session | Who::Poller)) => {
+            Some(who @ (Who::Extension | Who::Session | Who::Poller | Who::Asker)) => {
                 let id = origin.strip_prefix("chrome-extension://");
                 let id = id.filter(|id| is_extension_id(id)).ok_or(Problem::ForeignOrigin)?;
-                if who == Who::Poller {
-                    self.check_poller(id)?;
-                } else if !self.may_connect(id) {
-                    return Err(Problem::UnknownExtension);
+                match who {
+                    Who::Poller => self.check_poller(id)?,
+                    Who::Asker => drop(self.check_asker(id)?),
+                    Who::Extension | Who::Session | Who::Owner | Who::Program => {
+                        self.check_may_connect(id)?;
+                    }
                 }
                 Ok(Some(id.to_owned()))
             }
@@ -195,40 +205,36 @@ impl Guard {
 
     /// Our own extension, or one that the user has allowed. Read anew each time, so that
     /// an approval counts at once.
-    fn may_connect(&self, id: &str) -> bool {
-        id == EXTENSION_ID
-            || self
-                .home
-                .allowed_extensions()
-                .unwrap_or_else(|error| {
-                    tracing::warn!(%error, "no further extension is allowed");
-                    Vec::new()
-                })
-                .iter()
-                .any(|allowed| allowed == id)
+    fn check_may_connect(&self, id: &str) -> Result<(), Problem> {
+        let allowed = self.home.allowed_extensions().unwrap_or_else(|error| {
+            tracing::warn!(%error, "no further extension is allowed");
+            Vec::new()
+        });
+        let may = id == EXTENSION_ID || allowed.iter().any(|known| known == id);
+        if may { Ok(()) } else { Err(Problem::UnknownExtension) }
     }
 
-    /// Asked anew each time, so that what the person changes counts at once.
-    pub(super) fn check_poller(&self, id: &str) -> Result<(), Problem> {
-        let _one_at_a_time = self.legacy.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match self.home.admit_legacy(id) {
-            Ok(LegacyAnswer::Welcome) => Ok(()),
-            Ok(LegacyAnswer::Unknown) => Err(Problem::UnknownPoller),
-            Ok(LegacyAnswer::SwitchedOff) => Err(Problem::PollingSwitchedOff),
-            Err(error) => {
-                tracing::warn!(%error, "no polling extension is let in");
-                Err(Problem::UnknownPoller)
+    /// Whether an extension may post what needs it to be let in.
+    fn check_poller(&self, id: &str) -> Result<(), Problem> {
+        match self.check_asker(id)? {
+            LegacyAnswer::Welcome => Ok(()),
+            LegacyAnswer::WelcomeToPoll | LegacyAnswer::Unknown | LegacyAnswer::SwitchedOff => {
+                Err(Problem::UnknownPoller { id: id.to_owned() })
             }
         }
     }
 
-    /// Notes that our own extension has proved itself.
-    pub(super) fn note_paired(&self) {
-        let mut is_noted = self.legacy.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !std::mem::replace(&mut *is_noted, true)
-            && let Err(error) = self.home.note_paired()
-        {
-            tracing::warn!(%error, "that an extension is paired could not be noted");
+    /// Whether an extension may ask to be let in. Our own never polls: who comes under its name
+    /// is another one.
+    fn check_asker(&self, id: &str) -> Result<LegacyAnswer, Problem> {
+        if id == EXTENSION_ID {
+            return Err(Problem::UnknownExtension);
+        }
+        match self.admission.answer(id) {
+            LegacyAnswer::SwitchedOff => Err(Problem::PollingSwitchedOff),
+            answer @ (LegacyAnswer::Welcome
+            | LegacyAnswer::WelcomeToPoll
+            | LegacyAnswer::Unknown) => Ok(answer),
         }
     }
 

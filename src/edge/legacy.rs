@@ -18,23 +18,27 @@ use serde_json::{Value, json};
 use super::Edge;
 use super::body::read_body;
 use super::connections::{Connection, Holder};
-use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, check_user, single};
+use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, SESSION_BODY, check_user, single};
 use super::problem::{Problem, json_response};
+use crate::home::LegacyAnswer;
 use crate::hub::{Poll, Taken, Verdict};
 use crate::journal::Trouble;
 use crate::protocol::{
-    Carrier, Drawing, InstanceId, LegacyReport, LegacySyncRequest, SESSION_NAME_MAX,
+    Carrier, Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, session_name,
 };
 use crate::streams::LegacyStream;
 
 /// Which life of the extension's worker polls.
-const SESSION: HeaderName = HeaderName::from_static("x-gasoline-session");
+static SESSION: HeaderName = HeaderName::from_static("x-gasoline-session");
 
 /// The extension's version.
-const VERSION: HeaderName = HeaderName::from_static("x-gasoline-extension-version");
+static VERSION: HeaderName = HeaderName::from_static("x-gasoline-extension-version");
+
+/// The largest body of a `/sync` request from an extension that is not let in, in bytes.
+const ASKING_BODY: usize = 256 * 1024;
 
 /// `0`: the person does not let the extension be controlled.
-const PILOT: HeaderName = HeaderName::from_static("x-gasoline-pilot");
+static PILOT: HeaderName = HeaderName::from_static("x-gasoline-pilot");
 
 /// What the extension says of itself with `POST /settings`.
 #[derive(Deserialize)]
@@ -44,20 +48,27 @@ struct Settings {
 }
 
 /// `GET /settings`, a public constant, since there is nothing to set; and `POST`, with which the
-/// extension names its session, before its first poll and every 2 s.
+/// extension names its session, before its first poll and every 2 s. One that is not let in gets
+/// the same answer: it would stop asking otherwise.
 pub(super) async fn settings(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
+    Extension(connection): Extension<Connection>,
+    headers: HeaderMap,
     method: Method,
     body: Body,
 ) -> Result<Response, Problem> {
     if method == Method::GET {
         return Ok(json_response(StatusCode::OK, "{}"));
     }
-    let extension_id = poller(admitted)?;
-    let Settings { session_id } = parse(&read_body(body, EXTENSION_BODY).await?)?;
-    if (1..=SESSION_NAME_MAX).contains(&session_id.len()) {
-        edge.tools.hub().name_session(&extension_id, &InstanceId::from(session_id));
+    let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
+    let Settings { session_id } = parse(&read_body(body, SESSION_BODY).await?)?;
+    let version = header(&headers, &VERSION).unwrap_or_default();
+    let admission = edge.guard.admission();
+    if let Some(session) = session_name(&session_id)
+        && admission.name_session(&extension_id, &session, version)
+    {
+        connection.prove(Holder::Extension(extension_id));
     }
     Ok(answer(&json!({"status": "ok"})))
 }
@@ -70,22 +81,18 @@ pub(super) async fn pending_queries(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let hub = edge.tools.hub();
-    let text = |name| single(&headers, &name).ok().flatten();
-    let Some(session) = text(SESSION) else {
+    let Some(session) = header(&headers, &SESSION) else {
         let queries = hub.glimpse();
         return Ok(answer(&json!({"count": queries.len(), "queries": queries})));
     };
     check_user(Some(&connection))?;
     let poll = Poll {
         session: session.into(),
-        extension_version: text(VERSION).unwrap_or_default().to_owned(),
-        user_agent: text(axum::http::header::USER_AGENT).unwrap_or_default().to_owned(),
-        is_pilot_on: text(PILOT) != Some("0"),
+        extension_version: header(&headers, &VERSION).unwrap_or_default().to_owned(),
+        is_pilot_on: header(&headers, &PILOT) != Some("0"),
         carrier: Carrier::Poll,
     };
-    // What the person has changed since the session was named counts.
-    let extension_id = hub.extension_of(&poll.session);
-    let query = match extension_id.filter(|id| edge.guard.check_poller(id).is_ok()) {
+    let query = match edge.guard.admission().poller_of(&poll.session) {
         Some(id) => {
             connection.prove(Holder::Extension(id));
             hub.poll(poll).await
@@ -97,21 +104,28 @@ pub(super) async fn pending_queries(
 }
 
 /// `POST /sync`, with which later ones poll, report and log at once. It is answered as soon as
-/// there is a command, or a little later without one.
+/// there is a command, or a little later without one; at once and with nothing, if the extension is
+/// not let in.
 pub(super) async fn sync(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
-    headers: HeaderMap,
+    Extension(connection): Extension<Connection>,
     body: Body,
 ) -> Result<Response, Problem> {
-    let extension_id = poller(admitted)?;
-    let mut request: LegacySyncRequest = parse(&read_body(body, EXTENSION_BODY).await?)?;
-    let session = request.session().ok_or_else(|| malformed("no session, or too long a name"))?;
-    let user_agent = single(&headers, &axum::http::header::USER_AGENT).ok().flatten();
+    let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
+    let admission = edge.guard.admission();
+    let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
+    let most = if is_let_in { EXTENSION_BODY } else { ASKING_BODY };
+    let mut request: LegacySyncRequest = parse(&read_body(body, most).await?)?;
+    let session = request.session().ok_or_else(|| malformed("no session, or no name for one"))?;
+    if !admission.admit_sync(&extension_id, &session, request.version()) {
+        let nothing = LegacySyncAnswer::nothing(request.version(), edge.tools.hub().now());
+        return Ok(json_response(StatusCode::OK, json!(nothing).to_string()));
+    }
+    connection.prove(Holder::Extension(extension_id.clone()));
     let poll = Poll {
         session,
         extension_version: request.version().to_owned(),
-        user_agent: user_agent.unwrap_or_default().to_owned(),
         is_pilot_on: request.is_pilot_on(),
         carrier: Carrier::Sync,
     };
@@ -195,21 +209,43 @@ pub(super) async fn noted(body: Body) -> Result<Response, Problem> {
     Ok(answer(&json!({"status": "ok"})))
 }
 
-/// `POST /draw-mode/complete`: what the person drew on a page.
+/// `POST /draw-mode/complete`: what the person drew on a page, for a wait that this extension
+/// holds. Nobody vouches for a drawing that was not asked for.
 pub(super) async fn drawing(
     State(edge): State<Arc<Edge>>,
     Extension(admitted): Extension<Admitted>,
     body: Body,
 ) -> Result<Response, Problem> {
-    poller(admitted)?;
+    let extension_id = poller(admitted)?;
     let body = read_body(body, DRAWING_BODY).await?;
     // A picture of many megabytes keeps nobody waiting who has a command.
     let drawing = tokio::task::spawn_blocking(move || drawing_of(&body)).await;
     let drawing = drawing.unwrap_or(Err(Problem::StorageUnavailable))?;
     let id = drawing.drawing_id.clone();
-    match edge.take_drawing(drawing).await.error {
-        None => Ok(answer(&json!({"status": "ok", "accepted": true, "drawing_id": id}))),
-        Some(_) => Err(Problem::StorageUnavailable),
+    if edge.take_polled_drawing(extension_id, drawing).await? {
+        return Ok(answer(&json!({"status": "ok", "accepted": true, "drawing_id": id})));
+    }
+    tracing::info!(drawing = %id, "no agent waits for a drawing from this older extension");
+    Ok(answer(&json!({"status": "ok", "accepted": false, "reason": "no_wait"})))
+}
+
+impl Edge {
+    /// Takes a drawing for the waits that this extension holds. That goes on to its end, also if
+    /// nobody waits for the answer any more. False: it holds none.
+    async fn take_polled_drawing(&self, id: String, drawing: Drawing) -> Result<bool, Problem> {
+        let annotations = self.tools.annotations().ok_or(Problem::StorageUnavailable)?.clone();
+        let taking = self.tasks.spawn(async move { annotations.take_polled(&id, drawing).await });
+        match taking.await {
+            Ok(Ok(taken)) => Ok(taken),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a drawing cannot be kept");
+                Err(Problem::StorageUnavailable)
+            }
+            Err(broken) => {
+                tracing::warn!(%broken, "a drawing cannot be kept");
+                Err(Problem::StorageUnavailable)
+            }
+        }
     }
 }
 
@@ -225,9 +261,15 @@ fn poller(admitted: Admitted) -> Result<String, Problem> {
         // The table lets only pollers in here.
         Admitted::Anyone
         | Admitted::Extension(_)
+        | Admitted::Asker(_)
         | Admitted::Session { .. }
         | Admitted::Caller(_) => Err(Problem::Undeclared),
     }
+}
+
+/// The one value of a header.
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    single(headers, name).ok().flatten()
 }
 
 /// Reads a body that should be JSON of this kind.

@@ -21,8 +21,11 @@ pub(super) enum Problem {
     ForeignOrigin,
     /// An extension that nobody has allowed.
     UnknownExtension,
-    /// A polling extension that nobody has allowed.
-    UnknownPoller,
+    /// A polling extension that nobody has let in.
+    UnknownPoller {
+        /// The extension.
+        id: String,
+    },
     /// No extension may poll.
     PollingSwitchedOff,
     /// The system does not say which user polls.
@@ -91,7 +94,7 @@ impl Problem {
             | Self::Forwarded
             | Self::ForeignOrigin
             | Self::UnknownExtension
-            | Self::UnknownPoller
+            | Self::UnknownPoller { .. }
             | Self::PollingSwitchedOff
             | Self::UnknownUser
             | Self::Undeclared => StatusCode::FORBIDDEN,
@@ -115,7 +118,7 @@ impl Problem {
             Self::Forwarded => "forwarded",
             Self::ForeignOrigin => "foreign_origin",
             Self::UnknownExtension => "unknown_extension",
-            Self::UnknownPoller => "unknown_extension",
+            Self::UnknownPoller { .. } => "unknown_extension",
             Self::PollingSwitchedOff => "polling_switched_off",
             Self::UnknownUser => "unknown_user",
             Self::NotJson => "not_json",
@@ -151,7 +154,7 @@ impl Problem {
             }
             Self::ForeignOrigin => "Web pages and other extensions may not call this".to_owned(),
             Self::UnknownExtension => "This extension may not connect".to_owned(),
-            Self::UnknownPoller => "This extension may not poll".to_owned(),
+            Self::UnknownPoller { .. } => "This extension may not poll".to_owned(),
             Self::PollingSwitchedOff => "No extension may poll".to_owned(),
             Self::UnknownUser => {
                 "This system does not say which user a connection belongs to, so extensions \
@@ -195,11 +198,13 @@ impl Problem {
             }
             Self::Forwarded => "Call it directly, from the computer that it runs on",
             Self::ForeignOrigin => "Call it from an MCP client; `tabwire mcp-config` sets one up",
-            Self::UnknownExtension | Self::UnknownPoller => {
-                "`tabwire extension allow ID` lets it, if it is yours"
+            Self::UnknownExtension => "`tabwire extension allow ID` lets it, if it is yours",
+            Self::UnknownPoller { id } => {
+                return format!("If it is yours, `tabwire legacy allow {id}` lets it in");
             }
             Self::PollingSwitchedOff => {
-                "`tabwire legacy auto` lets one, `tabwire install` sets up one that need not"
+                "`tabwire legacy ask` lets in those that a person allows; `tabwire install` sets up \
+                 the Tabwire extension, which need not poll"
             }
             Self::UnknownUser => "`tabwire install` sets up the Tabwire extension, which has a key",
             Self::NotJson => "Send it with Content-Type: application/json",
@@ -245,7 +250,7 @@ impl Problem {
             | Self::Forwarded
             | Self::ForeignOrigin
             | Self::UnknownExtension
-            | Self::UnknownPoller
+            | Self::UnknownPoller { .. }
             | Self::PollingSwitchedOff
             | Self::UnknownUser
             | Self::NotJson

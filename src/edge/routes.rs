@@ -31,6 +31,8 @@ pub(super) enum Who {
     Extension,
     /// An extension that polls, has no secret, and was let in by its id.
     Poller,
+    /// An extension that polls, or asks to: whether it is let in is told by what it gets.
+    Asker,
     /// An extension with a session, which its bearer token names. A browser sends no
     /// `Origin` with a worker's GET.
     Session,
@@ -74,8 +76,8 @@ pub(super) static TABLE: [Rule; 32] = [
     read("/mcp", Who::Owner, |method| on(method, mcp::serve)),
     read("/settings", Who::Program, |method| on(method, legacy::settings)),
     read("/pending-queries", Who::Program, |method| on(method, legacy::pending_queries)),
-    polled("/settings", |method| on(method, legacy::settings)),
-    polled("/sync", |method| on(method, legacy::sync)),
+    post("/settings", Who::Asker, SESSION_BODY, |method| on(method, legacy::settings)),
+    post("/sync", Who::Asker, EXTENSION_BODY, |method| on(method, legacy::sync)),
     polled("/query-result", |method| on(method, legacy::result)),
     polled("/execute-result", |method| on(method, legacy::result)),
     polled("/dom-result", |method| on(method, legacy::result)),

@@ -1,37 +1,118 @@
 //! Which extensions may poll: those that hold no secret, and are let in by their id alone.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Home, HomeError, lock_settings, read_json, write_json};
+use super::{EXTENSIONS, Home, HomeError, lock_settings, read_json, write_json};
+use crate::protocol::is_extension_id;
 
 const LEGACY: &str = "legacy.json";
 
-/// How many that asked are remembered. Nobody has as many browsers; where all that ask are let in,
-/// whoever can make up ids could fill the disk.
-const APPROVED: usize = 64;
+/// How many are remembered that lost their approval when the Tabwire extension connected.
+const ENDED_MAX: usize = 16;
 
-/// Which polling extensions are let in besides those that were allowed by name.
+/// Which polling extensions are let in besides those that a person has let in by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LegacyMode {
-    /// The first one that asks, unless our own extension was ever connected.
+    /// None: a person is asked.
     #[default]
+    Ask,
+    /// The first one that names a session and polls, until the Tabwire extension connects.
     Auto,
-    /// Every one that asks.
-    Allow,
+    /// Every one that polls.
+    Any,
     /// None, not even those that were let in before.
     Deny,
 }
 
+/// Who has let a polling extension in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LegacyApprover {
+    /// A person, by name. Stays until a person takes it back.
+    Person,
+    /// The mode `auto`, since it was the first. Ends when the Tabwire extension connects.
+    Auto,
+}
+
+/// A polling extension that is let in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LegacyApproval {
+    /// The extension.
+    pub id: String,
+    /// Who has let it in.
+    pub by: LegacyApprover,
+}
+
 /// What is known of polling extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "LegacyRecord")]
 pub struct Legacy {
-    /// Which are let in.
+    /// Which are let in besides those below.
     pub mode: LegacyMode,
-    /// Those that were let in for having asked.
-    pub approved: Vec<String>,
+    /// Those that are let in.
+    pub approvals: Vec<LegacyApproval>,
+    /// Those whose approval by `auto` ended when the Tabwire extension connected.
+    pub ended: Vec<String>,
+    /// Those of which an agent was told that nobody has let them in, or that they are no
+    /// longer.
+    pub told: Vec<String>,
     /// Whether our own extension has ever proved itself here.
     pub was_paired: bool,
+}
+
+/// The file as this version and as versions up to 0.1 write it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum LegacyRecord {
+    Today {
+        mode: LegacyMode,
+        approvals: Vec<LegacyApproval>,
+        #[serde(default)]
+        ended: Vec<String>,
+        #[serde(default)]
+        told: Vec<String>,
+        was_paired: bool,
+    },
+    Former {
+        mode: FormerMode,
+        approved: Vec<String>,
+        was_paired: bool,
+    },
+}
+
+/// The modes of the former file.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FormerMode {
+    Auto,
+    Allow,
+    Deny,
+}
+
+impl From<LegacyRecord> for Legacy {
+    fn from(record: LegacyRecord) -> Self {
+        match record {
+            LegacyRecord::Today { mode, approvals, ended, told, was_paired } => {
+                Self { mode, approvals, ended, told, was_paired }
+            }
+            LegacyRecord::Former { mode, approved, was_paired } => {
+                let mode = match mode {
+                    // It was the default: nobody need have chosen it.
+                    FormerMode::Auto => LegacyMode::Ask,
+                    FormerMode::Allow => LegacyMode::Any,
+                    FormerMode::Deny => LegacyMode::Deny,
+                };
+                // They were let in for having asked.
+                let by = LegacyApprover::Auto;
+                let approvals = approved.into_iter().filter(|id| is_extension_id(id));
+                let approvals = approvals.map(|id| LegacyApproval { id, by }).collect();
+                Self { mode, approvals, was_paired, ..Self::default() }
+            }
+        }
+    }
 }
 
 /// Whether a polling extension may come in.
@@ -39,43 +120,118 @@ pub struct Legacy {
 pub enum LegacyAnswer {
     /// It may.
     Welcome,
-    /// It has to be allowed by name.
+    /// It may as soon as it polls: it is the first, and the mode is `auto`.
+    WelcomeToPoll,
+    /// A person has to let it in.
     Unknown,
     /// Polling is switched off.
     SwitchedOff,
 }
 
 impl Legacy {
-    /// Whether this extension may come in. `allowed`: the person has named it.
-    fn answer(&self, id: &str, allowed: bool) -> LegacyAnswer {
-        let is_first = self.approved.is_empty() && !self.was_paired;
+    /// Whether this extension may come in.
+    fn answer(&self, id: &str) -> LegacyAnswer {
         match self.mode {
             LegacyMode::Deny => LegacyAnswer::SwitchedOff,
-            LegacyMode::Allow => LegacyAnswer::Welcome,
-            LegacyMode::Auto if allowed || is_first => LegacyAnswer::Welcome,
-            LegacyMode::Auto if self.approved.iter().any(|known| known == id) => {
+            LegacyMode::Any => LegacyAnswer::Welcome,
+            LegacyMode::Ask | LegacyMode::Auto if self.approver_of(id).is_some() => {
                 LegacyAnswer::Welcome
             }
-            LegacyMode::Auto => LegacyAnswer::Unknown,
+            LegacyMode::Auto if self.approvals.is_empty() && !self.was_paired => {
+                LegacyAnswer::WelcomeToPoll
+            }
+            LegacyMode::Ask | LegacyMode::Auto => LegacyAnswer::Unknown,
         }
     }
 
-    /// Whether this extension is let in for asking, and that is to be remembered.
-    fn is_to_remember(&self, id: &str) -> bool {
-        self.answer(id, false) == LegacyAnswer::Welcome
-            && self.approved.len() < APPROVED
-            && !self.approved.iter().any(|known| known == id)
+    /// Who has let this extension in.
+    #[must_use]
+    pub fn approver_of(&self, id: &str) -> Option<LegacyApprover> {
+        self.approvals.iter().find(|known| known.id == id).map(|known| known.by)
+    }
+
+    /// Those that nobody has let in by name and that no agent was told of, or that lost their
+    /// approval and no agent was told so.
+    #[must_use]
+    pub fn untold(&self) -> Vec<String> {
+        let auto = self.approvals.iter().filter(|known| known.by == LegacyApprover::Auto);
+        let all = auto.map(|known| &known.id).chain(&self.ended);
+        all.filter(|id| !self.told.contains(id)).cloned().collect()
+    }
+
+    /// Forgets what was said of an extension by which it is not known any more.
+    fn forget(&mut self, id: &str) {
+        self.approvals.retain(|known| known.id != id);
+        self.ended.retain(|known| known != id);
+        self.told.retain(|known| known != id);
     }
 }
 
+/// The file of what is known of polling extensions. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LegacyFile {
+    dir: PathBuf,
+}
+
 impl Home {
-    /// What is known of polling extensions.
+    /// The file of what is known of polling extensions.
+    #[must_use]
+    pub fn legacy(&self) -> LegacyFile {
+        LegacyFile { dir: self.dir.clone() }
+    }
+}
+
+impl LegacyFile {
+    /// What is known, those among the approvals that `tabwire extension allow` lets in.
     ///
     /// # Errors
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn legacy(&self) -> Result<Legacy, HomeError> {
-        Ok(read_json(&self.dir.join(LEGACY))?.unwrap_or_default())
+    pub fn read(&self) -> Result<Legacy, HomeError> {
+        let mut legacy = self.read_own()?;
+        for id in self.allowed()? {
+            // What a person has said counts, whatever was there before.
+            legacy.approvals.retain(|known| known.id != id);
+            legacy.approvals.push(LegacyApproval { id, by: LegacyApprover::Person });
+        }
+        Ok(legacy)
+    }
+
+    /// Whether an extension may poll.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn answer(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
+        Ok(self.read()?.answer(id))
+    }
+
+    /// Whether an extension that polls under a session of its own may come in. One that is the
+    /// first where the mode is `auto` is let in from here on.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn answer_poll(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
+        let answer = self.answer(id)?;
+        if answer != LegacyAnswer::WelcomeToPoll {
+            return Ok(answer);
+        }
+        // Another one may have been quicker.
+        let _others_wait = lock_settings(&self.dir)?;
+        let answer = self.answer(id)?;
+        if answer != LegacyAnswer::WelcomeToPoll {
+            return Ok(answer);
+        }
+        let mut legacy = self.read_own()?;
+        legacy.approvals.push(LegacyApproval { id: id.to_owned(), by: LegacyApprover::Auto });
+        self.write(&legacy)?;
+        tracing::warn!(
+            id,
+            "an older extension was let in, since the mode is `auto` and it was the first; \
+             `tabwire legacy remove ID` takes that back"
+        );
+        Ok(LegacyAnswer::Welcome)
     }
 
     /// Sets which polling extensions are let in; a running daemon follows at once.
@@ -83,121 +239,244 @@ impl Home {
     /// # Errors
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn set_legacy_mode(&self, mode: LegacyMode) -> Result<(), HomeError> {
-        self.change_legacy(|legacy| legacy.mode = mode)
+    pub fn set_mode(&self, mode: LegacyMode) -> Result<(), HomeError> {
+        self.change(|legacy| legacy.mode = mode)
     }
 
-    /// Whether a polling extension may come in, and remembers one that may for the first
-    /// time.
+    /// Lets an extension poll, since a person says so. Whether anything changed.
     ///
     /// # Errors
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn admit_legacy(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
-        let allowed = self.allowed_extensions()?.iter().any(|known| known == id);
-        let legacy = self.legacy()?;
-        if allowed || !legacy.is_to_remember(id) {
-            return Ok(legacy.answer(id, allowed));
-        }
-        // Somebody else may have been quicker.
-        self.change_legacy(|legacy| {
-            let answer = legacy.answer(id, false);
-            if legacy.is_to_remember(id) {
-                legacy.approved.push(id.to_owned());
-                tracing::info!(id, "a polling extension was let in");
+    pub fn allow(&self, id: &str) -> Result<bool, HomeError> {
+        let by = LegacyApprover::Person;
+        self.change(|legacy| {
+            let is_new = legacy.approver_of(id) != Some(by);
+            if is_new {
+                legacy.forget(id);
+                legacy.approvals.push(LegacyApproval { id: id.to_owned(), by });
             }
-            answer
+            is_new
         })
     }
 
-    /// Notes that our own extension has proved itself: from here on no polling extension is
-    /// let in that is not known.
+    /// Lets an extension in no more, neither to poll nor, if `tabwire extension allow` has let
+    /// it in, to connect. Whether anything changed.
     ///
     /// # Errors
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn note_paired(&self) -> Result<(), HomeError> {
-        if self.legacy()?.was_paired {
-            return Ok(());
+    pub fn remove(&self, id: &str) -> Result<bool, HomeError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let mut allowed = self.allowed()?;
+        let before = allowed.len();
+        allowed.retain(|known| known != id);
+        let was_allowed = allowed.len() < before;
+        if was_allowed {
+            write_json(&self.dir.join(EXTENSIONS), &allowed)?;
         }
-        self.change_legacy(|legacy| legacy.was_paired = true)
+        let mut legacy = self.read_own()?;
+        let was_approved = legacy.approver_of(id).is_some();
+        legacy.forget(id);
+        self.write(&legacy)?;
+        Ok(was_allowed || was_approved)
+    }
+
+    /// Notes that our own extension has proved itself: approvals by `auto` end here, and none
+    /// is given from here on. Those that ended.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn note_paired(&self) -> Result<Vec<String>, HomeError> {
+        let is_auto = |known: &LegacyApproval| known.by == LegacyApprover::Auto;
+        let legacy = self.read_own()?;
+        if legacy.was_paired && !legacy.approvals.iter().any(is_auto) {
+            return Ok(Vec::new());
+        }
+        self.change(|legacy| {
+            legacy.was_paired = true;
+            let (auto, stay): (Vec<_>, Vec<_>) = legacy.approvals.drain(..).partition(is_auto);
+            legacy.approvals = stay;
+            let ended: Vec<_> = auto.into_iter().map(|known| known.id).collect();
+            legacy.told.retain(|id| !ended.contains(id));
+            legacy.ended.retain(|id| !ended.contains(id));
+            legacy.ended.extend_from_slice(&ended);
+            let too_many = legacy.ended.len().saturating_sub(ENDED_MAX);
+            legacy.ended.drain(..too_many);
+            ended
+        })
+    }
+
+    /// Notes that an agent was told of these.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn note_told(&self, ids: &[String]) -> Result<(), HomeError> {
+        self.change(|legacy| {
+            let known = legacy.untold();
+            legacy.told.extend(ids.iter().filter(|id| known.contains(id)).cloned());
+        })
     }
 
     /// Makes a change, one at a time: daemon and command line may both want to.
-    fn change_legacy<T>(&self, change: impl FnOnce(&mut Legacy) -> T) -> Result<T, HomeError> {
+    fn change<T>(&self, change: impl FnOnce(&mut Legacy) -> T) -> Result<T, HomeError> {
         let _others_wait = lock_settings(&self.dir)?;
-        let before = self.legacy()?;
+        let before = self.read_own()?;
         let mut legacy = before.clone();
         let said = change(&mut legacy);
         if legacy != before {
-            write_json(&self.dir.join(LEGACY), &legacy)?;
+            self.write(&legacy)?;
         }
         Ok(said)
+    }
+
+    fn read_own(&self) -> Result<Legacy, HomeError> {
+        Ok(read_json(&self.dir.join(LEGACY))?.unwrap_or_default())
+    }
+
+    fn allowed(&self) -> Result<Vec<String>, HomeError> {
+        Ok(read_json(&self.dir.join(EXTENSIONS))?.unwrap_or_default())
+    }
+
+    fn write(&self, legacy: &Legacy) -> Result<(), HomeError> {
+        write_json(&self.dir.join(LEGACY), legacy)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::home::in_temporary;
 
-    #[test]
-    fn the_first_that_asks_is_let_in_and_no_other() {
-        let (_dir, home) = in_temporary();
-        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
-        assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Unknown);
-        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
-        home.allow_extension("b").unwrap();
-        assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Welcome);
+    fn id(letter: char) -> String {
+        String::from(letter).repeat(32)
     }
 
     #[test]
-    fn where_our_own_was_ever_connected_none_is_let_in_for_asking_first() {
+    fn nobody_is_let_in_for_having_asked() {
         let (_dir, home) = in_temporary();
-        home.note_paired().unwrap();
-        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Unknown);
-        home.set_legacy_mode(LegacyMode::Allow).unwrap();
-        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
-        home.set_legacy_mode(LegacyMode::Auto).unwrap();
-        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome, "an approval stays");
-        assert_eq!(home.admit_legacy("b").unwrap(), LegacyAnswer::Unknown);
+        let file = home.legacy();
+        assert_eq!(file.answer_poll(&id('a')).unwrap(), LegacyAnswer::Unknown);
+        assert!(file.allow(&id('a')).unwrap() && !file.allow(&id('a')).unwrap());
+        assert_eq!(file.answer(&id('a')).unwrap(), LegacyAnswer::Welcome);
+        home.allow_extension(&id('b')).unwrap();
+        assert_eq!(file.answer(&id('b')).unwrap(), LegacyAnswer::Welcome);
+        for id in [id('a'), id('b')] {
+            assert!(file.remove(&id).unwrap());
+            assert_eq!(file.answer(&id).unwrap(), LegacyAnswer::Unknown);
+            assert!(!file.remove(&id).unwrap());
+        }
+        assert!(home.allowed_extensions().unwrap().is_empty());
+    }
+
+    #[test]
+    fn where_the_first_is_let_in_it_is_the_first_that_polls_and_no_other() {
+        let (_dir, home) = in_temporary();
+        let file = home.legacy();
+        file.set_mode(LegacyMode::Auto).unwrap();
+        assert_eq!(file.answer(&id('a')).unwrap(), LegacyAnswer::WelcomeToPoll);
+        assert_eq!(file.answer(&id('b')).unwrap(), LegacyAnswer::WelcomeToPoll, "none was used up");
+        assert_eq!(file.answer_poll(&id('b')).unwrap(), LegacyAnswer::Welcome);
+        assert_eq!(file.answer_poll(&id('a')).unwrap(), LegacyAnswer::Unknown);
+        assert_eq!(file.read().unwrap().approver_of(&id('b')), Some(LegacyApprover::Auto));
+        assert_eq!(file.read().unwrap().untold(), [id('b')]);
+    }
+
+    #[test]
+    fn an_approval_by_auto_ends_when_our_own_connects_and_one_by_a_person_stays() {
+        let (_dir, home) = in_temporary();
+        let file = home.legacy();
+        file.set_mode(LegacyMode::Auto).unwrap();
+        file.answer_poll(&id('a')).unwrap();
+        file.allow(&id('b')).unwrap();
+        file.note_told(&[id('a')]).unwrap();
+        assert!(file.read().unwrap().untold().is_empty());
+        assert_eq!(file.note_paired().unwrap(), [id('a')]);
+        assert_eq!(file.answer_poll(&id('a')).unwrap(), LegacyAnswer::Unknown);
+        assert_eq!(file.answer_poll(&id('b')).unwrap(), LegacyAnswer::Welcome);
+        assert_eq!(file.read().unwrap().untold(), [id('a')], "that it ended is told, too");
+        file.remove(&id('b')).unwrap();
+        assert_eq!(file.answer_poll(&id('b')).unwrap(), LegacyAnswer::Unknown, "ours was here");
+        assert!(file.note_paired().unwrap().is_empty());
+        file.allow(&id('a')).unwrap();
+        assert!(file.read().unwrap().ended.is_empty());
+        assert!(file.note_paired().unwrap().is_empty(), "a person has let it in now");
+    }
+
+    #[test]
+    fn a_former_file_is_read_and_its_approvals_are_those_of_auto() {
+        let (_dir, home) = in_temporary();
+        let file = home.legacy();
+        let write = |mode: &str| {
+            let text = format!(
+                r#"{{"mode":"{mode}","approved":["{}","no id"],"was_paired":true}}"#,
+                id('a')
+            );
+            fs::write(home.dir().join(LEGACY), text).unwrap();
+        };
+        for (former, mode) in
+            [("auto", LegacyMode::Ask), ("allow", LegacyMode::Any), ("deny", LegacyMode::Deny)]
+        {
+            write(former);
+            let legacy = file.read().unwrap();
+            assert_eq!((legacy.mode, legacy.was_paired), (mode, true));
+            let by = LegacyApprover::Auto;
+            assert_eq!(legacy.approvals, [LegacyApproval { id: id('a'), by }]);
+        }
+        write("auto");
+        assert_eq!(file.answer(&id('a')).unwrap(), LegacyAnswer::Welcome, "it stands");
+        assert_eq!(file.answer(&id('b')).unwrap(), LegacyAnswer::Unknown);
+        assert_eq!(file.note_paired().unwrap(), [id('a')]);
+        assert_eq!(file.answer(&id('a')).unwrap(), LegacyAnswer::Unknown);
+    }
+
+    #[test]
+    fn a_file_that_is_neither_lets_nobody_in() {
+        let (_dir, home) = in_temporary();
+        for text in ["{", "[]", "{}", r#"{"mode":"any","approved":[],"was_paired":false}"#] {
+            fs::write(home.dir().join(LEGACY), text).unwrap();
+            assert!(home.legacy().answer(&id('a')).is_err(), "{text}");
+            assert!(home.legacy().allow(&id('a')).is_err(), "{text}");
+        }
     }
 
     #[test]
     fn what_several_change_at_once_is_all_kept() {
         let (_dir, home) = in_temporary();
-        home.set_legacy_mode(LegacyMode::Allow).unwrap();
+        let letters = ['a', 'b', 'c', 'd'];
         std::thread::scope(|scope| {
-            for n in 0..4 {
+            for letter in letters {
                 let home = &home;
-                scope.spawn(move || home.admit_legacy(&format!("asks {n}")).unwrap());
-                scope.spawn(move || home.allow_extension(&format!("named {n}")).unwrap());
+                scope.spawn(move || home.legacy().allow(&id(letter)).unwrap());
+                scope.spawn(move || home.allow_extension(&format!("named {letter}")).unwrap());
             }
-            scope.spawn(|| home.note_paired().unwrap());
+            scope.spawn(|| home.legacy().note_paired().unwrap());
         });
-        let legacy = home.legacy().unwrap();
-        assert_eq!((legacy.approved.len(), legacy.was_paired), (4, true));
+        let legacy = home.legacy().read().unwrap();
+        assert_eq!((legacy.approvals.len(), legacy.was_paired), (8, true));
         assert_eq!(home.allowed_extensions().unwrap().len(), 4);
     }
 
     #[test]
-    fn however_many_ask_where_all_may_come_in_so_many_are_remembered() {
+    fn where_every_one_is_let_in_none_is_remembered() {
         let (_dir, home) = in_temporary();
-        home.set_legacy_mode(LegacyMode::Allow).unwrap();
-        for n in 0..=APPROVED {
-            assert_eq!(home.admit_legacy(&n.to_string()).unwrap(), LegacyAnswer::Welcome);
-        }
-        assert_eq!(home.legacy().unwrap().approved.len(), APPROVED);
+        home.legacy().set_mode(LegacyMode::Any).unwrap();
+        assert_eq!(home.legacy().answer_poll(&id('a')).unwrap(), LegacyAnswer::Welcome);
+        assert!(home.legacy().read().unwrap().approvals.is_empty());
     }
 
     #[test]
     fn switched_off_is_off_for_those_that_were_let_in_too() {
         let (_dir, home) = in_temporary();
-        assert_eq!(home.admit_legacy("a").unwrap(), LegacyAnswer::Welcome);
-        home.allow_extension("b").unwrap();
-        home.set_legacy_mode(LegacyMode::Deny).unwrap();
-        for id in ["a", "b"] {
-            assert_eq!(home.admit_legacy(id).unwrap(), LegacyAnswer::SwitchedOff);
+        home.legacy().allow(&id('a')).unwrap();
+        home.allow_extension(&id('b')).unwrap();
+        home.legacy().set_mode(LegacyMode::Deny).unwrap();
+        for id in [id('a'), id('b')] {
+            assert_eq!(home.legacy().answer(&id).unwrap(), LegacyAnswer::SwitchedOff);
         }
     }
 }

@@ -29,7 +29,7 @@ pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, Drawings, DrawingsError,
     KeptDrawing,
 };
-pub use legacy::{Legacy, LegacyAnswer, LegacyMode};
+pub use legacy::{Legacy, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
 pub use removal::Removal;
 pub use site_rules::{SiteRulesError, SiteRulesFile};

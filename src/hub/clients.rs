@@ -132,6 +132,7 @@ impl Desk<'_> {
             return;
         }
         self.swept = now;
+        self.sweep_knocks();
         self.browsers.retain(|_, browser| {
             browser.has_link() || now.since(browser.last_seen) < limits::BROWSER_REMEMBERED
         });

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::clients::Client;
 use super::kept::Kept;
 use super::keys::Keys;
+use super::knocks::Knocks;
 use super::links::Browser;
 use super::outbox::{Farewell, Outgoing, command_frame};
 use super::reaper::Deadlines;
@@ -45,6 +46,7 @@ pub(super) struct Books {
     pub(super) browsers: HashMap<BrowserId, Browser>,
     pub(super) clients: HashMap<ClientId, Client>,
     pub(super) sessions: Sessions,
+    pub(super) knocks: Knocks,
     /// What the commands that are not over asked for.
     pub(super) wishes: HashMap<CorrelationId, Wish>,
     /// Where each command went that was given a lane: the queue forgets it with the
@@ -99,6 +101,7 @@ impl Books {
             browsers: HashMap::new(),
             clients: HashMap::new(),
             sessions: Sessions::default(),
+            knocks: Knocks::default(),
             wishes: HashMap::new(),
             targets: HashMap::new(),
             runs: HashMap::new(),

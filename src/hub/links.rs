@@ -56,6 +56,8 @@ pub(super) struct Browser {
     pub(super) poller: Option<Poller>,
     /// Whether its extension enforces which sites may be used.
     pub(super) enforces_sites: bool,
+    /// Whether its extension shows the person which older extensions ask to be let in.
+    pub(super) shows_older_extensions: bool,
     /// Whether the person has stopped everything in it.
     pub(super) is_stopped: bool,
 }
@@ -91,6 +93,7 @@ impl Browser {
             link: None,
             poller: None,
             enforces_sites: false,
+            shows_older_extensions: false,
             is_stopped: false,
         }
     }
@@ -262,6 +265,7 @@ impl Link {
                 | FromExtension::Events { .. }
                 | FromExtension::Annotations(_)
                 | FromExtension::SiteRule(_)
+                | FromExtension::OlderExtension(_)
                 | FromExtension::Hello(_) => {}
             }
         });
@@ -351,11 +355,13 @@ impl Desk<'_> {
         browser.session = ready.session;
         browser.tabs = ready.tabs;
         browser.enforces_sites = ready.site_rules == Some(true);
+        browser.shows_older_extensions = ready.older_extensions == Some(true);
         if let Some(link) = &mut browser.link {
             link.ready = true;
         }
         let held: Vec<_> = browser.held.iter().cloned().collect();
         self.tell_site_rules(&peer.browser, None);
+        self.show_older_extensions(&peer.browser, None);
         if let Some(session) = session {
             self.record(Entry::Session(peer.browser.clone(), session));
         }

@@ -9,25 +9,25 @@ use tokio::sync::oneshot;
 
 use super::analyses::take_secrets_out;
 use super::desk::Desk;
-use super::links::Browser;
 use super::sessions::{Assignment, PollSlot, Poller, first_browser_of, is_browser_of};
 use super::{Hub, targets};
 use crate::journal::{Seq, Trouble};
 use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
 use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS,
-    LegacyAction, LegacyQuery, LegacyReport, Moment, NackReason, ReportedError,
+    LegacyAction, LegacyQuery, LegacyReport, NackReason, ReportedError, plain_version,
 };
+
+/// What a browser is shown as whose extension only polls: nothing that it says itself.
+const POLLER_LABEL: &str = "Older extension";
 
 /// One poll.
 #[derive(Clone, Debug)]
 pub struct Poll {
     /// Which life of the extension's worker asks.
     pub session: InstanceId,
-    /// The extension's version.
+    /// The version that the extension says it has.
     pub extension_version: String,
-    /// The browser's user agent.
-    pub user_agent: String,
     /// Whether the person lets it be controlled.
     pub is_pilot_on: bool,
     /// How it asks.
@@ -133,6 +133,11 @@ impl Hub {
         self.with_desk(|desk| desk.sessions.extension_of(session))
     }
 
+    /// An extension is let in no longer.
+    pub fn dismiss_poller(&self, extension_id: &str) {
+        self.with_desk(|desk| desk.dismiss_poller(extension_id));
+    }
+
     /// The browser in which this extension was heard of last: what it posts of pages does not
     /// say which session it is of.
     #[must_use]
@@ -149,7 +154,7 @@ impl Hub {
     pub async fn poll(&self, poll: Poll) -> Option<LegacyQuery> {
         let open = self.with_desk(|desk| {
             let extension_id = desk.sessions.extension_of(&poll.session)?;
-            let open = desk.begin_poll(self, extension_id, poll)?;
+            let open = desk.begin_poll(self, extension_id, &poll)?;
             desk.deliver_all(&open.browser);
             Some(open)
         })?;
@@ -199,16 +204,16 @@ impl Desk<'_> {
         &mut self,
         hub: &Hub,
         extension_id: String,
-        poll: Poll,
+        poll: &Poll,
     ) -> Option<OpenPoll> {
         let browser = self.browser_of(&extension_id, &poll.session);
-        self.take_over(&browser, extension_id, &poll);
+        self.take_over(&browser, extension_id, poll);
         let now = self.now();
         let number = self.next_link();
         let (assigned, receiver) = oneshot::channel();
         let known = self.browsers.get_mut(&browser)?;
-        known.extension_version = poll.extension_version;
-        known.user_agent = poll.user_agent;
+        // It can say anything there; the browser's name for itself is not kept at all.
+        plain_version(&poll.extension_version).clone_into(&mut known.extension_version);
         known.last_seen = now;
         let poller = known.poller.as_mut()?;
         poller.is_pilot_on = poll.is_pilot_on;
@@ -247,13 +252,15 @@ impl Desk<'_> {
     /// It polls again, or for the first time: what waited for it, or for any, may go to it.
     fn welcome_poller(&mut self, browser: &BrowserId) {
         let Some(known) = self.browsers.get(browser) else { return };
-        let own = format!("Polling extension {}", known.extension_version);
         tracing::info!(%browser, version = known.extension_version, "an extension polls");
+        let own = POLLER_LABEL.to_owned();
         let label = targets::label_for(&self.browsers, browser, &own);
         if let Some(known) = self.browsers.get_mut(browser) {
             (known.label, known.own_label) = (label, own);
             known.actions = LEGACY_ACTIONS.map(str::to_owned).to_vec();
         }
+        self.tell_older_extensions();
+        self.hold_open_waits(browser);
         self.place_waiting(browser);
         // It has to be seen when it polls no more.
         self.inner.sooner.notify_one();
@@ -368,24 +375,6 @@ impl Desk<'_> {
         let is_it = |command: &Command| command.facts().query_id.as_str() == name;
         let mut all = self.inner.commands.iter();
         all.find(|entry| is_it(&entry.value().borrow())).map(|entry| entry.key().clone())
-    }
-
-    /// When the next extension that polls will be away, unless it polls again.
-    pub(super) fn next_lapse(&self) -> Option<Moment> {
-        self.browsers.values().filter_map(Browser::here_until).min()
-    }
-
-    /// Those that have not polled in time are away.
-    pub(super) fn lapse_pollers(&mut self) {
-        let now = self.now();
-        for (id, browser) in &mut self.books.browsers {
-            let is_late = browser.here_until().is_some_and(|until| until <= now);
-            if let Some(poller) = browser.poller.as_mut().filter(|_| is_late) {
-                poller.is_here = false;
-                poller.slots.clear();
-                tracing::info!(browser = %id, "an extension polls no more");
-            }
-        }
     }
 
     /// Whether a command that waits for any browser can go to this one: one that polls is

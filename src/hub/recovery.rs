@@ -96,7 +96,9 @@ impl Desk<'_> {
             }
             Phase::Sent | Phase::Started => self.resume(&command, lane),
             // Whoever draws still may, and jobs are begun by their own runner.
-            Phase::Waiting | Phase::Working => {}
+            Phase::Waiting | Phase::Working => {
+                self.wishes.insert(id.clone(), wish);
+            }
         }
         if let Some(client) = self.clients.get_mut(&client) {
             client.active.push(id);

@@ -11,7 +11,8 @@ use super::pollers::Poll;
 use crate::journal::Seq;
 use crate::lifecycle::{Event, Peer, limits};
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment,
+    Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment, is_extension_id,
+    plain_version,
 };
 
 /// How many sessions are remembered that extensions have named.
@@ -176,7 +177,7 @@ impl Desk<'_> {
     /// goes back to the queue: its worker is gone (row 7).
     pub(super) fn take_over(&mut self, browser: &BrowserId, extension_id: String, poll: &Poll) {
         let now = self.now();
-        let version = poll.extension_version.clone();
+        let version = plain_version(&poll.extension_version).to_owned();
         let new = || Browser::new(version, now);
         let known = self.books.browsers.entry(browser.clone()).or_insert_with(new);
         if known.poller.as_ref().is_some_and(|poller| poller.peer.instance == poll.session) {
@@ -204,9 +205,54 @@ impl Desk<'_> {
     }
 }
 
+/// When those that poll are away.
+impl Desk<'_> {
+    /// An extension is let in no longer: it is away, and its requests get no command.
+    pub(super) fn dismiss_poller(&mut self, extension_id: &str) {
+        let its = |(id, _): &(&BrowserId, &mut Browser)| is_browser_of(id, extension_id);
+        for (id, browser) in self.books.browsers.iter_mut().filter(its) {
+            if let Some(poller) = browser.poller.as_mut().filter(|poller| poller.is_here) {
+                poller.is_here = false;
+                poller.slots.clear();
+                tracing::info!(browser = %id, "an extension may poll no more");
+            }
+        }
+        self.tell_older_extensions();
+    }
+
+    /// When the next extension that polls will be away, unless it polls again.
+    pub(super) fn next_lapse(&self) -> Option<Moment> {
+        self.browsers.values().filter_map(Browser::here_until).min()
+    }
+
+    /// Those that have not polled in time are away.
+    pub(super) fn lapse_pollers(&mut self) {
+        let now = self.now();
+        for (id, browser) in &mut self.books.browsers {
+            let is_late = browser.here_until().is_some_and(|until| until <= now);
+            if let Some(poller) = browser.poller.as_mut().filter(|_| is_late) {
+                poller.is_here = false;
+                poller.slots.clear();
+                tracing::info!(browser = %id, "an extension polls no more");
+            }
+        }
+        self.tell_older_extensions();
+    }
+}
+
+/// What the names of browsers begin with whose extension only polls.
+const POLLER_PREFIX: &str = "legacy-";
+
 /// The first browser with this polling extension.
 pub(super) fn first_browser_of(extension_id: &str) -> BrowserId {
-    BrowserId::from(format!("legacy-{extension_id}"))
+    BrowserId::from(format!("{POLLER_PREFIX}{extension_id}"))
+}
+
+/// Whether the extension of this browser only polls. Also known of a browser that has not come
+/// back since the daemon started.
+pub(super) fn is_poller(browser: &BrowserId) -> bool {
+    let id = browser.as_str().strip_prefix(POLLER_PREFIX).and_then(|rest| rest.get(..32));
+    id.is_some_and(is_extension_id)
 }
 
 /// Whether this is a browser with this polling extension.

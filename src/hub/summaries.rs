@@ -1,6 +1,7 @@
 //! Browsers and tabs as callers are shown them.
 
 use super::links::Browser;
+use super::sessions::is_poller;
 use super::{Caller, ClientSummary, Hub};
 use crate::protocol::{BrowserId, Moment, Owner, Tab};
 
@@ -23,6 +24,10 @@ pub struct BrowserSummary {
     pub actions: Vec<String>,
     /// How many tabs it has.
     pub tabs: usize,
+    /// Whether its extension is an older one that only polls: calls that name no browser go
+    /// there only while no Tabwire extension is connected.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub polls: bool,
 }
 
 /// One tab as `observe tabs` shows it.
@@ -49,6 +54,7 @@ impl Browser {
             user_agent: self.user_agent.clone(),
             actions: self.actions.clone(),
             tabs: self.tabs.len(),
+            polls: is_poller(id),
         }
     }
 }

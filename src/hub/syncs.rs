@@ -39,7 +39,7 @@ impl Hub {
         poll: Poll,
         request: &LegacySyncRequest,
     ) -> Result<Option<OpenSync>, Trouble> {
-        let begin = |desk: &mut Desk<'_>| desk.begin_sync(self, extension_id, poll, request);
+        let begin = |desk: &mut Desk<'_>| desk.begin_sync(self, extension_id, &poll, request);
         let (begun, reported) = self.with_desk(begin);
         self.0.journal.recorded(reported).await?;
         Ok(begun)
@@ -80,7 +80,7 @@ impl Desk<'_> {
         &mut self,
         hub: &Hub,
         extension_id: &str,
-        poll: Poll,
+        poll: &Poll,
         request: &LegacySyncRequest,
     ) -> (Option<OpenSync>, Seq) {
         let mut reported = Seq::default();

@@ -9,6 +9,7 @@ use super::clients::CurrentTab;
 use super::desk::Desk;
 use super::links::Browser;
 use super::refusal::{BrowserChoice, Refusal};
+use super::sessions::is_poller;
 use crate::journal::Entry;
 use crate::lifecycle::{Command, Event, Lane, Manner, Outcome, Phase, State, Wish};
 use crate::protocol::{Action, BrowserId, CorrelationId, Ready, Tab, TabId};
@@ -82,6 +83,9 @@ pub(super) fn no_such_tab(browser: &Browser, wanted: Option<TabId>) -> Refusal {
 
 pub(super) type Known<'a> = (&'a BrowserId, &'a Browser);
 
+/// The browser that is named; else the client's current one; else the one that is connected.
+/// Browsers whose extension only polls count only where no other is connected: their extension
+/// has proved nothing.
 pub(super) fn choose_browser<'a>(
     browsers: &'a HashMap<BrowserId, Browser>,
     current: Option<&CurrentTab>,
@@ -90,14 +94,21 @@ pub(super) fn choose_browser<'a>(
     if let Some(wanted) = &wish.browser {
         return named(browsers, wanted).map(Some);
     }
-    if let Some(current) = current {
+    let connected = |polls| {
+        let those = browsers.iter().filter(|(_, browser)| browser.is_connected());
+        those.filter(move |(id, _)| is_poller(id) == polls).collect::<Vec<_>>()
+    };
+    let proven = connected(false);
+    if let Some(current) = current
+        && (proven.is_empty() || !is_poller(&current.browser))
+    {
         return match browsers.get_key_value(&current.browser) {
             Some(known) => Ok(Some(known)),
             None => Err(gone(browsers, current.browser.as_str())),
         };
     }
-    let connected: Vec<_> = browsers.iter().filter(|(_, b)| b.is_connected()).collect();
-    match (connected.as_slice(), wish.tab) {
+    let candidates = if proven.is_empty() { connected(true) } else { proven };
+    match (candidates.as_slice(), wish.tab) {
         ([], None) => Ok(None),
         // Of a browser that is away: in another its number would mean another tab.
         ([], Some(tab)) => Ok(only_one_with(tab, browsers.iter())),

@@ -184,6 +184,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> Ready {
         draws_for: Some(draws_for),
         site_rules: None,
         stopped: None,
+        older_extensions: None,
     }
 }
 

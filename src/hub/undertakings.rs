@@ -7,12 +7,14 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::desk::Desk;
+use super::links::Browser;
 use super::refusal::{Refusal, Refused};
+use super::sessions::{is_browser_of, is_poller};
 use super::submit::{Accepted, Submitted};
-use super::{Caller, Hub};
+use super::{Caller, Hub, targets};
 use crate::lifecycle::{CallKey, Event, Outcome, Phase, Wish, Work};
 use crate::protocol::{
-    ClientId, CorrelationId, Job, Owner, Progress, SessionName, Status, WorkKind,
+    BrowserId, ClientId, CorrelationId, Job, Owner, Progress, SessionName, Status, WorkKind,
 };
 
 /// A wait or a job that a call asks for.
@@ -138,6 +140,18 @@ impl Hub {
         self.settle().await;
     }
 
+    /// The waits for drawings of this session, or of this name, that an extension which only
+    /// polls holds: whose they are, and their names.
+    #[must_use]
+    pub fn held_waits(
+        &self,
+        extension_id: &str,
+        session: Option<&SessionName>,
+        named: Option<&CorrelationId>,
+    ) -> Vec<(Owner, CorrelationId)> {
+        self.with_desk(|desk| desk.held_waits(extension_id, session, named))
+    }
+
     /// Whether a command's outcome was handed to its owner.
     #[must_use]
     pub fn is_read(&self, id: &CorrelationId) -> bool {
@@ -186,10 +200,57 @@ impl Desk<'_> {
         taken.map_err(|why| self.refuse(caller, why))?;
         let facts = self.facts(caller, work, deadline);
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let recorded = self.take_in(caller, facts, &None, &target, key);
+        let place = match facts.work.kind() {
+            WorkKind::Annotations => self.place_of_wait(caller, &target),
+            WorkKind::Browser | WorkKind::Job => target,
+        };
+        let recorded = self.take_in(caller, facts, &None, &place, key);
+        self.wishes.insert(id.clone(), place);
         self.tell_of(&id);
         let accepted = Accepted { id, query_id, estimate, reachable: true };
         Ok(Submitted { accepted, recorded, is_new: true })
+    }
+
+    /// The browser in which the person is to draw for a wait, if one is there already: its
+    /// extension holds the wait. That matters for those that only poll, whose drawings count for
+    /// no other.
+    fn place_of_wait(&mut self, caller: &Caller, wish: &Wish) -> Wish {
+        let current = self.client(caller).current.clone();
+        let chosen = targets::choose_browser(&self.browsers, current.as_ref(), wish);
+        let chosen = chosen.ok().flatten().map(|(id, _)| id.as_str().to_owned());
+        Wish { browser: chosen, tab: None }
+    }
+
+    /// Gives the waits that came before any browser was there to one whose extension polls, if
+    /// no other is there.
+    pub(super) fn hold_open_waits(&mut self, browser: &BrowserId) {
+        let is_proven =
+            |(id, known): (&BrowserId, &Browser)| known.is_connected() && !is_poller(id);
+        if self.browsers.iter().any(is_proven) {
+            return;
+        }
+        let is_open = |id: &&CorrelationId| self.kind_of(id) == Some(WorkKind::Annotations);
+        let nowhere = self.wishes.iter().filter(|(_, wish)| wish.browser.is_none());
+        for id in nowhere.map(|(id, _)| id).filter(is_open).cloned().collect::<Vec<_>>() {
+            let place = Wish { browser: Some(browser.as_str().to_owned()), tab: None };
+            self.wishes.insert(id, place);
+        }
+    }
+
+    fn held_waits(
+        &self,
+        extension_id: &str,
+        session: Option<&SessionName>,
+        named: Option<&CorrelationId>,
+    ) -> Vec<(Owner, CorrelationId)> {
+        let is_held = |wish: &Wish| {
+            let browser = wish.browser.as_deref().map(BrowserId::from);
+            browser.is_some_and(|browser| is_browser_of(&browser, extension_id))
+        };
+        let held = self.wishes.iter().filter(|(_, wish)| is_held(wish)).map(|(id, _)| id);
+        let held = held.filter(|id| self.waits_for(id, session, named));
+        held.filter_map(|id| Some((self.command(id)?.borrow().facts().owner.clone(), id.clone())))
+            .collect()
     }
 
     /// Whether a client may have one more of these.

@@ -111,7 +111,7 @@ pub(super) struct CallResult<'a> {
 
 impl<'a> CallResult<'a> {
     pub(super) fn of(result: &'a ToolResult, era: Era) -> Self {
-        let ToolResult { body, is_error, picture, hands_over: _ } = result;
+        let ToolResult { body, is_error, picture, .. } = result;
         let mut content = vec![Content::Text { text: body.get() }];
         if let Some(Picture { data, mime_type }) = picture {
             content.push(Content::Image { data, mime_type });
@@ -145,7 +145,8 @@ pub fn failure(body: &Value, method: &str, id: &Id, era: Era) -> String {
         return RpcError { fault: Fault::Refused, message, data }.to_json(Some(id));
     }
     let body = serde_json::value::to_raw_value(body).unwrap_or_default();
-    let result = ToolResult { body, is_error: true, picture: None, hands_over: None };
+    let result =
+        ToolResult { body, is_error: true, picture: None, hands_over: None, lacks_browser: false };
     Done::of(result, id, era).text
 }
 

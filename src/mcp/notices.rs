@@ -172,6 +172,7 @@ mod tests {
                 draws_for: None,
                 site_rules: None,
                 stopped: None,
+                older_extensions: None,
             }));
             Self { hub, link, outbox }
         }

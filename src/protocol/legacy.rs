@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Action, Analysis, CorrelationId, QueryId};
 pub use report::LegacyReport;
-pub use sync::{CaptureOverrides, LegacySyncAnswer, LegacySyncRequest, SESSION_NAME_MAX};
+pub use sync::{CaptureOverrides, LegacySyncAnswer, LegacySyncRequest, session_name};
 
 /// A command as a polling extension gets it.
 #[derive(Clone, Debug, Serialize)]

@@ -14,6 +14,7 @@ mod job;
 mod legacy;
 mod moment;
 mod name;
+mod older;
 mod report;
 mod sites;
 
@@ -37,10 +38,14 @@ pub use ids::{
 pub use job::{Job, MonitorSync};
 pub use legacy::{
     CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, LegacySyncAnswer,
-    LegacySyncRequest, SESSION_NAME_MAX,
+    LegacySyncRequest, session_name,
 };
 pub use moment::Moment;
 pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};
+pub use older::{
+    AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
+    plain_version,
+};
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
     Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,

@@ -5,6 +5,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::{jobs, notice};
+
 /// Stands for a choice: the answers of calls that failed.
 pub(super) const FAILED: &str = "failed";
 
@@ -51,6 +53,12 @@ impl Answers {
     /// All of them in one document. What is not described is forbidden.
     pub(super) fn document(mut self) -> Value {
         let mut definitions = self.generator.take_definitions(true);
+        for (name, shape) in &self.shapes {
+            // No job is for a browser.
+            if !name.starts_with(jobs::NAME) {
+                notice::permit(&mut definitions, shape);
+            }
+        }
         definitions.extend(self.shapes);
         for schema in definitions.values_mut() {
             tidy(schema);

@@ -10,6 +10,7 @@ mod failure;
 mod interact;
 mod job_view;
 mod jobs;
+mod notice;
 mod observe;
 mod result;
 mod sites;
@@ -26,6 +27,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::admission::PollerAdmission;
 use crate::annotations::Annotations;
 use crate::home::Store;
 use crate::hub::{Caller, Hub};
@@ -51,6 +53,8 @@ pub struct Tools {
     annotations: Option<Annotations>,
     /// Which sites may be used.
     sites: Option<Sites>,
+    /// Which extensions that only poll are let in.
+    admission: Option<PollerAdmission>,
 }
 
 /// One tool as `tools/list` shows it.
@@ -220,7 +224,8 @@ impl Tools {
     /// the result unless the call says otherwise.
     #[must_use]
     pub const fn new(hub: Hub, default_wait: Duration) -> Self {
-        Self { hub, default_wait, store: None, jobs: None, annotations: None, sites: None }
+        let (store, jobs, annotations, sites, admission) = (None, None, None, None, None);
+        Self { hub, default_wait, store, jobs, annotations, sites, admission }
     }
 
     /// The same tools, with a place for what agents store. Without one nothing can be.
@@ -239,6 +244,12 @@ impl Tools {
     #[must_use]
     pub fn with_sites(self, sites: Sites) -> Self {
         Self { sites: Some(sites), ..self }
+    }
+
+    /// The same tools, which tell agents of extensions that only poll. Without, they do not.
+    #[must_use]
+    pub fn with_admission(self, admission: PollerAdmission) -> Self {
+        Self { admission: Some(admission), ..self }
     }
 
     /// Which sites may be used, if rules can be kept.
@@ -296,8 +307,12 @@ impl Tools {
             given.insert("wait_ms".to_owned(), 0.into());
         }
         let call = match name {
-            interact::NAME => return Some(interact::call(self, caller, &given, key).await),
-            analyze::NAME => return Some(analyze::call(self, caller, &given, key).await),
+            interact::NAME => {
+                return Some(self.with_notice(interact::call(self, caller, &given, key).await));
+            }
+            analyze::NAME => {
+                return Some(self.with_notice(analyze::call(self, caller, &given, key).await));
+            }
             jobs::NAME => return Some(jobs::call(self, caller, &given, key).await),
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
@@ -305,7 +320,7 @@ impl Tools {
         if matches!(call.outcome, Outcome::Now(_)) {
             self.hub.settle().await;
         }
-        Some(call)
+        Some(self.with_notice(call))
     }
 }
 

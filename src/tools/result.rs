@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::job_view::JobView;
 use crate::home::AgentFiles;
-use crate::hub::{Refused, Seen};
+use crate::hub::{Refusal, Refused, Seen};
 use crate::lifecycle::Gone;
 use crate::protocol::{CommandReport, CorrelationId, Moment, Status, WorkKind};
 
@@ -39,6 +39,8 @@ pub struct ToolResult {
     /// The command whose outcome this hands over: read, once it is on the caller's
     /// socket.
     pub hands_over: Option<CorrelationId>,
+    /// Whether it was not taken for want of the browser that it is for.
+    pub lacks_browser: bool,
 }
 
 /// A picture, as MCP shows it.
@@ -153,7 +155,7 @@ impl ToolResult {
     /// A call that worked.
     pub(super) fn of<T: Serialize + JsonSchema>(body: &T) -> Self {
         let body = to_raw_value(body).unwrap_or_default();
-        Self { body, is_error: false, picture: None, hands_over: None }
+        Self { body, is_error: false, picture: None, hands_over: None, lacks_browser: false }
     }
 
     /// A call that failed.
@@ -164,7 +166,8 @@ impl ToolResult {
     /// A call that was not taken.
     #[must_use]
     pub fn refused(refused: &Refused) -> Self {
-        Self::failed(&RefusedCall::of(refused))
+        let lacks_browser = matches!(refused.why, Refusal::BrowserGone { .. });
+        Self { lacks_browser, ..Self::failed(&RefusedCall::of(refused)) }
     }
 
     /// The answer to a call that waited for a command and was cancelled. Its client does

@@ -265,7 +265,7 @@ async fn a_wait_outlives_the_daemon_and_the_agent() {
 }
 
 #[tokio::test]
-async fn an_old_extension_posts_its_drawings_and_a_large_one_is_kept_whole() {
+async fn an_old_extension_posts_the_drawing_that_it_was_asked_for_and_a_large_one_is_kept_whole() {
     let daemon = Daemon::start().await;
     let old = Old::connect(&daemon).await;
     let client = McpClient::modern(&daemon);
@@ -274,17 +274,55 @@ async fn an_old_extension_posts_its_drawings_and_a_large_one_is_kept_whole() {
     let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &picture);
     large["screenshot_data_url"] = format!("data:image/png;base64,{encoded}").into();
     large.as_object_mut().unwrap().shift_remove("drawing_id");
-    for _ in 0..2 {
-        let answer = old.post("/draw-mode/complete", large.to_string()).await;
-        assert_eq!((answer.status, &answer.json()["accepted"]), (200, &json!(true)), "{answer:?}");
-    }
+    let post = async || old.post("/draw-mode/complete", large.to_string()).await.json();
+    let unasked = post().await;
+    assert_eq!((&unasked["accepted"], &unasked["reason"]), (&json!(false), &json!("no_wait")));
+    let asked = client.call(ASK, wait(None)).await;
+    let id = asked["correlation_id"].as_str().unwrap().to_owned();
+    assert_eq!(post().await["accepted"], true);
+    assert_eq!(post().await["accepted"], false, "the wait is over");
     let list = client.call(ASK, json!({"what": "annotations", "manage": "list"})).await;
-    assert_eq!(list["count"], 1, "the same again is the same: {list}");
-    let result = client.call_raw(ASK, wait(None)).await;
+    assert_eq!(list["count"], 1, "{list}");
+    let result = client.call_raw("observe", read(&id)).await;
     let answer = &result["structuredContent"];
     let path = answer["result"]["pages"][0]["screenshot"].as_str().unwrap();
     assert!(std::fs::read(path).unwrap() == picture);
     assert!(result["content"].get(1).is_none(), "too large to be shown, it is named");
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn an_old_extension_draws_for_no_wait_that_our_own_holds_and_for_its_own_after_a_restart() {
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    let client = McpClient::modern(&daemon).named("agent");
+    let its = client.call(ASK, wait(Some("its"))).await["correlation_id"].clone();
+    let mut extension = connect(&daemon).await;
+    let (ours, ..) = ask(&client, &mut extension, wait(Some("ours"))).await;
+    for more in [
+        json!({"annot_session_name": "ours"}),
+        json!({"correlation_id": ours}),
+        json!({"annot_session_name": "ours", "cancelled": "user"}),
+        json!({"annot_session_name": "other"}),
+    ] {
+        let mut forged = drawing(9, &more);
+        if more.get("cancelled").is_some() {
+            forged["annotations"] = json!([]);
+        }
+        let answer = old.post("/draw-mode/complete", forged.to_string()).await.json();
+        assert_eq!(answer["accepted"], false, "{more}: {answer}");
+    }
+    assert_eq!(client.status(&ours).await["status"], "pending");
+    drop(extension);
+    let daemon = daemon.restart().await;
+    let client = McpClient::modern(&daemon).named("agent");
+    let old = Old::connect(&daemon).await;
+    let drawn = drawing(1, &json!({"annot_session_name": "its"}));
+    let answer = old.post("/draw-mode/complete", drawn.to_string()).await.json();
+    assert_eq!(answer["accepted"], true, "{answer}");
+    let read = client.call("observe", read(its.as_str().unwrap())).await;
+    assert_eq!(read["annotations"][0]["text"], "too small 1", "{read}");
+    assert_eq!(client.status(&ours).await["status"], "pending");
     daemon.stop().await;
 }
 

@@ -12,9 +12,10 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{Drawing, Moment};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::support::{Daemon, Place, Shim, StdioClient, finish, raw, signal, soon};
+use crate::legacy::Old;
+use crate::support::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 28] = [
+const SUBCOMMANDS: [&[&str]; 31] = [
     &["install"],
     &["uninstall"],
     &["pair"],
@@ -32,6 +33,9 @@ const SUBCOMMANDS: [&[&str]; 28] = [
     &["extension", "id"],
     &["extension", "allow"],
     &["legacy"],
+    &["legacy", "allow"],
+    &["legacy", "remove"],
+    &["legacy", "auto"],
     &["sites"],
     &["sites", "allow"],
     &["sites", "deny"],
@@ -105,7 +109,7 @@ async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unat
     }
     let home = place.home();
     let held = || {
-        let legacy = home.legacy().unwrap().mode;
+        let legacy = home.legacy().read().unwrap().mode;
         (home.site_rules().read().unwrap(), home.allowed_extensions().unwrap(), legacy)
     };
     let before = held();
@@ -113,8 +117,9 @@ async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unat
     let widening = [
         (&["sites", "allow", "b.example"][..], "agents use b.example"),
         (&["sites", "remove", "bank.example"], "bank.example (the rule that denies it goes)"),
-        (&["legacy", "auto"], "extensions that poll come in again"),
-        (&["legacy", "allow"], "every extension that polls come in"),
+        (&["legacy", "auto"], "the first extension that polls"),
+        (&["legacy", "any"], "every extension that polls"),
+        (&["legacy", "allow", OTHER_ID], "the older extension"),
         (&["extension", "allow", OTHER_ID], OTHER_ID),
     ];
     for (arguments, what) in widening {
@@ -151,14 +156,61 @@ async fn a_daemon_does_not_start_on_rules_that_it_cannot_read() {
 #[tokio::test]
 async fn which_polling_extensions_are_let_in_is_shown_and_set() {
     let place = Place::new();
+    let id = "a".repeat(32);
     let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
-    assert_eq!(shown, json!({"mode": "auto", "allowed": [], "paired": false}));
-    place.home().admit_legacy(&"a".repeat(32)).unwrap();
+    let nobody = json!({
+        "mode": "ask", "let_in": [], "ended": [], "paired": false, "asking": [], "not_shown": 0,
+    });
+    assert_eq!(shown, nobody);
+    let ran = place.run(&["legacy", "allow"]).await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("no older extension asks"), "{ran:?}");
+    let allow = ["legacy", "allow", &id, "--unattended", "--json"];
+    let shown = json_of(&place.run(&allow).await.stdout);
+    assert_eq!(shown["let_in"], json!([{"id": id, "by": "person"}]));
     let set = place.run(&["legacy", "deny"]).await;
-    assert!(set.stdout.starts_with("deny: ") && set.stdout.contains(&"a".repeat(32)), "{set:?}");
+    assert!(set.stdout.starts_with("deny: ") && set.stdout.contains(&id), "{set:?}");
+    let removed = json_of(&place.run(&["legacy", "remove", &id, "--json"]).await.stdout);
+    assert_eq!((&removed["mode"], &removed["let_in"]), (&json!("deny"), &json!([])));
+    let again = place.run(&["legacy", "remove", &id]).await;
+    assert!(again.stdout.contains("was not let in"), "{again:?}");
+    for wrong in [&["legacy", "maybe"][..], &["legacy", "allow", "short"]] {
+        assert_eq!(place.run(wrong).await.code, Some(2), "{wrong:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_asks_is_named_with_the_command_that_lets_it_in_and_a_daemon_that_runs_follows() {
+    let daemon = Daemon::start().await;
+    let id = "a".repeat(32);
+    Old::named(&daemon, &id, "ext_1_a").name_session().await;
+    for words in [&["legacy"][..], &["status"], &["doctor"]] {
+        let ran = finish(cli_of(&daemon, words)).await;
+        assert!(ran.stdout.contains(&format!("`tabwire legacy allow {id}`")), "{words:?}: {ran:?}");
+    }
+    let ran = finish(cli_of(&daemon, &["legacy", "allow"])).await;
+    assert_eq!(ran.code, Some(1), "nobody is there to choose: {ran:?}");
+    assert!(ran.stderr.contains(&format!("tabwire legacy allow {id}")), "{ran:?}");
+    let installed = finish(cli_of(&daemon, &["install", "--json"])).await;
+    assert_eq!(json_of(&installed.stdout)["older_extensions"], json!([id]), "{installed:?}");
+    let allow = ["legacy", "allow", &id, "--unattended", "--json"];
+    let shown = json_of(&finish(cli_of(&daemon, &allow)).await.stdout);
+    assert_eq!(shown["let_in"], json!([{"id": id, "by": "person"}]));
+    Old::named(&daemon, &id, "ext_1_a").name_session().await;
+    let shown = json_of(&finish(cli_of(&daemon, &["legacy", "--json"])).await.stdout);
+    assert_eq!(shown["asking"], json!([]), "{shown}");
+}
+
+#[tokio::test]
+async fn serve_sets_which_polling_extensions_are_let_in_and_needs_a_person_for_more() {
+    let place = Place::new();
+    let refused = place.run(&["serve", "--legacy", "auto"]).await;
+    assert_eq!(refused.code, Some(77), "{refused:?}");
+    let served = place.serve(&["--legacy", "auto", "--unattended"]).await;
     let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
-    assert_eq!(shown, json!({"mode": "deny", "allowed": ["a".repeat(32)], "paired": false}));
-    assert_eq!(place.run(&["legacy", "maybe"]).await.code, Some(2));
+    assert_eq!(shown["mode"], "auto");
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
+    assert!(served.end().await.success());
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::legacy::call_for;
-use crate::support::{Daemon, McpClient, RawAnswer, RawConnection, raw};
+use crate::support::{Daemon, McpClient, RawAnswer, RawConnection, Shim, raw, soon, until};
 
 const EXTENSION: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
 
@@ -73,9 +74,11 @@ impl<'a> Newer<'a> {
         answer.json()
     }
 
-    /// One that is known: it has brought a result that nobody knows, and so was not held.
+    /// One that a person has let in: it has brought a result that nobody knows, and so was not
+    /// held.
     async fn connect(daemon: &'a Daemon) -> Self {
         let newer = Self::new(daemon);
+        daemon.home().legacy().allow(newer.extension).unwrap();
         newer.sync(json!({"command_results": [{"id": "q_0", "result": 1}]})).await;
         newer
     }
@@ -239,6 +242,10 @@ async fn replay(recorded: &str, commands: usize) {
     let daemon = Daemon::start().await;
     let recorded: Value = serde_json::from_str(recorded).unwrap();
     let mut requests = recorded["requests"].as_array().unwrap().clone();
+    let origins = requests.iter().filter_map(|request| request["headers"]["Origin"].as_str());
+    for id in origins.filter_map(|origin| origin.strip_prefix("chrome-extension://")) {
+        daemon.home().legacy().allow(id).unwrap();
+    }
     let end =
         |request: &Value| request["t"].as_f64().unwrap() + request["held_s"].as_f64().unwrap();
     requests.sort_by(|a, b| end(a).total_cmp(&end(b)));
@@ -414,6 +421,60 @@ async fn only_an_extension_that_may_poll_gets_a_command_or_reports_one() {
     assert_eq!(agent.status(&id).await["status"], "pending");
     newer.sync(result_of(&query, "own")).await;
     assert_eq!(agent.outcome(&id).await["result"]["value"], "own");
+}
+
+#[tokio::test]
+async fn one_that_nobody_let_in_gets_empty_answers_and_goes_on_once_a_person_lets_it_in() {
+    let daemon = Daemon::start().await;
+    let newer = Newer::new(&daemon);
+    let agent = McpClient::modern(&daemon).named("agent");
+    let nothing = newer.sync(json!({})).await;
+    assert_eq!((&nothing["ack"], &nothing["commands"]), (&json!(true), &json!([])));
+    assert_eq!(nothing["next_poll_ms"], 1_000);
+    let told = agent.call("interact", json!({"action": "execute_js", "script": "1"})).await;
+    let id = told["correlation_id"].as_str().unwrap().to_owned();
+    let notice = told["notice"].as_str().unwrap();
+    assert!(notice.contains(&format!("`tabwire legacy allow {EXTENSION}`")), "{notice}");
+    let forged = newer.sync(result_of(&json!({"correlation_id": id}), "forged")).await;
+    assert_eq!(forged["commands"], json!([]));
+    assert_eq!(agent.status(&id).await["status"], "pending");
+    let large = newer.post(newer.body(&json!({"x": "x".repeat(300 * 1024)}))).await;
+    assert_eq!(large.status, 413, "little of one that is not let in is read");
+    daemon.home().legacy().allow(newer.extension).unwrap();
+    let query = newer.taken().await;
+    assert_eq!(query["correlation_id"], id);
+    newer.sync(result_of(&query, "own")).await;
+    assert_eq!(agent.outcome(&id).await["result"]["value"], "own");
+    // What is held when a person takes it back gets no command any more.
+    daemon.home().legacy().remove(newer.extension).unwrap();
+    assert_eq!(newer.sync(json!({})).await["commands"], json!([]));
+    let browsers = agent.call("observe", json!({"what": "browsers"})).await;
+    assert_eq!(browsers["browsers"][0]["connected"], false, "{browsers}");
+}
+
+#[tokio::test]
+async fn by_auto_one_that_syncs_first_is_let_in_until_our_own_connects_and_its_held_request_ends() {
+    let daemon = Daemon::start().await;
+    daemon.home().legacy().set_mode(LegacyMode::Auto).unwrap();
+    let newer = Newer::new(&daemon);
+    newer.sync(json!({"command_results": [{"id": "q_0", "result": 1}]})).await;
+    let legacy = daemon.home().legacy().read().unwrap();
+    assert_eq!(legacy.approver_of(EXTENSION), Some(LegacyApprover::Auto));
+    let agent = McpClient::modern(&daemon).named("agent");
+    let mut held = newer.begin(newer.body(&json!({}))).await;
+    let browsers = async || {
+        let browsers = agent.call("observe", json!({"what": "browsers"})).await;
+        browsers["browsers"].as_array().unwrap().iter().any(|b| b["connected"] == true)
+    };
+    soon("the extension that polls", until(browsers)).await;
+    let shim = Shim::of(&daemon).connect().await;
+    let named = format!("legacy-{EXTENSION}");
+    agent
+        .call_raw("interact", json!({"action": "execute_js", "script": "1", "browser": named}))
+        .await;
+    let answer = held.answer().await.unwrap().json();
+    assert_eq!(answer["commands"], json!([]), "it has lost its place");
+    drop(shim);
 }
 
 #[tokio::test]

@@ -7,6 +7,10 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::Findings;
+use super::extensions::{
+    CONNECTED, EXTENSION_VERSION, OLDER, extension_connected, extension_version, label,
+    older_extensions,
+};
 use super::native_host::native_host;
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
@@ -27,8 +31,6 @@ const VERSION: &str = "version";
 const TOKEN: &str = "token";
 const USERS: &str = "other users";
 const FOLDER: &str = "extension folder";
-pub(super) const CONNECTED: &str = "extension connected";
-const EXTENSION_VERSION: &str = "extension version";
 const COMMAND: &str = "test command";
 
 const UNPACK: &str = "run `tabwire install` and load the folder that it names in the browser (chrome://extensions, \"Load unpacked\")";
@@ -57,12 +59,14 @@ pub(super) async fn walk(place: &Place) -> Findings {
     native_host(&mut findings, place, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
-            extension_connected(&mut findings, browsers, &connected);
+            let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
+            extension_connected(&mut findings, browsers, &connected, older);
+            older_extensions(&mut findings, older);
             extension_version(&mut findings, &connected);
             test_command(&mut findings, daemon, &connected).await;
         }
         _ => {
-            for hop in [CONNECTED, EXTENSION_VERSION, COMMAND] {
+            for hop in [CONNECTED, OLDER, EXTENSION_VERSION, COMMAND] {
                 findings.unknown(hop, "only the daemon can tell");
             }
         }
@@ -307,54 +311,6 @@ fn unpack_again(dir: &Path, home: &Home) -> String {
     format!("run `{unpack}` and reload the extension in the browser")
 }
 
-/// Whether a browser is connected; else when one was.
-fn extension_connected(findings: &mut Findings, browsers: &[Value], connected: &[&Value]) {
-    if !connected.is_empty() {
-        let labels: Vec<_> = connected.iter().map(|browser| label(browser)).collect();
-        findings.fine(CONNECTED, labels.join(", "));
-        return;
-    }
-    let last = browsers.iter().max_by_key(|browser| text(&browser["last_seen"]));
-    let says = match last {
-        Some(browser) => format!(
-            "no browser is connected; {} was last seen at {}",
-            label(browser),
-            text(&browser["last_seen"])
-        ),
-        None => "no browser has connected since the daemon started".to_owned(),
-    };
-    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected. If it says nothing at all, reload the extension there";
-    findings.not_used(CONNECTED, says, remedy);
-}
-
-fn label(browser: &Value) -> String {
-    match text(&browser["label"]) {
-        "" => text(&browser["browser"]).to_owned(),
-        label => label.to_owned(),
-    }
-}
-
-/// Whether each connected extension is of this build's version.
-fn extension_version(findings: &mut Findings, connected: &[&Value]) {
-    if connected.is_empty() {
-        findings.unknown(EXTENSION_VERSION, "none is connected");
-        return;
-    }
-    let other = connected.iter().find(|browser| browser["extension_version"] != SERVER_VERSION);
-    match other {
-        None => findings.fine(EXTENSION_VERSION, format!("{SERVER_VERSION}, as this program")),
-        Some(browser) => {
-            let says = format!(
-                "{} has version {}, this program {SERVER_VERSION}",
-                label(browser),
-                text(&browser["extension_version"])
-            );
-            let remedy = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
-            findings.broken(EXTENSION_VERSION, says, remedy);
-        }
-    }
-}
-
 /// Whether each connected browser answers a command that only looks.
 async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Value]) {
     if connected.is_empty() {
@@ -418,6 +374,7 @@ mod tests {
             USERS,
             FOLDER,
             CONNECTED,
+            OLDER,
             EXTENSION_VERSION,
             COMMAND,
         ];

@@ -1,6 +1,7 @@
 //! `tabwire doctor`: walks every hop from the state directory to the browser, in the order
 //! in which a command needs them, and names the first one that is broken.
 
+mod extensions;
 mod hops;
 mod native_host;
 
@@ -68,7 +69,7 @@ impl Findings {
 
     /// Whether a browser is connected.
     pub(super) fn has_browser(&self) -> bool {
-        self.0.iter().any(|found| found.hop == hops::CONNECTED && found.state == State::Fine)
+        self.0.iter().any(|found| found.hop == extensions::CONNECTED && found.state == State::Fine)
     }
 
     /// The same, as it is to be seen by somebody who has not used Tabwire yet: what comes with

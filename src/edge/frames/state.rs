@@ -95,6 +95,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
         | FromExtension::Stop { .. }
         | FromExtension::Stopped { .. }
         | FromExtension::SiteRule(_)
+        | FromExtension::OlderExtension(_)
         | FromExtension::Nack { .. }
         | FromExtension::Pong { .. } => None,
     }
@@ -118,6 +119,7 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::AnnotationsOver { .. }
         | ToExtension::Capture { .. }
         | ToExtension::SiteRules { .. }
+        | ToExtension::OlderExtensions { .. }
         | ToExtension::Ping { .. } => None,
     }
 }

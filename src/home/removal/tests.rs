@@ -30,7 +30,7 @@ fn full() -> (tempfile::TempDir, Home) {
     let state = home.dir().to_owned();
     home.allow_extension("a").unwrap();
     home.note_unpacked(&state).unwrap();
-    home.note_paired().unwrap();
+    home.legacy().note_paired().unwrap();
     home.note_widening("agents use example.com", Moment::from_unix_micros(0)).unwrap();
     home.open_agent_folder(&state).unwrap();
     let pattern = SitePattern::parse("example.com").unwrap();

@@ -36,7 +36,6 @@ impl Old {
         let poll = Poll {
             session: self.session.clone(),
             extension_version: "5.6.0".to_owned(),
-            user_agent: "Old".to_owned(),
             is_pilot_on,
             carrier: Carrier::Poll,
         };

@@ -24,6 +24,7 @@ impl Extension {
             draws_for: None,
             site_rules: Some(true),
             stopped: Some(stopped),
+            older_extensions: None,
         }));
         extension
     }

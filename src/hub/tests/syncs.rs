@@ -107,7 +107,6 @@ impl Newer {
         let poll = Poll {
             session: request.session().unwrap(),
             extension_version: request.version().to_owned(),
-            user_agent: String::new(),
             is_pilot_on: request.is_pilot_on(),
             carrier: Carrier::Sync,
         };
@@ -350,7 +349,6 @@ async fn a_request_that_goes_away_takes_no_command_along() {
     let poll = Poll {
         session: request.session().unwrap(),
         extension_version: request.version().to_owned(),
-        user_agent: String::new(),
         is_pilot_on: true,
         carrier: Carrier::Sync,
     };

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, BrowserId, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId, NackReason,
-    Ready, SiteChange, Tab,
+    OlderExtensionChange, Ready, SiteChange, Tab,
 };
 
 /// What an extension sends to the daemon.
@@ -53,6 +53,8 @@ pub enum FromExtension {
     },
     /// The person changes which sites may be used.
     SiteRule(SiteChange),
+    /// The person decides whether an older extension, one that only polls, is let in.
+    OlderExtension(OlderExtensionChange),
     /// It does not know a type of frame that we sent.
     Nack {
         /// Why what we sent does not count.
@@ -222,6 +224,7 @@ impl FromExtension {
             }
             "stopped" => Self::Stopped { stopped: serde_json::from_str::<Stopped>(text)?.stopped },
             "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
+            "older_extension" => Self::OlderExtension(serde_json::from_str(text)?),
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
             "pong" => Self::Pong { t: serde_json::from_str::<Pong>(text)?.t },

@@ -30,6 +30,9 @@ pub struct Ready {
     /// Whether the person has stopped everything in this browser. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<bool>,
+    /// Whether it shows the person which extensions that only poll ask to be let in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_extensions: Option<bool>,
 }
 
 /// A command that the extension still has to do with.

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::{
-    Action, Analysis, Attempt, CaptureSettings, CorrelationId, DrawingId, ImageFormat, SessionName,
-    SiteRuleError, SiteRules, Stream, TabCapture, TabId, garbled,
+    Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
+    DrawingId, ImageFormat, OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream,
+    TabCapture, TabId, garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -142,7 +143,28 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
         ),
     ];
     let frames = frames.into_iter().map(|(name, frame)| (name.to_owned(), frame));
-    frames.chain(golden_site_rules()).chain(golden_commands()).collect()
+    let frames = frames.chain(golden_site_rules()).chain(golden_older_extensions());
+    frames.chain(golden_commands()).collect()
+}
+
+/// Which older extensions ask and are let in, and why a decision does not count.
+fn golden_older_extensions() -> impl Iterator<Item = (String, ToExtension)> {
+    let asking = |letter: &str, was_let_in| AskingExtension {
+        extension_id: letter.repeat(32),
+        extension_version: "5.6.0".to_owned(),
+        was_let_in,
+    };
+    let extensions = OlderExtensions {
+        asking: vec![asking("a", false), asking("b", true)],
+        let_in: vec![AdmittedExtension { extension_id: "c".repeat(32), connected: true }],
+    };
+    let problem = Some("It does not ask any more".to_owned());
+    let frame = |extensions, problem| ToExtension::OlderExtensions { extensions, problem };
+    let frames = [
+        ("older_extensions", frame(Arc::new(extensions), None)),
+        ("older_extensions.problem", frame(Arc::default(), problem)),
+    ];
+    frames.into_iter().map(|(name, frame)| (name.to_owned(), frame))
 }
 
 /// The rules which sites may be used, and why a change of them does not count.
@@ -235,6 +257,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "events",
         "hello",
         "nack",
+        "older_extension",
         "pending",
         "pong",
         "ready",
@@ -259,6 +282,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Stop { .. } => "stop",
         FromExtension::Stopped { .. } => "stopped",
         FromExtension::SiteRule(_) => "site_rule",
+        FromExtension::OlderExtension(_) => "older_extension",
         FromExtension::Pong { .. } => "pong",
         FromExtension::Nack { .. } => "nack",
         FromExtension::Report { report, .. } => match report {
@@ -548,9 +572,17 @@ fn is_optional(frame: &Value, field: &str) -> bool {
     match frame["type"].as_str() {
         Some("annotations") => !["type", "drawing_id", "annotations", "page_url"].contains(&field),
         _ => {
-            ["message", "progress", "origin", "session", "draws_for", "site_rules", "stopped"]
-                .contains(&field)
-                && frame["type"] != "stopped"
+            let optional = [
+                "message",
+                "progress",
+                "origin",
+                "session",
+                "draws_for",
+                "site_rules",
+                "stopped",
+                "older_extensions",
+            ];
+            optional.contains(&field) && frame["type"] != "stopped"
         }
     }
 }

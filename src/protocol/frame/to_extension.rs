@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, CaptureSettings, CorrelationId, DrawingId, QueryId, SiteRules, TabId,
+    Attempt, CaptureSettings, CorrelationId, DrawingId, OlderExtensions, QueryId, SiteRules, TabId,
 };
 
 /// What the daemon sends to an extension.
@@ -100,6 +100,16 @@ pub enum ToExtension {
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
+    /// Which older extensions, those that only poll, ask to be let in, and which are. Comes
+    /// after `ready`, and whenever it has changed.
+    OlderExtensions {
+        /// The extensions.
+        #[serde(flatten)]
+        extensions: Arc<OlderExtensions>,
+        /// Why the person's last decision in the browser does not count.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
     /// Shows that the daemon lives, as a data frame: protocol pings do not keep
     /// the extension's worker alive.
     Ping {
@@ -124,6 +134,7 @@ impl ToExtension {
             | Self::Cancel { .. }
             | Self::Capture { .. }
             | Self::SiteRules { .. }
+            | Self::OlderExtensions { .. }
             | Self::Ping { .. } => false,
         }
     }

@@ -10,11 +10,20 @@ use super::super::{InstanceId, Moment};
 use super::{LegacyQuery, LegacyReport};
 
 /// The longest name that a session may have, in bytes.
-pub const SESSION_NAME_MAX: usize = 128;
+const SESSION_NAME_MAX: usize = 128;
 
 /// The generation that first spoke `/sync`. Its results wait behind its own request, so that a
 /// request that is held holds them up.
 const FIRST_GENERATION: u64 = 5;
+
+/// The session of this name: 1 to 128 visible ASCII characters, as extensions make
+/// them up.
+#[must_use]
+pub fn session_name(text: &str) -> Option<InstanceId> {
+    let is_name = (1..=SESSION_NAME_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_name.then(|| InstanceId::from(text))
+}
 
 /// The body of a `POST /sync`.
 #[derive(Debug, Deserialize)]
@@ -74,12 +83,29 @@ pub struct LegacySyncAnswer {
 #[derive(Debug, Default, Serialize)]
 pub struct CaptureOverrides {}
 
+/// When an extension that is not let in is to ask again, in milliseconds.
+const ASK_AGAIN_MS: u64 = 1_000;
+
+impl LegacySyncAnswer {
+    /// The answer to an extension that is not let in.
+    #[must_use]
+    pub fn nothing(version: &str, now: Moment) -> Self {
+        Self {
+            ack: true,
+            commands: Vec::new(),
+            next_poll_ms: ASK_AGAIN_MS,
+            server_time: now,
+            server_version: version.to_owned(),
+            capture_overrides: CaptureOverrides::default(),
+        }
+    }
+}
+
 impl LegacySyncRequest {
-    /// The session that it names. `None`: none, or one of more than [`SESSION_NAME_MAX`] bytes.
+    /// The session that it names. `None`: none, or one that has no [name](session_name).
     #[must_use]
     pub fn session(&self) -> Option<InstanceId> {
-        let named = self.ext_session_id.as_ref().or(self.session_id.as_ref())?;
-        (1..=SESSION_NAME_MAX).contains(&named.len()).then(|| named.as_str().into())
+        session_name(self.ext_session_id.as_ref().or(self.session_id.as_ref())?)
     }
 
     /// The extension's version.

@@ -1,0 +1,84 @@
+//! Which extensions are connected, which older ones are let in or ask, and of which version they
+//! are.
+
+use serde_json::Value;
+
+use super::Findings;
+use crate::cli::commands::text;
+use crate::cli::legacy;
+use crate::protocol::SERVER_VERSION;
+
+pub(super) const CONNECTED: &str = "extension connected";
+pub(super) const OLDER: &str = "older extensions";
+pub(super) const EXTENSION_VERSION: &str = "extension version";
+
+/// Whether a browser is connected; else when one was.
+pub(super) fn extension_connected(
+    findings: &mut Findings,
+    browsers: &[Value],
+    connected: &[&Value],
+    older: &Value,
+) {
+    let asking = legacy::asking(older);
+    if connected.is_empty()
+        && let Some(id) = asking.first()
+    {
+        let says = format!(
+            "no browser is connected, and an older extension asks to be let in: {}",
+            asking.join(", ")
+        );
+        let remedy = format!("if it is yours, run `tabwire legacy allow {id}`");
+        findings.broken(CONNECTED, says, remedy);
+        return;
+    }
+    if !connected.is_empty() {
+        let labels: Vec<_> = connected.iter().map(|browser| label(browser)).collect();
+        findings.fine(CONNECTED, labels.join(", "));
+        return;
+    }
+    let last = browsers.iter().max_by_key(|browser| text(&browser["last_seen"]));
+    let says = match last {
+        Some(browser) => format!(
+            "no browser is connected; {} was last seen at {}",
+            label(browser),
+            text(&browser["last_seen"])
+        ),
+        None => "no browser has connected since the daemon started".to_owned(),
+    };
+    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected. If it says nothing at all, reload the extension there";
+    findings.not_used(CONNECTED, says, remedy);
+}
+
+/// Which extensions that only poll are let in, and which ask.
+pub(super) fn older_extensions(findings: &mut Findings, older: &Value) {
+    let says = legacy::rows(older).iter().map(|row| row.trim()).collect::<Vec<_>>().join("; ");
+    findings.fine(OLDER, if says.is_empty() { "none".to_owned() } else { says });
+}
+
+pub(super) fn label(browser: &Value) -> String {
+    match text(&browser["label"]) {
+        "" => text(&browser["browser"]).to_owned(),
+        label => label.to_owned(),
+    }
+}
+
+/// Whether each connected extension is of this build's version.
+pub(super) fn extension_version(findings: &mut Findings, connected: &[&Value]) {
+    if connected.is_empty() {
+        findings.unknown(EXTENSION_VERSION, "none is connected");
+        return;
+    }
+    let other = connected.iter().find(|browser| browser["extension_version"] != SERVER_VERSION);
+    match other {
+        None => findings.fine(EXTENSION_VERSION, format!("{SERVER_VERSION}, as this program")),
+        Some(browser) => {
+            let says = format!(
+                "{} has version {}, this program {SERVER_VERSION}",
+                label(browser),
+                text(&browser["extension_version"])
+            );
+            let remedy = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
+            findings.broken(EXTENSION_VERSION, says, remedy);
+        }
+    }
+}

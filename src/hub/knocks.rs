@@ -1,0 +1,246 @@
+//! Extensions that poll and are not let in: who asks, as a person and agents are shown it.
+//!
+//! Nothing that such an extension says is trusted. Its id has the form of one and its version is
+//! digits and points; how many are remembered is bounded, and one that goes on asking keeps its
+//! place against any number of newcomers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Hub;
+use super::desk::Desk;
+use super::links::{Browser, Link};
+use super::sessions::{Poller, is_browser_of};
+use crate::home::Legacy;
+use crate::protocol::{
+    AdmittedExtension, AskingExtension, BrowserId, InstanceId, Moment, OlderExtensions,
+    ToExtension, plain_version,
+};
+
+/// How many that ask are remembered.
+const KNOCKS_MAX: usize = 16;
+
+/// How long one that asks keeps its place against newcomers: such extensions ask every 2 s.
+const KNOCK_FRESH: Duration = Duration::from_secs(10);
+
+/// How long one that has asked is shown. Their workers are woken once a minute.
+const KNOCK_SHOWN: Duration = Duration::from_secs(70);
+
+/// An extension that asks to be let in.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct KnockSummary {
+    /// The extension: the daemon knows no more of it than that a request named it.
+    pub extension_id: String,
+    /// The version that it says it has; `unknown` if that is none.
+    pub extension_version: String,
+    /// When it asked last.
+    pub last_seen: Moment,
+    /// How often it has asked.
+    pub count: u64,
+}
+
+/// Those who ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct KnockList {
+    /// Oldest first.
+    pub asking: Vec<KnockSummary>,
+    /// How often others asked for whom there was no place.
+    pub not_shown: u64,
+}
+
+#[derive(Debug)]
+struct Knock {
+    summary: KnockSummary,
+    /// The session that it named last.
+    session: InstanceId,
+}
+
+/// What the hub knows of extensions that poll and are not let in, and of who is.
+#[derive(Debug, Default)]
+pub(super) struct Knocks {
+    known: Vec<Knock>,
+    not_shown: u64,
+    /// Who is let in, as it stands in the state directory.
+    rights: Arc<Legacy>,
+    /// What paired extensions were told last.
+    told: Arc<OlderExtensions>,
+}
+
+impl Knocks {
+    /// Notes that an extension asks. Whether it did not before.
+    fn note(&mut self, id: &str, session: &InstanceId, version: &str, now: Moment) -> bool {
+        let extension_version = plain_version(version).to_owned();
+        if let Some(known) = self.known.iter_mut().find(|k| k.summary.extension_id == id) {
+            known.session = session.clone();
+            known.summary.last_seen = now;
+            known.summary.count += 1;
+            known.summary.extension_version = extension_version;
+            return false;
+        }
+        if self.known.len() >= KNOCKS_MAX && !self.drop_stale(now) {
+            self.not_shown += 1;
+            return false;
+        }
+        let summary = KnockSummary {
+            extension_id: id.to_owned(),
+            extension_version,
+            last_seen: now,
+            count: 1,
+        };
+        self.known.push(Knock { summary, session: session.clone() });
+        true
+    }
+
+    /// Makes room for a newcomer. False: all ask still.
+    fn drop_stale(&mut self, now: Moment) -> bool {
+        let seen = |knock: &Knock| knock.summary.last_seen;
+        let oldest = (0..self.known.len()).min_by_key(|at| self.known.get(*at).map(seen));
+        let Some(at) = oldest else { return true };
+        let is_stale = self.known.get(at).is_some_and(|k| now.since(seen(k)) >= KNOCK_FRESH);
+        if is_stale {
+            self.known.remove(at);
+        }
+        is_stale
+    }
+
+    /// Forgets an extension that asked. Whether it did.
+    fn forget(&mut self, id: &str) -> bool {
+        let before = self.known.len();
+        self.known.retain(|knock| knock.summary.extension_id != id);
+        self.known.len() < before
+    }
+}
+
+impl Hub {
+    /// Notes that an extension that is not let in names a session and so asks to be.
+    pub fn note_knock(&self, extension_id: &str, session: &InstanceId, version: &str) {
+        self.with_desk(|desk| {
+            let now = desk.now();
+            if desk.knocks.note(extension_id, session, version, now) {
+                tracing::warn!(
+                    extension_id,
+                    version = plain_version(version),
+                    "an older extension asks to be let in: if it is yours, run \
+                     `tabwire legacy allow {extension_id}`"
+                );
+                desk.tell_older_extensions();
+            }
+        });
+    }
+
+    /// The extension that asks under this session.
+    #[must_use]
+    pub fn knocking_under(&self, session: &InstanceId) -> Option<String> {
+        self.with_desk(|desk| {
+            let found = desk.knocks.known.iter().find(|knock| knock.session == *session);
+            found.map(|knock| knock.summary.extension_id.clone())
+        })
+    }
+
+    /// Those who ask to be let in.
+    #[must_use]
+    pub fn knocks(&self) -> KnockList {
+        self.with_desk(|desk| desk.knock_list())
+    }
+
+    /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
+    /// it from a browser: no other is connected, or it `lacks` the one that it named.
+    #[must_use]
+    pub fn poller_news(&self, lacks: bool) -> (Arc<Legacy>, KnockList) {
+        self.with_desk(|desk| {
+            let asks = lacks || !desk.browsers.values().any(Browser::is_connected);
+            let knocks = if asks { desk.knock_list() } else { KnockList::default() };
+            (desk.knocks.rights.clone(), knocks)
+        })
+    }
+
+    /// Forgets that an extension asked: it is let in, or must not be shown.
+    pub fn forget_knock(&self, extension_id: &str) {
+        self.with_desk(|desk| {
+            if desk.knocks.forget(extension_id) {
+                desk.tell_older_extensions();
+            }
+        });
+    }
+
+    /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
+    pub fn set_poller_rights(&self, rights: Legacy) {
+        self.with_desk(|desk| {
+            desk.knocks.rights = Arc::new(rights);
+            desk.tell_older_extensions();
+        });
+    }
+
+    /// Who is let in to poll, as it was read last.
+    #[must_use]
+    pub fn poller_rights(&self) -> Arc<Legacy> {
+        self.with_desk(|desk| desk.knocks.rights.clone())
+    }
+}
+
+impl Link {
+    /// Tells the person why what they decided of an older extension does not count.
+    pub fn refuse_older_extension(&self, problem: String) {
+        let browser = &self.peer().browser;
+        self.hub().with_desk(|desk| desk.show_older_extensions(browser, Some(problem)));
+    }
+}
+
+impl Desk<'_> {
+    fn knock_list(&mut self) -> KnockList {
+        self.sweep_knocks();
+        let asking = self.knocks.known.iter().map(|knock| knock.summary.clone()).collect();
+        KnockList { asking, not_shown: self.knocks.not_shown }
+    }
+
+    /// Forgets those who ask no more.
+    pub(super) fn sweep_knocks(&mut self) {
+        let now = self.now();
+        let before = self.knocks.known.len();
+        self.knocks.known.retain(|knock| now.since(knock.summary.last_seen) < KNOCK_SHOWN);
+        if self.knocks.known.len() < before {
+            self.tell_older_extensions();
+        }
+    }
+
+    /// Tells the paired extensions, if anything is other than they were told.
+    pub(super) fn tell_older_extensions(&mut self) {
+        let now = self.older_extensions();
+        if now == *self.knocks.told {
+            return;
+        }
+        self.knocks.told = Arc::new(now);
+        for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
+            self.show_older_extensions(&browser, None);
+        }
+    }
+
+    /// Tells one browser, if its extension shows such things.
+    pub(super) fn show_older_extensions(&mut self, browser: &BrowserId, problem: Option<String>) {
+        if self.browsers.get(browser).is_some_and(|known| known.shows_older_extensions) {
+            let extensions = self.knocks.told.clone();
+            self.send(browser, ToExtension::OlderExtensions { extensions, problem });
+        }
+    }
+
+    fn older_extensions(&self) -> OlderExtensions {
+        let Legacy { approvals, ended, .. } = &*self.knocks.rights;
+        let asking = self.knocks.known.iter().map(|Knock { summary, .. }| AskingExtension {
+            extension_id: summary.extension_id.clone(),
+            extension_version: summary.extension_version.clone(),
+            was_let_in: ended.contains(&summary.extension_id),
+        });
+        let let_in = approvals.iter().map(|approval| AdmittedExtension {
+            extension_id: approval.id.clone(),
+            connected: self.polls_now(&approval.id),
+        });
+        OlderExtensions { asking: asking.collect(), let_in: let_in.collect() }
+    }
+
+    fn polls_now(&self, extension_id: &str) -> bool {
+        let is_here = |poller: &Poller| poller.is_here;
+        self.browsers.iter().any(|(id, browser)| {
+            is_browser_of(id, extension_id) && browser.poller.as_ref().is_some_and(is_here)
+        })
+    }
+}

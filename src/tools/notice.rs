@@ -1,0 +1,91 @@
+//! What an agent should hear besides its answer: that an extension which only polls asks to be
+//! let in, or is let in although nobody has said so.
+
+use futures_util::FutureExt as _;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Call, Outcome, ToolResult, Tools};
+
+/// The field that it stands in, of any answer.
+const FIELD: &str = "notice";
+
+impl Tools {
+    /// The same call, whose answer has the notice that there is when it is given.
+    pub(super) fn with_notice(&self, call: Call) -> Call {
+        let Some(admission) = self.admission.clone() else { return call };
+        let noticed = move |result: ToolResult| match admission.notice(result.lacks_browser) {
+            Some(notice) => ToolResult { body: with_field(&result.body, &notice), ..result },
+            None => result,
+        };
+        let outcome = match call.outcome {
+            Outcome::Now(result) => Outcome::Now(noticed(result)),
+            Outcome::Later(result) => Outcome::Later(result.map(noticed).boxed()),
+        };
+        Call { outcome, ..call }
+    }
+}
+
+/// The same JSON object with the notice behind all else: what is before it stays byte for byte.
+fn with_field(body: &RawValue, notice: &str) -> Box<RawValue> {
+    let before = body.get().trim_end().strip_suffix('}').unwrap_or_default();
+    let comma = if before.trim_end().ends_with('{') { "" } else { "," };
+    let field = format!("{before}{comma}{}:{}}}", json!(FIELD), json!(notice));
+    RawValue::from_string(field).unwrap_or_else(|_no_object| body.to_owned())
+}
+
+/// Lets answers have a notice: every object that a schema describes an answer as, through
+/// references too.
+pub(super) fn permit(definitions: &mut serde_json::Map<String, Value>, shape: &Value) {
+    if let Some(name) = shape["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
+        let Some(mut target) = definitions.get(name).cloned() else { return };
+        permit_in(&mut target, definitions);
+        definitions.insert(name.to_owned(), target);
+        return;
+    }
+    for part in parts(shape) {
+        permit(definitions, &part);
+    }
+}
+
+fn permit_in(schema: &mut Value, definitions: &mut serde_json::Map<String, Value>) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let described = json!({
+            "description": "What the person should hear of an older extension.",
+            "type": "string",
+        });
+        properties.insert(FIELD.to_owned(), described);
+        return;
+    }
+    for word in ["allOf", "anyOf", "oneOf"] {
+        let Some(Value::Array(parts)) = schema.get_mut(word) else { continue };
+        for part in parts {
+            if part.get("$ref").is_some() {
+                permit(definitions, part);
+            } else {
+                permit_in(part, definitions);
+            }
+        }
+    }
+}
+
+fn parts(schema: &Value) -> Vec<Value> {
+    let words = ["allOf", "anyOf", "oneOf"].into_iter();
+    words.filter_map(|word| schema[word].as_array()).flatten().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_stands_behind_all_else() {
+        let of = |body: &str| {
+            let body = RawValue::from_string(body.to_owned()).unwrap();
+            with_field(&body, "say \"hi\"").get().to_owned()
+        };
+        assert_eq!(of("{}"), r#"{"notice":"say \"hi\""}"#);
+        assert_eq!(of(r#"{"a":1e2,"b":{}}"#), r#"{"a":1e2,"b":{},"notice":"say \"hi\""}"#);
+        assert_eq!(of("[1]"), "[1]");
+    }
+}
