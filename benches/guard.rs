@@ -33,8 +33,8 @@ use tabwire::edge::{self, PeerUser, Server};
 use tabwire::home::Home;
 use tabwire::hub::Hub;
 use tabwire::lifecycle::Limits;
-use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey};
-use tabwire::protocol::{EXTENSION_ID, InstanceId, WS_PATH, WS_SUBPROTOCOL};
+use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
+use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
 use tabwire::tools::Tools;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
@@ -195,15 +195,16 @@ async fn reconnect(address: SocketAddr, key: &ExtensionKey) -> anyhow::Result<In
     let challenge = frame(socket.next().await.context("closed")??)?;
     let challenged = now();
     let (theirs, ours) = (challenge["nonce"].as_str().context("no nonce")?, proof::nonce());
-    let instance = InstanceId::from("bench");
+    let (port, instance) = (address.port(), InstanceId::from("bench"));
+    let said = HandshakeTranscript { port, challenge: theirs, hello: &ours, instance: &instance };
     let hello = json!({
-        "type": "hello", "protocol": [1], "browser_id": "bench", "instance_id": "bench",
-        "extension_version": "0.1.0", "nonce": ours, "mac": key.hello_mac(theirs, &ours, &instance),
+        "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": "bench", "instance_id": "bench",
+        "extension_version": "0.1.0", "nonce": ours, "mac": key.hello_mac(said),
     });
     socket.send(Message::text(hello.to_string())).await?;
     let welcome = frame(socket.next().await.context("closed")??)?;
     let epoch = welcome["epoch"].as_str().context("no welcome")?;
-    ensure!(welcome["mac"] == key.welcome_mac(&ours, theirs, epoch), "it does not prove the key");
+    ensure!(welcome["mac"] == key.welcome_mac(said, epoch), "it does not prove the key");
     Ok(challenged)
 }
 

@@ -11,6 +11,8 @@ const FACES = {
   unpaired: { text: '!', color: '#b3261e', title: 'Tabwire: not paired, click to see what to do' },
   refused: { text: '!', color: '#b3261e', title: 'Tabwire: the key was refused, click to see what to do' },
   unproven: { text: '!', color: '#b3261e', title: 'Tabwire: another program listens on its port' },
+  old_daemon: { text: '!', color: '#b3261e', title: 'Tabwire: the extension is newer than the daemon, click to see what to do' },
+  old_extension: { text: '!', color: '#b3261e', title: 'Tabwire: the extension is older than the daemon, click to see what to do' },
   replaced: { text: 'off', color: '#b3261e', title: 'Tabwire: another connection took over, trying again soon' },
 };
 

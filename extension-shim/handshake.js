@@ -4,10 +4,11 @@
 
 /** @import {Challenge, ToExtension, Welcome} from './protocol.js' */
 
-import { helloMac, makeNonce, sameMac, welcomeMac } from './proof.js';
+import { helloMac, makeNonce, PROTOCOL_VERSION, sameMac, welcomeMac } from './proof.js';
 
 /**
  * @typedef {object} Self
+ * @property {number} port the one that was dialled
  * @property {string} extKey
  * @property {string} browserId
  * @property {string} instanceId
@@ -49,18 +50,21 @@ export class Handshake {
   async #sayHello({ nonce: challengeNonce }) {
     this.#challengeNonce = String(challengeNonce);
     const { extKey, browserId, instanceId } = this.#self;
-    const nonces = { challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce };
-    const mac = await helloMac(extKey, { ...nonces, instanceId });
+    const mac = await helloMac(extKey, this.#transcript());
     const { version } = chrome.runtime.getManifest();
     const ids = { browser_id: browserId, instance_id: instanceId, extension_version: version };
     this.hasSaidHello = true;
-    this.#say(JSON.stringify({ type: 'hello', protocol: [1], ...ids, nonce: this.#helloNonce, mac }));
+    this.#say(JSON.stringify({ type: 'hello', protocol: [PROTOCOL_VERSION], ...ids, nonce: this.#helloNonce, mac }));
+  }
+
+  #transcript() {
+    const { port, instanceId } = this.#self;
+    return { port, challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce, instanceId };
   }
 
   /** @param {Welcome} welcome @returns {Promise<boolean>} false: it was decided by another one */
   async #isProven(welcome) {
-    const nonces = { challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce };
-    const expected = await welcomeMac(this.#self.extKey, { ...nonces, epoch: String(welcome.epoch) });
+    const expected = await welcomeMac(this.#self.extKey, { ...this.#transcript(), epoch: String(welcome.epoch) });
     if (this.#phase === 'over') return false;
     this.#phase = 'over';
     if (!sameMac(expected, welcome.mac)) throw new Error('whoever listens there does not know our key');

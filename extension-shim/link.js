@@ -14,16 +14,19 @@ import { Handshake } from './handshake.js';
 import {
   BACKOFF_FIRST_MS, BACKOFF_MAX_MS, BROWSER_CALL_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
 } from './limits.js';
+import { PROTOCOL_VERSION } from './proof.js';
 import { within } from './within.js';
 
 const LOST = 1006;
 const REPLACED = 4001;
 const BAD_PROOF = 4401;
+const OTHER_VERSION = 4409;
 /** Codes from here on are the daemon's own words: a socket that brings one can be had. */
 const FIRST_OWN_CODE = 4000;
 
 /**
- * @typedef {'connecting' | 'connected' | 'unpaired' | 'disconnected' | 'replaced' | 'refused' | 'unproven'} Status
+ * @typedef {'connecting' | 'connected' | 'unpaired' | 'disconnected' | 'replaced' | 'refused' | 'unproven'
+ *   | 'old_daemon' | 'old_extension'} Status
  *
  * @typedef {object} Hooks
  * @property {() => Promise<Config | null>} loadConfig the port and key to try next
@@ -123,7 +126,7 @@ export class Link {
       onFrame: (frame) => this.#handleFrame(connection, frame),
       onEnd: (code, reason) => this.#handleEnd(connection, code, reason || `closed with ${code}`),
     });
-    const self = { extKey: config.ext_key, browserId, instanceId: this.#identity.instanceId };
+    const self = { port: config.port, extKey: config.ext_key, browserId, instanceId: this.#identity.instanceId };
     const handshake = new Handshake(self, (text) => connection === this.#candidate && carrier.send(text));
     /** @type {Connection} */
     const connection = { carrier, handshake, config, browserId, refused: new Set(), silenceTimer: undefined };
@@ -221,6 +224,7 @@ export class Link {
   #comeBack(config, code, reason) {
     if (code === BAD_PROOF) this.#handleRefused(config);
     else if (code === REPLACED) this.#handleReplaced(reason);
+    else if (code === OTHER_VERSION) this.#retryAs(olderSide(reason), BACKOFF_MAX_MS, `at 127.0.0.1:${config.port}`);
     else this.#retryAs('disconnected', this.#nextBackoff(), reason);
   }
 
@@ -273,4 +277,13 @@ export class Link {
       this.#handleEnd(connection, LOST, `nothing heard for ${ms / 1000} s`);
     }, ms);
   }
+}
+
+/**
+ * Which side a daemon says is older. Nothing else of its words is shown: nobody has proven anything.
+ * @param {string} reason @returns {'old_daemon' | 'old_extension'}
+ */
+function olderSide(reason) {
+  const [, theirs] = /daemon speaks protocol (\d{1,6})\b/.exec(reason) ?? [];
+  return Number(theirs) > PROTOCOL_VERSION ? 'old_extension' : 'old_daemon';
 }

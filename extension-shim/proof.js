@@ -1,6 +1,9 @@
 // @ts-check
 // The mutual proof of the pairing key. Strings are joined as they stand on the wire.
 
+/** The version of the protocol, which the proofs cover too. */
+export const PROTOCOL_VERSION = 2;
+
 const encoder = new TextEncoder();
 
 /** @param {Uint8Array} bytes base64url without padding */
@@ -28,14 +31,25 @@ async function hmac(extKey, parts) {
   return toBase64Url(new Uint8Array(mac));
 }
 
-/** @param {string} extKey @param {{challengeNonce: string, helloNonce: string, instanceId: string}} said */
-export function helloMac(extKey, { challengeNonce, helloNonce, instanceId }) {
-  return hmac(extKey, ['ext', challengeNonce, helloNonce, instanceId]);
+/**
+ * What the proofs of both sides cover. With the port that was dialled in it, whoever listens on another
+ * port cannot pass a proof on.
+ * @typedef {{port: number, challengeNonce: string, helloNonce: string, instanceId: string}} Transcript
+ */
+
+/** @param {string} role @param {Transcript} transcript */
+function covered(role, { port, challengeNonce, helloNonce, instanceId }) {
+  return [`tabwire ${PROTOCOL_VERSION}`, role, String(port), challengeNonce, helloNonce, instanceId];
 }
 
-/** @param {string} extKey @param {{challengeNonce: string, helloNonce: string, epoch: string}} said */
-export function welcomeMac(extKey, { challengeNonce, helloNonce, epoch }) {
-  return hmac(extKey, ['daemon', helloNonce, challengeNonce, epoch]);
+/** @param {string} extKey @param {Transcript} said */
+export function helloMac(extKey, said) {
+  return hmac(extKey, covered('extension', said));
+}
+
+/** @param {string} extKey @param {Transcript & {epoch: string}} said */
+export function welcomeMac(extKey, { epoch, ...said }) {
+  return hmac(extKey, [...covered('daemon', said), epoch]);
 }
 
 /**

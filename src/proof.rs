@@ -24,6 +24,23 @@ pub struct AuthKey([u8; KEY_LENGTH]);
 /// What daemon and extension share.
 pub struct ExtensionKey([u8; KEY_LENGTH]);
 
+/// The first line of every proof: a proof of another version of the protocol is none of this.
+const PROOF_VERSION: &str = "tabwire 2";
+
+/// What a handshake's proofs cover on both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct HandshakeTranscript<'a> {
+    /// The port that the extension has dialled, and that the daemon listens on. With it a program
+    /// on another port cannot pass the proofs of one side on to the other.
+    pub port: u16,
+    /// The daemon's nonce.
+    pub challenge: &'a str,
+    /// The extension's nonce.
+    pub hello: &'a str,
+    /// The life of the extension's worker.
+    pub instance: &'a InstanceId,
+}
+
 /// The owner that a token without a name belongs to.
 pub const DEFAULT_OWNER: &str = "user";
 
@@ -98,31 +115,29 @@ impl ExtensionKey {
 
     /// What proves in `hello` that the extension holds the key.
     #[must_use]
-    pub fn hello_mac(&self, challenge: &str, hello: &str, instance: &InstanceId) -> String {
-        self.mac(&["ext", challenge, hello, instance.as_str()])
+    pub fn hello_mac(&self, said: HandshakeTranscript<'_>) -> String {
+        self.mac("extension", said, &[])
     }
 
     /// What proves in `welcome` that the daemon does.
     #[must_use]
-    pub fn welcome_mac(&self, hello: &str, challenge: &str, epoch: &str) -> String {
-        self.mac(&["daemon", hello, challenge, epoch])
+    pub fn welcome_mac(&self, said: HandshakeTranscript<'_>, epoch: &str) -> String {
+        self.mac("daemon", said, &[epoch])
     }
 
     /// Whether a `hello` proves it, compared in constant time.
     #[must_use]
-    pub fn proves_hello(
-        &self,
-        challenge: &str,
-        hello: &str,
-        instance: &InstanceId,
-        mac: &str,
-    ) -> bool {
-        same(&self.hello_mac(challenge, hello, instance), mac)
+    pub fn proves_hello(&self, said: HandshakeTranscript<'_>, mac: &str) -> bool {
+        same(&self.hello_mac(said), mac)
     }
 
-    fn mac(&self, lines: &[&str]) -> String {
+    fn mac(&self, role: &str, said: HandshakeTranscript<'_>, more: &[&str]) -> String {
+        let HandshakeTranscript { port, challenge, hello, instance } = said;
+        let port = port.to_string();
+        let lines = [PROOF_VERSION, role, &port, challenge, hello, instance.as_str()];
+        let lines = [&lines, more].concat().join("\n");
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes any key length");
-        mac.update(lines.join("\n").as_bytes());
+        mac.update(lines.as_bytes());
         encode(&mac.finalize().into_bytes())
     }
 }
@@ -204,26 +219,39 @@ mod tests {
                 auth.token(&text("owner").into()),
                 format!("{}.{}", text("owner"), text("owner_token"))
             );
-            assert_eq!(key.hello_mac(&challenge, &hello, &instance), text("hello_mac"));
-            assert_eq!(key.welcome_mac(&hello, &challenge, &text("epoch")), text("welcome_mac"));
-            assert!(key.proves_hello(&challenge, &hello, &instance, &text("hello_mac")));
+            let port = vector["port"].as_u64().unwrap().try_into().unwrap();
+            let (challenge, hello) = (challenge.as_str(), hello.as_str());
+            let said = HandshakeTranscript { port, challenge, hello, instance: &instance };
+            assert_eq!(key.hello_mac(said), text("hello_mac"));
+            assert_eq!(key.welcome_mac(said, &text("epoch")), text("welcome_mac"));
+            assert!(key.proves_hello(said, &text("hello_mac")));
         }
     }
 
     #[test]
-    fn a_proof_for_another_nonce_instance_or_key_is_none() {
+    fn a_proof_for_another_port_role_nonce_instance_or_key_is_none() {
         let vector = &vectors()[0];
         let text = |field: &str| vector[field].as_str().unwrap().to_owned();
         let (challenge, hello, mac) =
             (text("challenge_nonce"), text("hello_nonce"), text("hello_mac"));
         let instance = InstanceId::from(text("instance_id"));
         let key = auth_key(vector).extension_key(&text("extension_id"));
-        assert!(!key.proves_hello(&hello, &hello, &instance, &mac));
-        assert!(!key.proves_hello(&challenge, &challenge, &instance, &mac));
-        assert!(!key.proves_hello(&challenge, &hello, &"other".into(), &mac));
-        assert!(!key.proves_hello(&challenge, &hello, &instance, ""));
+        let (challenge, hello) = (challenge.as_str(), hello.as_str());
+        let said = HandshakeTranscript { port: 7890, challenge, hello, instance: &instance };
+        assert!(key.proves_hello(said, &mac));
+        for wrong in [
+            HandshakeTranscript { port: 7891, ..said },
+            HandshakeTranscript { challenge: hello, ..said },
+            HandshakeTranscript { hello: challenge, ..said },
+            HandshakeTranscript { instance: &"other".into(), ..said },
+        ] {
+            assert!(!key.proves_hello(wrong, &mac), "{wrong:?}");
+            assert_ne!(key.welcome_mac(wrong, "e"), key.welcome_mac(said, "e"), "{wrong:?}");
+        }
+        assert!(!key.proves_hello(said, ""));
+        assert!(!key.proves_hello(said, &key.welcome_mac(said, "e")), "the other side's");
         let other = auth_key(vector).extension_key("aaaabbbbccccddddaaaabbbbccccdddd");
-        assert!(!other.proves_hello(&challenge, &hello, &instance, &mac));
+        assert!(!other.proves_hello(said, &mac));
     }
 
     #[test]
@@ -252,7 +280,10 @@ mod tests {
         let auth = AuthKey::generate();
         let tokens = ["user", "ci", "a-b_9"].map(|owner| auth.token(&owner.into()));
         let key = auth.extension_key("cojpnlnglaiojkhnmkknknhgnedlcmlg");
-        let right = key.hello_mac("challenge", "hello", &"i1".into());
+        let instance = InstanceId::from("i1");
+        let (challenge, hello) = ("challenge", "hello");
+        let said = HandshakeTranscript { port: 1, challenge, hello, instance: &instance };
+        let right = key.hello_mac(said);
         let macs = [right.as_str(), &nonce(), ""].map(str::to_owned);
         let nearly_tokens = garbled::nearly_text(&tokens.each_ref().map(String::as_str));
         let nearly_macs = garbled::nearly_text(&macs.each_ref().map(String::as_str));
@@ -260,7 +291,7 @@ mod tests {
             if let Some(owner) = auth.owner_of(&token) {
                 prop_assert_eq!(auth.token(&owner), token);
             }
-            let passes = key.proves_hello("challenge", "hello", &"i1".into(), &mac);
+            let passes = key.proves_hello(said, &mac);
             prop_assert_eq!(passes, mac == right);
         });
     }

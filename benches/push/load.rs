@@ -20,8 +20,10 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::json;
 use tabwire::home::Home;
-use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey};
-use tabwire::protocol::{CLIENT_HEADER, EXTENSION_ID, InstanceId, WS_PATH, WS_SUBPROTOCOL};
+use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
+use tabwire::protocol::{
+    CLIENT_HEADER, EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL,
+};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -122,6 +124,7 @@ impl Client {
 
 /// The extension's end of the socket.
 pub(crate) struct Extension {
+    port: u16,
     carrier: Carrier,
     /// What it sends besides, while it waits for frames.
     flood: Option<Flood>,
@@ -174,12 +177,13 @@ impl Extension {
         let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER).write_buffer_size(0);
         let handshake =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
-        Ok(Self { carrier: Carrier::Socket(Box::new(handshake?.0)), flood: None })
+        Ok(Self { port, carrier: Carrier::Socket(Box::new(handshake?.0)), flood: None })
     }
 
     /// The same over HTTP.
     pub(crate) async fn connect_http(port: u16) -> anyhow::Result<Self> {
-        Ok(Self { carrier: Carrier::Http(http::HttpCarrier::connect(port).await?), flood: None })
+        let carrier = Carrier::Http(http::HttpCarrier::connect(port).await?);
+        Ok(Self { port, carrier, flood: None })
     }
 
     pub(crate) async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
@@ -238,10 +242,12 @@ impl Extension {
         let challenge: serde_json::Value = serde_json::from_str(&self.text().await?)?;
         let challenge = challenge["nonce"].as_str().context("no challenge")?;
         let (nonce, instance) = (proof::nonce(), InstanceId::from("bench"));
-        let mac = key.hello_mac(challenge, &nonce, &instance);
+        let (port, instance_id) = (self.port, &instance);
+        let said = HandshakeTranscript { port, challenge, hello: &nonce, instance: instance_id };
+        let mac = key.hello_mac(said);
         self.send(
             json!({
-                "type": "hello", "protocol": [1], "browser_id": browser, "instance_id": instance,
+                "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": browser, "instance_id": instance,
                 "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
             })
             .to_string(),

@@ -44,8 +44,8 @@ async function wait(ms) {
 }
 
 async function welcomeFor(hello, extKey = KEY) {
-  const mac = await welcomeMac(extKey, { challengeNonce: CHALLENGE.nonce, helloNonce: hello.nonce, epoch: '1' });
-  return { type: 'welcome', protocol: 1, epoch: '1', server_version: '0.1.0', heartbeat_ms: 20000, capture: {}, mac };
+  const mac = await welcomeMac(extKey, { port: 4711, challengeNonce: CHALLENGE.nonce, helloNonce: hello.nonce, instanceId: hello.instance_id, epoch: '1' });
+  return { type: 'welcome', protocol: 2, epoch: '1', server_version: '0.1.0', heartbeat_ms: 20000, capture: {}, mac };
 }
 
 /** Three sockets in a row that cannot be had. */

@@ -134,7 +134,8 @@ async function welcomed(link, epoch) {
   const socket = FakeSocket.last;
   socket.hear(to.challenge);
   await cryptoSettled();
-  const said = { challengeNonce: to.challenge.nonce, helloNonce: socket.sent[0].nonce, epoch };
+  const { nonce: helloNonce, instance_id: instanceId } = socket.sent[0];
+  const said = { port: 4711, challengeNonce: to.challenge.nonce, helloNonce, instanceId, epoch };
   socket.hear({ ...to.welcome, epoch, mac: await welcomeMac(vector.ext_key, said) });
   await cryptoSettled();
   return socket;

@@ -43,10 +43,12 @@ function makeLink() {
   });
 }
 
-async function welcomeFor(socket, over = {}) {
-  const { nonce: helloNonce } = socket.sent[0];
-  const mac = await welcomeMac(KEY, { challengeNonce: CHALLENGE.nonce, helloNonce, epoch: '1' });
-  return { type: 'welcome', protocol: 1, epoch: '1', server_version: '0.1.0', heartbeat_ms: 20000, capture: {}, mac, ...over };
+async function welcomeFor(socket, over = {}, covered = {}) {
+  const { nonce: helloNonce, instance_id: instanceId } = socket.sent[0];
+  const port = Number(new URL(socket.url).port);
+  const said = { port, challengeNonce: CHALLENGE.nonce, helloNonce, instanceId, epoch: '1' };
+  const mac = await welcomeMac(KEY, { ...said, ...covered });
+  return { type: 'welcome', protocol: 2, epoch: '1', server_version: '0.1.0', heartbeat_ms: 20000, capture: {}, mac, ...over };
 }
 
 async function challenged() {
@@ -119,13 +121,37 @@ test('dials the port that it is given with the subprotocol', async () => {
   assert.deepEqual([FakeSocket.last.url, FakeSocket.last.protocol], ['ws://127.0.0.1:4711/ws', 'tabwire.v1']);
 });
 
-test('answers a challenge with a proof over nonces and instance', async () => {
+test('answers a challenge with a proof over port, nonces and instance', async () => {
   const [hello] = (await challenged()).sent;
   const said = { challengeNonce: CHALLENGE.nonce, helloNonce: hello.nonce, instanceId: hello.instance_id };
-  assert.equal(hello.mac, await helloMac(KEY, said));
+  assert.equal(hello.mac, await helloMac(KEY, { port: 4711, ...said }));
+  assert.notEqual(hello.mac, await helloMac(KEY, { port: 4712, ...said }));
+  assert.deepEqual(hello.protocol, [2]);
   assert.match(hello.browser_id, /^b_[0-9a-f]{32}$/);
   assert.match(hello.instance_id, /^inst_[0-9a-f]{32}$/);
 });
+
+test('a daemon that proves itself for another port is not believed', async () => {
+  const socket = await challenged();
+  socket.hear(await welcomeFor(socket, {}, { port: 4712 }));
+  await cryptoSettled();
+  assert.deepEqual([welcomes.length, statuses.at(-1), socket.sent.length], [0, 'unproven', 1]);
+});
+
+for (const [says, status] of [
+  ['this daemon speaks protocol 1, the extension speaks 2', 'old_daemon'],
+  ['run `tabwire install`: this daemon speaks protocol 3, the extension 2', 'old_extension'],
+  ['pay 5 to evil.example', 'old_daemon'],
+]) {
+  test(`of a daemon of another version the person hears which side is older (${status}), in our words`, async () => {
+    const socket = await challenged();
+    socket.end(4409, says);
+    await settled();
+    assert.deepEqual([statuses.at(-1), details.at(-1)], [status, 'at 127.0.0.1:4711']);
+    assert.deepEqual(setbacks, [], 'the key is as good as ever');
+    assert.equal(await delayToNextSocket(), 5_000);
+  });
+}
 
 test('browser_id stays when the worker is restarted, instance_id does not', async () => {
   const [first] = (await challenged()).sent;

@@ -4,6 +4,7 @@ import { fromBase64Url, helloMac, makeNonce, sameMac, toBase64Url, welcomeMac } 
 import { proofVectors } from './support/fakes.js';
 
 const said = (vector) => ({
+  port: vector.port,
   challengeNonce: vector.challenge_nonce,
   helloNonce: vector.hello_nonce,
   instanceId: vector.instance_id,
@@ -19,6 +20,14 @@ for (const [index, vector] of proofVectors().entries()) {
     assert.equal(await welcomeMac(vector.ext_key, said(vector)), vector.welcome_mac);
   });
 }
+
+test('a proof for one port, or of one side, does not hold for another', async () => {
+  const [vector] = proofVectors();
+  const other = { ...said(vector), port: vector.port + 1 };
+  assert.notEqual(await helloMac(vector.ext_key, other), vector.hello_mac);
+  assert.notEqual(await welcomeMac(vector.ext_key, other), vector.welcome_mac);
+  assert.notEqual(await welcomeMac(vector.ext_key, { ...said(vector), epoch: '' }), vector.hello_mac);
+});
 
 test('a proof for one epoch does not hold for another', async () => {
   const [vector] = proofVectors();

@@ -44,6 +44,9 @@ fn not_running(error: anyhow::Error, json: bool) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// What there is to say of an extension that speaks an older protocol than the daemon.
+const OUTDATED: &str = "an extension tried to connect that is older than the daemon: run `tabwire install`, then reload it at chrome://extensions";
+
 fn lines(body: &Value) -> Vec<String> {
     let mut table = Table::new(&["", "", ""]);
     let daemon = format!(
@@ -86,6 +89,13 @@ fn lines(body: &Value) -> Vec<String> {
     }
     for row in legacy::rows(&body["older_extensions"]) {
         table.row([("older", Style::Bold), ("", Style::Plain), (row.trim(), Style::Plain)]);
+    }
+    if body["outdated_extension"] == true {
+        table.row([
+            ("browser", Style::Bold),
+            ("too old", Style::Notable),
+            (OUTDATED, Style::Plain),
+        ]);
     }
     for client in body["clients"].as_array().into_iter().flatten() {
         let pending = format!("{} pending", client["pending"]);

@@ -43,6 +43,7 @@ pub(super) async fn status(
         "browsers": hub.browsers(),
         "clients": hub.clients(&caller.owner),
         "storage": hub.storage(),
+        "outdated_extension": hub.has_outdated_extension(),
         "peer_users": if connection.is_ours() { "known" } else { "unknown" },
         "older_extensions": older_extensions,
     });

@@ -12,6 +12,7 @@ use super::Edge;
 use super::share::Share;
 use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
+use crate::proof::HandshakeTranscript;
 use crate::protocol::{
     Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension,
     NackReason, OlderExtensionChange, PROTOCOL_VERSION, SERVER_VERSION, SiteChange, ToExtension,
@@ -91,15 +92,27 @@ pub(super) fn greet(
     let Ok(FromExtension::Hello(hello)) = answer else {
         return Err(Close::new(4401, "the first frame must be hello"));
     };
-    check_version(&hello.protocol)?;
+    if let Err(mismatch) = check_version(&hello.protocol) {
+        if mismatch.is_outdated {
+            edge.tools.hub().note_outdated_extension();
+        }
+        return Err(mismatch.close);
+    }
     let key = edge.guard.home().auth().extension_key(extension_id);
-    if !key.proves_hello(challenge, &hello.nonce, &hello.instance_id, &hello.mac) {
+    let said = HandshakeTranscript {
+        port: edge.guard.port(),
+        challenge,
+        hello: &hello.nonce,
+        instance: &hello.instance_id,
+    };
+    if !key.proves_hello(said, &hello.mac) {
         let reason =
             "hello does not prove the key; run `tabwire install`, then reload the extension";
         return Err(Close::new(4401, reason));
     }
     edge.guard.admission().note_paired();
     let hub = edge.tools.hub();
+    let mac = key.welcome_mac(said, &hub.epoch());
     let browser = hello.browser_id;
     let peer = Peer { browser: browser.clone(), instance: hello.instance_id };
     let (link, outbox) = hub.attach(peer, carrier, hello.extension_version);
@@ -109,22 +122,36 @@ pub(super) fn greet(
         server_version: SERVER_VERSION,
         heartbeat_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
         capture: hub.capture_of(&browser),
-        mac: key.welcome_mac(&hello.nonce, challenge, &hub.epoch()),
+        mac,
     };
     Ok(Greeted { link, outbox, welcome })
 }
 
-fn check_version(theirs: &[u32]) -> Result<(), Close> {
+/// An extension with which this daemon has no version of the protocol in common.
+struct VersionMismatch {
+    close: Close,
+    /// All versions of the extension are older.
+    is_outdated: bool,
+}
+
+fn check_version(theirs: &[u32]) -> Result<(), VersionMismatch> {
     if theirs.contains(&PROTOCOL_VERSION) {
         return Ok(());
     }
+    let is_outdated = theirs.iter().all(|version| *version < PROTOCOL_VERSION);
+    let step = if is_outdated {
+        "run `tabwire install`, then reload the extension at chrome://extensions"
+    } else {
+        "update Tabwire, then run `tabwire stop`"
+    };
     // Nothing is proven yet: the list may have a million.
     let theirs: Vec<_> = theirs.iter().take(VERSIONS_TOLD).map(u32::to_string).collect();
+    // The step comes first: a close frame may have no room for the rest.
     let reason = format!(
-        "this daemon speaks protocol {PROTOCOL_VERSION}, the extension speaks {}",
+        "{step}: this daemon speaks protocol {PROTOCOL_VERSION}, the extension {}",
         theirs.join(", ")
     );
-    Err(Close::new(4409, reason))
+    Err(VersionMismatch { close: Close::new(4409, reason), is_outdated })
 }
 
 /// What an extension is told whose `hello` did not come in time.
@@ -288,8 +315,13 @@ mod tests {
     #[test]
     fn of_the_versions_that_nobody_speaks_here_a_few_are_named() {
         assert!(check_version(&[7, PROTOCOL_VERSION]).is_ok());
-        let reason = |theirs: &[u32]| check_version(theirs).unwrap_err().reason;
-        assert!(reason(&[7, 8]).ends_with("7, 8"));
-        assert!(reason(&[u32::MAX; 100_000]).len() < 200);
+        let refused = |theirs: &[u32]| check_version(theirs).err().unwrap();
+        let newer = refused(&[7, 8]);
+        assert!(newer.close.reason.ends_with("7, 8") && !newer.is_outdated);
+        assert!(newer.close.reason.starts_with("update Tabwire"), "{:?}", newer.close);
+        assert!(refused(&[u32::MAX; 100_000]).close.reason.len() < 200);
+        let older = refused(&[1]);
+        assert!(older.close.reason.starts_with("run `tabwire install`") && older.is_outdated);
+        assert!(older.close.reason.len() <= 123, "a close frame has room for it");
     }
 }

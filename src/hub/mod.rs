@@ -20,6 +20,7 @@ mod keys;
 mod knocks;
 mod links;
 mod outbox;
+mod outdated;
 mod pollers;
 mod reading;
 mod reaper;
@@ -99,6 +100,7 @@ struct Inner {
     closed: CancellationToken,
     tasks: TaskTracker,
     requests: Counters,
+    outdated: outdated::LastOutdated,
     /// Whose turn it is to have something large recorded.
     large: Semaphore,
     /// Where the results of agents may be written as files, once that is known.
@@ -165,6 +167,7 @@ impl Hub {
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
             requests: Counters::default(),
+            outdated: outdated::LastOutdated::default(),
             large: Semaphore::new(1),
             agent_files: OnceLock::new(),
         }));

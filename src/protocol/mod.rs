@@ -57,7 +57,7 @@ pub use sites::{
 
 /// The version of the frame protocol that this build speaks, as `hello` and
 /// `welcome` name it.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// The port that daemon, bridge and shim use unless they are told otherwise.
 pub const DEFAULT_PORT: u16 = 7890;

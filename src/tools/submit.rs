@@ -108,7 +108,7 @@ impl Asked {
         let id = Some(submitted.accepted.id.clone());
         if wait.is_zero() {
             let result = match tools.hub.confirm(caller, &submitted).await {
-                Ok(()) => ToolResult::of(&queued(&submitted.accepted)),
+                Ok(()) => ToolResult::of(&queued(&tools.hub, &submitted.accepted)),
                 Err(refused) => ToolResult::refused(&refused),
             };
             return Call { submitted: id, ..Call::done(result) };
@@ -141,7 +141,7 @@ async fn finish(
     // Without a result it was accepted all the same: say so rather than that it was not.
     Ok(match waited {
         Ok(seen) => ToolResult::of_own_command(seen, hub.agent_files()),
-        Err(_) => ToolResult::of(&queued(&submitted.accepted)),
+        Err(_) => ToolResult::of(&queued(hub, &submitted.accepted)),
     })
 }
 
@@ -151,7 +151,7 @@ fn wrong_key() -> ToolResult {
     Failure::of_param("idempotency_key", message, hint).expecting(IDEMPOTENCY_KEY_FORM).into()
 }
 
-fn queued(accepted: &Accepted) -> Queued<'_> {
+fn queued<'a>(hub: &Hub, accepted: &'a Accepted) -> Queued<'a> {
     let id = &accepted.id;
     let how = format!(
         "Get its result with observe({{what:\"command_result\", correlation_id:\"{id}\", \
@@ -159,6 +159,12 @@ fn queued(accepted: &Accepted) -> Queued<'_> {
     );
     let message = if accepted.reachable {
         format!("Command queued for execution. {how}")
+    } else if hub.has_outdated_extension() {
+        format!(
+            "No browser is connected, so the command waits for one. A Tabwire extension that is \
+             too old for this daemon tried to connect: run `tabwire install`, then reload the \
+             extension at chrome://extensions. {how}"
+        )
     } else {
         format!(
             "No browser is connected, so the command waits for one. Open the browser and check \

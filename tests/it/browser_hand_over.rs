@@ -4,12 +4,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use tabwire::demo::{Browser, find_browser};
-use tabwire::extension;
-use tabwire::protocol::EXTENSION_ID;
 
 use crate::chaos::dice::any_seed;
-use crate::support::{Cutter, Daemon, McpClient, Pages};
+use crate::support::{Cutter, Daemon, Hand, McpClient, Pages};
 
 const COMMANDS: usize = 100;
 
@@ -26,13 +23,7 @@ async fn a_hundred_commands_touch_the_page_once_each_while_the_worker_changes_it
     let client = McpClient::legacy(&daemon);
     let pages = Pages::start().await;
     let cutter = Cutter::start(daemon.port(), seed).await;
-    let folder = tempfile::Builder::new().prefix("tabwire-it-hand-over-").tempdir().unwrap();
-    let unpacked = folder.path().join("extension");
-    let key = daemon.home().auth().extension_key(EXTENSION_ID);
-    extension::unpack(&unpacked, cutter.port(), &key).unwrap();
-    let program = find_browser().expect("the tests need a Chromium");
-    let profile = folder.path().join("profile");
-    let browser = Browser::launch(&program, &profile, &unpacked, &pages.url("/")).unwrap();
+    let (browser, _folder) = Hand::open_browser_behind(&daemon, cutter.port(), &pages.url("/"));
     assert_eq!(run(&client, "document.title").await, "Home Page");
 
     for n in 0..COMMANDS {

@@ -1,11 +1,8 @@
 //! A real worker killed at each point of a command's way. The page counts what was done to it.
 
 use serde_json::{Value, json};
-use tabwire::demo::{Browser, find_browser};
-use tabwire::extension;
-use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, McpClient, Pages, Relay, kill_worker, soon};
+use crate::support::{Daemon, Hand, McpClient, Pages, Relay, kill_worker, soon};
 
 /// Where the worker is killed.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +48,7 @@ async fn a_worker_killed_at_any_point_of_a_command_touches_the_page_once_at_most
     let client = McpClient::legacy(&daemon);
     let pages = Pages::start().await;
     let relay = Relay::start(daemon.port()).await;
-    let folder = tempfile::Builder::new().prefix("tabwire-it-kills-").tempdir().unwrap();
-    let unpacked = folder.path().join("extension");
-    let key = daemon.home().auth().extension_key(EXTENSION_ID);
-    extension::unpack(&unpacked, relay.port(), &key).unwrap();
-    let program = find_browser().expect("the tests need a Chromium");
-    let profile = folder.path().join("profile");
-    let browser = Browser::launch(&program, &profile, &unpacked, &pages.url("/")).unwrap();
+    let (browser, _folder) = Hand::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
     assert_eq!(title(&client).await, "Home Page");
 
     for point in [BeforeClaim, AfterClaim, AfterGo, Running, BeforeAcknowledgement] {

@@ -27,7 +27,7 @@ impl Stage {
         let relay = Relay::start(daemon.port()).await;
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser(&daemon, relay.port(), &pages.url("/"));
+        let (browser, folder) = Hand::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
         let tab = first_tab(&client, &browser).await;
         Self { daemon, relay, client, pages, browser, folder, tab }
     }

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tabwire::home::DaemonRecord;
+use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{Place, Served, Shim, finish, signal};
+use crate::support::{McpClient, Place, Served, Session, Shim, answering, finish, signal};
 
 /// What the doctor finds here.
 async fn examine(place: &Place) -> Value {
@@ -319,4 +320,42 @@ async fn a_browser_that_does_not_answer_is_named() {
     let says = of(&found, "test command")["says"].as_str().unwrap();
     assert!(says.contains(&shim.label()) && says.contains("did not respond"), "{says}");
     assert!(found["do"].as_str().unwrap().contains("reload the extension"), "{found:#}");
+}
+
+#[tokio::test]
+async fn an_extension_that_is_older_than_the_daemon_is_named_with_the_update() {
+    let (place, daemon, _) = with_daemon().await;
+    let shim = Shim::at(daemon.port, &place.home());
+    let client = McpClient::at(daemon.port, place.home().auth().token(&DEFAULT_OWNER.into()));
+    let ask = async || {
+        let queued = client.call("interact", json!({"action": "page_info"})).await;
+        queued["message"].as_str().unwrap().to_owned()
+    };
+    assert!(!ask().await.contains("too old"), "none has tried");
+    let old = |challenge: &str| {
+        let mut hello = shim.hello_to(challenge);
+        hello["protocol"] = json!([1]);
+        hello
+    };
+    let mut socket = shim.open().await;
+    let challenge = socket.challenge().await;
+    socket.send(&old(&challenge)).await;
+    let (code, reason) = socket.closed_without_a_frame().await;
+    assert_eq!(code, 4409);
+    let session = Session::of(&shim);
+    let challenge = session.challenge().await;
+    let refused = session.begin(&answering(old(&challenge), &challenge)).await;
+    assert_eq!(refused.close(), (409, 4409));
+    for reason in [reason.as_str(), refused.json()["message"].as_str().unwrap()] {
+        assert!(reason.starts_with("run `tabwire install`, then reload"), "{reason}");
+    }
+
+    let remedy = "run `tabwire install`, then reload the extension at chrome://extensions";
+    assert_broken(&place, "extension connected", "too old for the daemon", remedy).await;
+    let status = place.run(&["status"]).await.stdout;
+    assert!(status.contains("older than the daemon: run `tabwire install`"), "{status}");
+    assert!(ask().await.contains(remedy));
+    // Once the new one is there nothing is left to say to the agent.
+    let _new = shim.connect().await;
+    assert!(!ask().await.contains("too old"));
 }

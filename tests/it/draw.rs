@@ -27,7 +27,7 @@ impl Stage {
         relay.take_drawings();
         let client = McpClient::legacy(&daemon);
         let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser(&daemon, relay.port(), &pages.url(page));
+        let (browser, folder) = Hand::open_browser_behind(&daemon, relay.port(), &pages.url(page));
         first_tab(&client, &browser).await;
         let hand = Hand::reach(&folder.path().join("profile")).await;
         Self { daemon, relay, client, pages, browser, hand, _folder: folder }

@@ -145,11 +145,11 @@ async fn another_version_of_the_protocol_is_turned_away_with_both_named() {
     let session = Session::of(&shim);
     let challenge = session.challenge().await;
     let mut hello = answering(shim.hello_to(&challenge), &challenge);
-    hello["protocol"] = json!([2, 3]);
+    hello["protocol"] = json!([7, 8]);
     let answer = session.begin(&hello).await;
     assert_eq!(answer.close(), (409, 4409));
     let reason = answer.json()["message"].as_str().unwrap().to_owned();
-    assert!(["1", "2", "3"].iter().all(|version| reason.contains(version)), "{reason}");
+    assert!(["protocol 2", "7", "8"].iter().all(|version| reason.contains(version)), "{reason}");
 }
 
 /// A request of a session, with these headers and body.

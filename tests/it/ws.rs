@@ -113,7 +113,7 @@ async fn each_connection_is_proven_anew() {
         let hello = extension.hello_to(&challenge);
         extension.send(&hello).await;
         let welcome = extension.next().await;
-        assert_eq!((&welcome["type"], &welcome["protocol"]), (&json!("welcome"), &json!(1)));
+        assert_eq!((&welcome["type"], &welcome["protocol"]), (&json!("welcome"), &json!(2)));
         assert_eq!(welcome["server_version"], env!("CARGO_PKG_VERSION"));
         assert_eq!(welcome["heartbeat_ms"], 20_000);
         assert!(welcome["capture"].is_object());
@@ -198,15 +198,15 @@ async fn the_first_frame_is_hello() {
 }
 
 #[tokio::test]
-async fn another_version_of_the_protocol_is_turned_away_with_both_named() {
+async fn a_newer_version_of_the_protocol_is_turned_away_with_both_named() {
     let daemon = Daemon::start().await;
-    let mut extension = hello_with(&daemon, |hello| hello["protocol"] = json!([2, 3])).await;
+    let mut extension = hello_with(&daemon, |hello| hello["protocol"] = json!([7, 8])).await;
     let (code, reason) = extension.closed_without_a_frame().await;
     assert_eq!(code, 4409);
-    for version in ["1", "2", "3"] {
+    for version in ["protocol 2", "7", "8", "update Tabwire"] {
         assert!(reason.contains(version), "{reason}");
     }
-    let mut newer = hello_with(&daemon, |hello| hello["protocol"] = json!([2, 1])).await;
+    let mut newer = hello_with(&daemon, |hello| hello["protocol"] = json!([3, 2])).await;
     assert_eq!(newer.next().await["type"], "welcome", "one that is spoken by both will do");
 }
 

@@ -17,9 +17,15 @@ pub(super) fn extension_connected(
     findings: &mut Findings,
     browsers: &[Value],
     connected: &[&Value],
-    older: &Value,
+    status: &Value,
 ) {
-    let asking = legacy::asking(older);
+    if connected.is_empty() && status["outdated_extension"] == true {
+        let says = "no browser is connected; a Tabwire extension tried that is too old for the daemon";
+        let remedy = "run `tabwire install`, then reload the extension at chrome://extensions; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
+        findings.broken(CONNECTED, says, remedy);
+        return;
+    }
+    let asking = legacy::asking(&status["older_extensions"]);
     if connected.is_empty()
         && let Some(id) = asking.first()
     {

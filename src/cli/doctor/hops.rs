@@ -12,6 +12,7 @@ use super::extensions::{
     older_extensions,
 };
 use super::native_host::native_host;
+use super::other_users::{self, other_users};
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
 use crate::config::Place;
@@ -29,7 +30,6 @@ const PORT: &str = "port";
 const DAEMON: &str = "daemon";
 const VERSION: &str = "version";
 const TOKEN: &str = "token";
-const USERS: &str = "other users";
 const FOLDER: &str = "extension folder";
 const COMMAND: &str = "test command";
 
@@ -59,9 +59,9 @@ pub(super) async fn walk(place: &Place) -> Findings {
     native_host(&mut findings, place, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
-            let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
-            extension_connected(&mut findings, browsers, &connected, older);
-            older_extensions(&mut findings, older);
+            let found = status.as_ref().unwrap_or(&Value::Null);
+            extension_connected(&mut findings, browsers, &connected, found);
+            older_extensions(&mut findings, &found["older_extensions"]);
             extension_version(&mut findings, &connected);
             test_command(&mut findings, daemon, &connected).await;
         }
@@ -244,19 +244,6 @@ async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value
     None
 }
 
-/// Whether the daemon can tell other users' connections from this user's.
-fn other_users(findings: &mut Findings, status: Option<&Value>) {
-    match status.map(|status| text(&status["peer_users"])) {
-        Some("known") => findings.fine(USERS, "the daemon closes their connections"),
-        Some(_) => findings.unknown(
-            USERS,
-            "this system does not say which user a connection belongs to: keys and tokens decide, \
-             and extensions that only poll are refused; use the Tabwire extension",
-        ),
-        None => findings.unknown(USERS, "only the daemon can tell"),
-    }
-}
-
 /// Whether the folder that the browser loads the extension from fits this program and the
 /// daemon. It is the one that was unpacked last.
 fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected: bool) {
@@ -346,20 +333,7 @@ async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Va
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
     use super::*;
-
-    #[test]
-    fn where_the_system_does_not_tell_users_apart_the_doctor_says_what_that_means() {
-        let mut findings = Findings::default();
-        other_users(&mut findings, Some(&json!({"peer_users": "unknown"})));
-        other_users(&mut findings, Some(&json!({"peer_users": "known"})));
-        other_users(&mut findings, None);
-        let [unknown, known, nobody] = &findings.0[..] else { panic!("{findings:?}") };
-        assert_eq!((unknown.state, known.state), (State::Unknown, State::Fine));
-        assert!(unknown.says.contains("only poll are refused"), "{}", unknown.says);
-        assert_eq!(nobody.says, "only the daemon can tell");
-    }
 
     #[test]
     fn the_readme_says_of_every_hop_what_to_do_when_it_is_broken() {
@@ -371,7 +345,7 @@ mod tests {
             DAEMON,
             VERSION,
             TOKEN,
-            USERS,
+            other_users::HOP,
             FOLDER,
             CONNECTED,
             OLDER,

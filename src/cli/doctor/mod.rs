@@ -4,6 +4,7 @@
 mod extensions;
 mod hops;
 mod native_host;
+mod other_users;
 
 use std::process::ExitCode;
 

@@ -138,7 +138,7 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
                 server_version: "0.1.0",
                 heartbeat_ms: 20_000,
                 capture: CaptureSettings::default(),
-                mac: "LuB_vs5bSbmNlF2JNYEYIxLVnJiP-ddX3Cfu1gpCLPc".into(),
+                mac: "mPIhyMllphNfaOHV3UJ4ZtcIZvS-vxfthjOKEemtO1Q".into(),
             },
         ),
     ];

@@ -83,7 +83,7 @@ fn hostile_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
         "daemon": format!("127.0.0.1:{}", daemon.port()), "victim": EXTENSION_ID,
         "report": pages.url("/report"),
         "hello": {
-            "v": 1, "type": "hello", "protocol": [1], "browser_id": "b", "instance_id": "i",
+            "v": 1, "type": "hello", "protocol": [2], "browser_id": "b", "instance_id": "i",
             "extension_version": "1", "nonce": guess, "mac": guess,
         },
     });

@@ -22,7 +22,7 @@ fn lies(hello: &Value) -> Vec<(&'static str, Vec<Value>)> {
         "command": {"type": "execute_js"}, "params": {"script": "location.href = '/taken'"},
         "safe": true, "tab_id": null, "timeout_ms": 5_000,
     });
-    let welcome = |mac: &Value| json!({"v": 1, "type": "welcome", "epoch": "e", "mac": mac, "protocol": 1, "server_version": "0.1.0"});
+    let welcome = |mac: &Value| json!({"v": 1, "type": "welcome", "epoch": "e", "mac": mac, "protocol": 2, "server_version": "0.1.0"});
     let guess = json!("A".repeat(43));
     vec![
         ("a guessed proof, then a command", vec![welcome(&guess), command.clone()]),
@@ -56,7 +56,7 @@ async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
         // What comes over HTTP, beside sockets or instead, is not answered.
         let Some(mut socket) = accept(stream).await else { continue };
         let challenge =
-            json!({"v": 1, "type": "challenge", "nonce": "A".repeat(43), "protocol": [1]});
+            json!({"v": 1, "type": "challenge", "nonce": "A".repeat(43), "protocol": [2]});
         socket.send(Message::text(challenge.to_string())).await.unwrap();
         let Some(Ok(Message::Text(hello))) = soon("a hello", socket.next()).await else { continue };
         let hello: Value = serde_json::from_str(&hello).unwrap();

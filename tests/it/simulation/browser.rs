@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tabwire::proof::{self, ExtensionKey};
-use tabwire::protocol::{EXTENSION_ID, WS_PATH, WS_SUBPROTOCOL};
+use tabwire::proof::{self, ExtensionKey, HandshakeTranscript};
+use tabwire::protocol::{EXTENSION_ID, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
@@ -208,15 +208,18 @@ impl Link {
         let challenge = challenge["nonce"].as_str().unwrap_or_default();
         let (nonce, instance) = (proof::nonce(), self.browser.shim.instance());
         let instance = format!("{}-{instance}", self.browser.host());
+        let instance_id = instance.as_str().into();
+        let said =
+            HandshakeTranscript { port: PORT, challenge, hello: &nonce, instance: &instance_id };
         let hello = json!({
-            "type": "hello", "protocol": [1], "browser_id": self.browser.host(),
+            "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": self.browser.host(),
             "instance_id": instance, "extension_version": env!("CARGO_PKG_VERSION"),
-            "nonce": nonce, "mac": key.hello_mac(challenge, &nonce, &instance.as_str().into()),
+            "nonce": nonce, "mac": key.hello_mac(said),
         });
         socket.send(Message::text(hello.to_string())).await?;
         let welcome = next(&mut socket).await?;
         let epoch = welcome["epoch"].as_str().unwrap_or_default();
-        if welcome["mac"] != key.welcome_mac(&nonce, challenge, epoch) {
+        if welcome["mac"] != key.welcome_mac(said, epoch) {
             self.browser.world().breaks("the daemon did not prove itself".to_owned());
         }
         Ok((socket, welcome))

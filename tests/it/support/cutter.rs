@@ -44,7 +44,7 @@ impl Cutter {
         let its = seen.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(pass_on(stream, [port, daemon], its.clone(), dice.clone()));
+                tokio::spawn(pass_on(stream, daemon, its.clone(), dice.clone()));
             }
         });
         Self { port, seen }
@@ -86,7 +86,7 @@ impl Seen {
 
 async fn pass_on(
     mut stream: TcpStream,
-    ports: [u16; 2],
+    daemon: u16,
     seen: Arc<Seen>,
     dice: Arc<Mutex<Dice>>,
 ) -> Option<()> {
@@ -95,36 +95,31 @@ async fn pass_on(
     let length = stream.read(&mut head).await.ok()?;
     head.truncate(length);
     let Fate::Lives(length) = seen.fate(&head, &dice) else { return None };
-    let behind = TcpStream::connect(("127.0.0.1", ports[1])).await.ok()?;
+    let behind = TcpStream::connect(("127.0.0.1", daemon)).await.ok()?;
     behind.set_nodelay(true).ok()?;
     let (from_extension, to_extension) = stream.into_split();
     let (from_daemon, to_daemon) = behind.into_split();
     let both = async {
         tokio::select! {
-            _ = copy(head, from_extension, to_daemon, Some((ports, &seen))) => {}
+            _ = copy(head, from_extension, to_daemon, Some(&seen)) => {}
             _ = copy(Vec::new(), from_daemon, to_extension, None) => {}
         }
     };
     timeout(length, both).await.ok()
 }
 
-/// Copies bytes. The daemon answers only to its own port.
+/// Copies bytes, and counts the sessions among them.
 async fn copy(
     mut bytes: Vec<u8>,
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    requests: Option<([u16; 2], &Seen)>,
+    requests: Option<&Seen>,
 ) -> Option<()> {
-    let host = |port| format!("Host: 127.0.0.1:{port}\r\n");
     loop {
-        if let Some(([own, daemon], seen)) = requests {
+        if let Some(seen) = requests {
             let is_hello = bytes.starts_with(b"POST /session ")
                 && bytes.windows(7).any(|part| part == b"\"hello\"");
             seen.sessions.fetch_add(usize::from(is_hello), Ordering::Relaxed);
-            let own = host(own);
-            if let Some(at) = bytes.windows(own.len()).position(|part| part == own.as_bytes()) {
-                bytes.splice(at..at + own.len(), host(daemon).into_bytes());
-            }
         }
         to.write_all(&bytes).await.ok()?;
         bytes.resize(64 * 1024, 0);

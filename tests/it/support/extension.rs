@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tabwire::home::Home;
-use tabwire::proof::{self, ExtensionKey};
-use tabwire::protocol::{EXTENSION_ID, WS_PATH, WS_SUBPROTOCOL};
+use tabwire::proof::{self, ExtensionKey, HandshakeTranscript};
+use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
@@ -21,6 +21,8 @@ use super::{Daemon, soon};
 #[derive(Clone)]
 pub(crate) struct Shim {
     port: u16,
+    /// The port that its proofs name.
+    dialled: u16,
     key: Arc<ExtensionKey>,
     extension_id: String,
     browser: String,
@@ -108,6 +110,7 @@ impl Shim {
     pub(crate) fn at(port: u16, home: &Home) -> Self {
         Self {
             port,
+            dialled: port,
             key: Arc::new(home.auth().extension_key(EXTENSION_ID)),
             extension_id: EXTENSION_ID.to_owned(),
             browser: "browser-1".to_owned(),
@@ -188,18 +191,29 @@ impl Shim {
     /// The `hello` that answers a challenge.
     pub(crate) fn hello_to(&self, challenge: &str) -> Value {
         let nonce = proof::nonce();
-        let mac = self.key.hello_mac(challenge, &nonce, &self.instance.as_str().into());
+        let instance = self.instance.as_str().into();
+        let mac = self.key.hello_mac(self.transcript(challenge, &nonce, &instance));
         json!({
-            "type": "hello", "protocol": [1], "browser_id": self.browser,
+            "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": self.browser,
             "instance_id": self.instance, "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
         })
+    }
+
+    fn transcript<'a>(
+        &self,
+        challenge: &'a str,
+        hello: &'a str,
+        instance: &'a InstanceId,
+    ) -> HandshakeTranscript<'a> {
+        HandshakeTranscript { port: self.dialled, challenge, hello, instance }
     }
 
     /// Whether the daemon proves that it holds the key, too.
     pub(crate) fn check_welcome(&self, welcome: &Value, hello: &Value, challenge: &str) {
         let nonce = hello["nonce"].as_str().unwrap();
         let epoch = welcome["epoch"].as_str().unwrap();
-        let mac = self.key.welcome_mac(nonce, challenge, epoch);
+        let instance = self.instance.as_str().into();
+        let mac = self.key.welcome_mac(self.transcript(challenge, nonce, &instance), epoch);
         assert_eq!(welcome["mac"], mac, "the daemon proves that it holds the key");
     }
 
@@ -208,6 +222,12 @@ impl Shim {
             "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
             "tabs": self.tabs, "in_flight": in_flight,
         })
+    }
+
+    /// The same, which has dialled this port, from where a relay passes on what it says.
+    pub(crate) const fn dialled(mut self, port: u16) -> Self {
+        self.dialled = port;
+        self
     }
 
     pub(crate) const fn port(&self) -> u16 {

@@ -52,11 +52,37 @@ impl Hand {
         (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
     }
 
+    /// The same, whose connections to this daemon go to a relay. The extension has dialled the
+    /// daemon's port, so the proofs hold.
+    pub(crate) fn open_browser_behind(
+        daemon: &Daemon,
+        relay: u16,
+        page: &str,
+    ) -> (Browser, tempfile::TempDir) {
+        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
+        let unpacked = folder.path().join("extension");
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&unpacked, daemon.port(), &key).unwrap();
+        let chromium = find_browser().expect("the tests need a Chromium");
+        let port = daemon.port();
+        let flags = [
+            "--remote-debugging-port=0",
+            &format!("--host-resolver-rules='MAP 127.0.0.1:{port} 127.0.0.1:{relay}'"),
+        ];
+        let program = Self::with_flags(folder.path(), &chromium, &flags);
+        let profile = folder.path().join("profile");
+        (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
+    }
+
     /// A program that starts the browser so that a hand can reach in.
     pub(crate) fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
+        Self::with_flags(folder, chromium, &["--remote-debugging-port=0"])
+    }
+
+    fn with_flags(folder: &Path, chromium: &Path, flags: &[&str]) -> PathBuf {
         let program = folder.join("browser");
-        let script =
-            format!("#!/bin/sh\nexec '{}' --remote-debugging-port=0 \"$@\"\n", chromium.display());
+        let flags = flags.join(" ");
+        let script = format!("#!/bin/sh\nexec '{}' {flags} \"$@\"\n", chromium.display());
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
         program

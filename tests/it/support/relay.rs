@@ -15,8 +15,8 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
 use super::{soon, until};
 
-/// A relay on a port of its own. The extension takes it for the daemon, and proves itself to the
-/// daemon behind it.
+/// A relay on a port of its own. For a browser whose connections to the daemon are led here
+/// ([`Hand::open_browser_behind`](super::Hand::open_browser_behind)) the proofs hold.
 pub(crate) struct Relay {
     port: u16,
     shared: Arc<Shared>,
@@ -34,6 +34,9 @@ struct Shared {
     events: Mutex<Vec<Value>>,
     /// The reports and drawings that the extension has sent, oldest first.
     reported: Mutex<Vec<Value>>,
+    /// The types of the daemon's frames, and all frames of the extension.
+    from_daemon: Mutex<Vec<Value>>,
+    from_extension: Mutex<Vec<Value>>,
     /// Whether drawings end here, instead of at the daemon.
     takes_drawings: AtomicBool,
 }
@@ -95,6 +98,16 @@ impl Relay {
         reported.iter().filter(|frame| is_it(frame)).cloned().collect()
     }
 
+    /// The types of the frames that the daemon has said.
+    pub(crate) fn types_from_daemon(&self) -> Vec<Value> {
+        self.shared.from_daemon.lock().unwrap().clone()
+    }
+
+    /// All that the extension has said.
+    pub(crate) fn from_extension(&self) -> Vec<Value> {
+        self.shared.from_extension.lock().unwrap().clone()
+    }
+
     /// What the extension is to record from here on, as a daemon would say it: now, and in each
     /// `welcome` to come.
     pub(crate) fn capture(&self, settings: Value) {
@@ -149,6 +162,7 @@ async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<
             message = from_daemon.next() => (message?.ok()?, true),
             message = said.recv() => (message?, true),
         };
+        note(&message, is_the_daemons, &shared);
         if !is_the_daemons && ends_here(&message, &shared) {
             continue;
         }
@@ -162,6 +176,17 @@ async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<
         } else {
             to_daemon.send(without_waits(message, &shared)).await.ok()?;
         }
+    }
+}
+
+/// Remembers what has come.
+fn note(message: &Message, is_the_daemons: bool, shared: &Shared) {
+    let Message::Text(text) = message else { return };
+    let frame = serde_json::from_str::<Value>(text).unwrap_or_default();
+    if is_the_daemons {
+        shared.from_daemon.lock().unwrap().push(frame["type"].clone());
+    } else {
+        shared.from_extension.lock().unwrap().push(frame);
     }
 }
 

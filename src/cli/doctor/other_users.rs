@@ -1,0 +1,41 @@
+//! Whether the daemon can keep other users of the computer out by their connections.
+
+use serde_json::Value;
+
+use super::Findings;
+use crate::cli::commands::text;
+
+pub(super) const HOP: &str = "other users";
+
+/// Whether the daemon can tell other users' connections from this user's.
+pub(super) fn other_users(findings: &mut Findings, status: Option<&Value>) {
+    match status.map(|status| text(&status["peer_users"])) {
+        Some("known") => findings.fine(HOP, "the daemon closes their connections"),
+        Some(_) => findings.unknown(
+            HOP,
+            "this system does not say which user a connection belongs to: keys and tokens decide, \
+             and extensions that only poll are refused; use the Tabwire extension",
+        ),
+        None => findings.unknown(HOP, "only the daemon can tell"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::State;
+    use super::*;
+
+    #[test]
+    fn where_the_system_does_not_tell_users_apart_the_doctor_says_what_that_means() {
+        let mut findings = Findings::default();
+        other_users(&mut findings, Some(&json!({"peer_users": "unknown"})));
+        other_users(&mut findings, Some(&json!({"peer_users": "known"})));
+        other_users(&mut findings, None);
+        let [unknown, known, nobody] = &findings.0[..] else { panic!("{findings:?}") };
+        assert_eq!((unknown.state, known.state), (State::Unknown, State::Fine));
+        assert!(unknown.says.contains("only poll are refused"), "{}", unknown.says);
+        assert_eq!(nobody.says, "only the daemon can tell");
+    }
+}
