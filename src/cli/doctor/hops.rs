@@ -12,7 +12,7 @@ use super::extensions::{
     older_extensions,
 };
 use super::native_host::native_host;
-use super::other_users::{self, other_users};
+use super::other_users::other_users;
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
 use crate::config::Place;
@@ -345,7 +345,7 @@ mod tests {
             DAEMON,
             VERSION,
             TOKEN,
-            other_users::HOP,
+            super::super::other_users::HOP,
             FOLDER,
             CONNECTED,
             OLDER,
