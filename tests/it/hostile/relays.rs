@@ -42,10 +42,10 @@ async fn row_32_a_relay_gets_nothing_out_of_the_real_extension_nor_in() {
     let relay = Relay::start(daemon.port()).await;
     // The extension dials the relay's port.
     let (browser, _folder) = Hand::open_browser(&daemon, relay.port(), &pages.url("/"));
-    let refused = async || relay.from_extension().len() >= 3;
+    let refused = async || relay.said_by_extension().len() >= 3;
     tokio::time::timeout(Duration::from_secs(40), until(refused)).await.expect("it tries");
     let mut row = Row::new(32);
-    for frame in &relay.from_extension() {
+    for frame in &relay.said_by_extension() {
         row.tried("a frame", frame["type"] == "hello" && frame.get("tabs").is_none(), frame);
     }
     for kind in relay.types_from_daemon() {

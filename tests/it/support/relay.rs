@@ -104,7 +104,7 @@ impl Relay {
     }
 
     /// All that the extension has said.
-    pub(crate) fn from_extension(&self) -> Vec<Value> {
+    pub(crate) fn said_by_extension(&self) -> Vec<Value> {
         self.shared.from_extension.lock().unwrap().clone()
     }
 
