@@ -20,7 +20,8 @@ pub(super) fn extension_connected(
     status: &Value,
 ) {
     if connected.is_empty() && status["outdated_extension"] == true {
-        let says = "no browser is connected; a Tabwire extension tried that is too old for the daemon";
+        let says =
+            "no browser is connected; a Tabwire extension tried that is too old for the daemon";
         let remedy = "run `tabwire install`, then reload the extension at chrome://extensions; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
         findings.broken(CONNECTED, says, remedy);
         return;
