@@ -175,7 +175,7 @@ impl Daemon {
         let jobs = Jobs::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = Tools::new(hub.clone(), settings.default_wait);
         let annotations = Annotations::new(hub.clone(), home.drawings());
-        let tools = tools.with_store(home.store()).with_jobs(jobs.clone());
+        let tools = tools.with_store(home.store()).with_noise(home.noise()).with_jobs(jobs.clone());
         let tools = tools.with_annotations(annotations);
         let sites = Sites::open(hub.clone(), home.site_rules()).map_err(io::Error::other)?;
         let tools = tools.with_sites(sites);

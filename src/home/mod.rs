@@ -9,6 +9,7 @@ mod drawings;
 mod files;
 mod legacy;
 mod lock;
+mod noise;
 mod removal;
 mod site_rules;
 mod store;
@@ -31,6 +32,7 @@ pub use drawings::{
 };
 pub use legacy::{Legacy, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode};
 pub use lock::{DaemonLock, StartLock};
+pub use noise::{NoiseFileError, NoiseFiles};
 pub use removal::Removal;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};

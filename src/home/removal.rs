@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, decode};
-use super::{AUTH_KEY, Home, HomeError, drawings, store};
+use super::{AUTH_KEY, Home, HomeError, drawings, noise, store};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
 const FILES: [&str; 13] = [
@@ -40,8 +40,11 @@ const ASIDE_DIGITS: usize = 16;
 type OwnersFolder = (&'static str, fn(&Path) -> bool);
 
 /// Our folders with a folder for each owner.
-const OWNERS_FOLDERS: [OwnersFolder; 2] =
-    [("drawings", drawings::is_own_file), ("store", store::is_own_file)];
+const OWNERS_FOLDERS: [OwnersFolder; 3] = [
+    ("drawings", drawings::is_own_file),
+    ("noise", noise::is_own_file),
+    ("store", store::is_own_file),
+];
 
 /// What removing a state directory does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -327,7 +327,7 @@ impl<'a> Desk<'a> {
             State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
         );
         if unread_result {
-            tracing::debug!(id = %id, "a result expired that nobody had read");
+            tracing::info!(correlation_id = %id, "a result expired that nobody had read");
         }
         let owner = facts.owner.clone();
         let gone = Gone { owner, at: self.now(), may_have_run: command.may_have_run() };

@@ -7,7 +7,7 @@ use super::refusal::{Refusal, Refused};
 use super::tracked::Tracked;
 use super::{Caller, Hub};
 use crate::journal::Trouble;
-use crate::lifecycle::{Command, Event, Gone, limits};
+use crate::lifecycle::{Event, Gone, limits};
 use crate::protocol::{
     CommandReport, CorrelationId, FailedCommand, FinishedCommand, PendingCommand,
 };
@@ -30,7 +30,7 @@ pub struct Lists {
     pub pending: Vec<PendingCommand>,
     /// Those with a result that is still kept, oldest first.
     pub completed: Vec<FinishedCommand>,
-    /// Those without one that are still kept, oldest first.
+    /// The client's failures and refused calls, oldest first.
     pub failed: Vec<FailedCommand>,
 }
 
@@ -129,18 +129,18 @@ impl Hub {
     /// The client's own commands.
     #[must_use]
     pub fn lists(&self, caller: &Caller) -> Lists {
-        let (active, kept) = self.with_desk(|desk| {
+        let (active, kept, failed) = self.with_desk(|desk| {
             let active = desk.client(caller).active.clone();
-            (active, desk.retention.kept(&caller.client).cloned().collect::<Vec<_>>())
+            let kept: Vec<_> = desk.retention.kept(&caller.client).cloned().collect();
+            (active, kept, desk.retention.failures(&caller.client).cloned().collect())
         });
         let each = |ids: Vec<CorrelationId>| {
             ids.into_iter().filter_map(|id| Some(self.watched(caller, &id)?.borrow().clone()))
         };
-        let kept: Vec<_> = each(kept).collect();
         Lists {
             pending: each(active).filter_map(|command| command.as_pending()).collect(),
-            completed: kept.iter().filter_map(Command::as_finished).collect(),
-            failed: kept.iter().filter_map(Command::as_failed).collect(),
+            completed: each(kept).filter_map(|command| command.as_finished()).collect(),
+            failed,
         }
     }
 

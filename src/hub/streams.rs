@@ -16,8 +16,8 @@ use super::{Caller, Hub, Refused, Wish, targets};
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, Owner, Stream, Tab, TabId};
 use crate::streams::{
-    Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRule, NoiseRules, NotLegacy, Page, Query,
-    Reader, Rings, TooMuchNoise, View, Vitals, Waterfall,
+    Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRules, NotLegacy, Page, Query, Reader,
+    Rings, View, Vitals, Waterfall,
 };
 
 /// After so many entries other tasks have their turn: about 0.1 ms.
@@ -299,26 +299,14 @@ impl Hub {
         record
     }
 
-    /// Adds a pattern of what its owner does not want to read; its id.
-    ///
-    /// # Errors
-    ///
-    /// See [`TooMuchNoise`].
-    pub fn add_noise(&self, owner: &Owner, pattern: &str) -> Result<String, TooMuchNoise> {
-        self.0.streams.shelf().noise.entry(owner.clone()).or_default().add(pattern)
+    /// What an owner does not want to read, from here on.
+    pub fn set_noise(&self, owner: &Owner, rules: NoiseRules) {
+        self.0.streams.shelf().noise.insert(owner.clone(), rules);
     }
 
-    /// Removes a pattern. Whether there was one of that id.
+    /// The owner's patterns.
     #[must_use]
-    pub fn remove_noise(&self, owner: &Owner, id: &str) -> bool {
-        let mut shelf = self.0.streams.shelf();
-        shelf.noise.get_mut(owner).is_some_and(|rules| rules.remove(id))
-    }
-
-    /// The owner's patterns, oldest first.
-    #[must_use]
-    pub fn noise(&self, owner: &Owner) -> Vec<NoiseRule> {
-        let shelf = self.0.streams.shelf();
-        shelf.noise.get(owner).map(|rules| rules.list().to_vec()).unwrap_or_default()
+    pub fn noise(&self, owner: &Owner) -> NoiseRules {
+        self.0.streams.shelf().noise.get(owner).cloned().unwrap_or_default()
     }
 }

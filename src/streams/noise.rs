@@ -2,10 +2,13 @@
 //! what is stored stays.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Entry;
 use crate::protocol::Stream;
+
+/// What ids begin with; a number follows.
+const ID: &str = "noise_";
 
 /// How many rules there may be.
 const RULES: usize = 100;
@@ -14,7 +17,7 @@ const RULES: usize = 100;
 const LONGEST_PATTERN: usize = 256;
 
 /// One pattern.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseRule {
     /// Names it, to remove it by.
     pub id: String,
@@ -23,10 +26,38 @@ pub struct NoiseRule {
 }
 
 /// The patterns of one owner. Cheap to clone while there are few.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "KeptRules")]
 pub struct NoiseRules {
     rules: Vec<NoiseRule>,
+    /// How many were added ever: the next one's number comes after.
     last: u64,
+}
+
+/// Rules as a file holds them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeptRules {
+    rules: Vec<NoiseRule>,
+    last: u64,
+}
+
+impl TryFrom<KeptRules> for NoiseRules {
+    type Error = String;
+
+    fn try_from(KeptRules { rules, last }: KeptRules) -> Result<Self, String> {
+        if rules.len() > RULES {
+            return Err(TooMuchNoise::Full.to_string());
+        }
+        for NoiseRule { id, pattern } in &rules {
+            let number = id.strip_prefix(ID).and_then(|number| number.parse::<u64>().ok());
+            if number.is_none_or(|number| number > last) {
+                return Err(format!("there can be no rule {id}"));
+            }
+            check_pattern(pattern).map_err(|error| error.to_string())?;
+        }
+        Ok(Self { rules, last })
+    }
 }
 
 /// Why a pattern is not taken.
@@ -47,9 +78,7 @@ impl NoiseRules {
     ///
     /// [`TooMuchNoise`].
     pub fn add(&mut self, pattern: &str) -> Result<String, TooMuchNoise> {
-        if pattern.trim_matches(['*', ' ']).is_empty() || pattern.len() > LONGEST_PATTERN {
-            return Err(TooMuchNoise::Pattern);
-        }
+        check_pattern(pattern)?;
         if let Some(known) = self.rules.iter().find(|rule| rule.pattern == pattern) {
             return Ok(known.id.clone());
         }
@@ -57,7 +86,7 @@ impl NoiseRules {
             return Err(TooMuchNoise::Full);
         }
         self.last += 1;
-        let id = format!("noise_{}", self.last);
+        let id = format!("{ID}{}", self.last);
         self.rules.push(NoiseRule { id: id.clone(), pattern: pattern.to_owned() });
         Ok(id)
     }
@@ -87,6 +116,14 @@ impl NoiseRules {
         let matches = |rule: &NoiseRule| said.iter().any(|text| has_parts(text, &rule.pattern));
         self.rules.iter().any(matches)
     }
+}
+
+fn check_pattern(pattern: &str) -> Result<(), TooMuchNoise> {
+    let hides_everything = pattern.trim_matches(['*', ' ']).is_empty();
+    if hides_everything || pattern.len() > LONGEST_PATTERN {
+        return Err(TooMuchNoise::Pattern);
+    }
+    Ok(())
 }
 
 /// Whether the parts of a pattern, between its `*`, stand in a text in their order.

@@ -12,7 +12,7 @@ use super::arguments::Arguments;
 use super::failure::{Failure, NotFound, RefusedCall, UnknownRule};
 use super::observe::{Nothing, command_result};
 use super::result::{Part, Told, status};
-use super::{Call, ToolResult, Tools, read, sites, stored, streams};
+use super::{Call, ToolResult, Tools, noise, read, sites, stored, streams};
 use crate::hub::{Caller, CaptureChange, ClientSummary, Requests, Storage, Wish};
 use crate::protocol::{ClientId, SERVER_VERSION, Stream, TabId};
 
@@ -124,7 +124,7 @@ pub(super) fn answers(answers: &mut Answers) {
     answers.of(NAME, "health").are::<HealthAnswer>();
     answers.of(NAME, "clients").are::<Clients>();
     answers.of(NAME, "capture").are::<streams::CaptureAnswer>();
-    answers.of(NAME, "noise_rule").are::<streams::NoiseAnswer>();
+    answers.of(NAME, "noise_rule").are::<noise::NoiseAnswer>();
     answers.of(NAME, "site_rules").are::<sites::SitesAnswer<'_>>();
     answers.of(NAME, "clear").are::<streams::ClearAnswer>();
     answers.of(NAME, "store").are::<stored::StoredAnswer>();
@@ -175,7 +175,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             streams::capture(hub, caller, &CaptureChange { on: on != Some(false), streams, of })
         }
         Configure::NoiseRule { pattern, remove } => {
-            streams::noise_rule(hub, caller, pattern.as_deref(), remove.as_deref())
+            noise::noise_rule(tools, caller, pattern, remove).await
         }
         Configure::SiteRules { pattern } => sites::site_rules(tools, pattern.as_deref()),
         Configure::Clear { streams } => streams::clear(hub, streams),

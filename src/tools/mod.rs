@@ -10,6 +10,7 @@ mod failure;
 mod interact;
 mod job_view;
 mod jobs;
+mod noise;
 mod notice;
 mod observe;
 mod result;
@@ -29,7 +30,7 @@ use serde_json::{Map, Value, json};
 
 use crate::admission::PollerAdmission;
 use crate::annotations::Annotations;
-use crate::home::Store;
+use crate::home::{NoiseFiles, Store};
 use crate::hub::{Caller, Hub};
 use crate::jobs::Jobs;
 use crate::protocol::CorrelationId;
@@ -47,6 +48,8 @@ pub struct Tools {
     default_wait: Duration,
     /// Where `configure store` keeps what it is given.
     store: Option<Store>,
+    /// Where noise rules outlive the daemon.
+    noise: Option<NoiseFiles>,
     /// Who is at jobs.
     jobs: Option<Jobs>,
     /// What people draw.
@@ -224,14 +227,34 @@ impl Tools {
     /// the result unless the call says otherwise.
     #[must_use]
     pub const fn new(hub: Hub, default_wait: Duration) -> Self {
-        let (store, jobs, annotations, sites, admission) = (None, None, None, None, None);
-        Self { hub, default_wait, store, jobs, annotations, sites, admission }
+        let (store, noise, jobs) = (None, None, None);
+        let (annotations, sites, admission) = (None, None, None);
+        Self { hub, default_wait, store, noise, jobs, annotations, sites, admission }
     }
 
     /// The same tools, with a place for what agents store. Without one nothing can be.
     #[must_use]
     pub fn with_store(self, store: Store) -> Self {
         Self { store: Some(store), ..self }
+    }
+
+    /// The same tools, with a place for noise rules; those that are there hold from here on. Without
+    /// one they go with the daemon.
+    #[must_use]
+    pub fn with_noise(self, files: NoiseFiles) -> Self {
+        let owners = files.owners().unwrap_or_else(|why| {
+            tracing::warn!(%why, "noise rules cannot be read");
+            Vec::new()
+        });
+        for owner in owners {
+            match files.load(&owner) {
+                Ok(rules) => self.hub.set_noise(&owner, rules),
+                Err(why) => {
+                    tracing::warn!(%why, "noise rules are not used: correct or delete the file");
+                }
+            }
+        }
+        Self { noise: Some(files), ..self }
     }
 
     /// The same tools, with a place for what people draw. Without, nobody is asked to.

@@ -1,6 +1,6 @@
 //! `observe`: reads what is known. It never asks the browser.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -87,16 +87,24 @@ struct PendingCommands {
     pending: Vec<PendingCommand>,
     /// Those with a result.
     completed: Vec<FinishedCommand>,
-    /// Those without one.
-    failed: Vec<FailedInList>,
+    /// Those without one, and refused calls: what `failed_commands` lists.
+    failed: Vec<ListedFailure>,
+    untrusted: bool,
 }
 
+/// A failure as both lists have it.
 #[derive(Serialize, JsonSchema)]
-struct FailedInList {
-    correlation_id: CorrelationId,
-    /// A word for programs.
-    error: Arc<str>,
+struct ListedFailure {
+    #[serde(flatten)]
+    failure: FailedCommand,
+    /// The same as `expired_at`.
     failed_at: Moment,
+}
+
+impl ListedFailure {
+    fn all(failures: Vec<FailedCommand>) -> Vec<Self> {
+        failures.into_iter().map(|failure| Self { failed_at: failure.at, failure }).collect()
+    }
 }
 
 /// This client's failures and refused calls, oldest first.
@@ -104,7 +112,7 @@ struct FailedInList {
 struct FailedCommands {
     status: status::Ok,
     count: usize,
-    commands: Vec<FailedCommand>,
+    commands: Vec<ListedFailure>,
     untrusted: bool,
 }
 
@@ -159,7 +167,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         }
         Observe::PendingCommands {} => pending_commands(hub.lists(caller)),
         Observe::FailedCommands {} => {
-            let commands = hub.failures(caller);
+            let commands = ListedFailure::all(hub.failures(caller));
             ToolResult::of(&FailedCommands {
                 status: status::Ok::Ok,
                 count: commands.len(),
@@ -243,8 +251,6 @@ pub(super) async fn command_result(
 
 fn pending_commands(lists: Lists) -> ToolResult {
     let Lists { pending, completed, failed } = lists;
-    let failed = failed.into_iter().map(|FailedCommand { correlation_id, error, at, .. }| {
-        FailedInList { correlation_id, error, failed_at: at }
-    });
-    ToolResult::of(&PendingCommands { pending, completed, failed: failed.collect() })
+    let failed = ListedFailure::all(failed);
+    ToolResult::of(&PendingCommands { pending, completed, failed, untrusted: true })
 }

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::ToolResult;
 use super::answers::Answers;
-use super::failure::{Failure, UnknownRule};
+use super::failure::Failure;
 use super::result::status;
 use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
 use crate::protocol::{BrowserId, Stream, TabId};
 use crate::streams::{
-    Cursor, CursorError, Filter, From, LONGEST_PAGE, Level, NoiseRule, Page, Query, View, Vitals,
+    Cursor, CursorError, Filter, From, LONGEST_PAGE, Level, Page, Query, View, Vitals,
     entry_schemas,
 };
 
@@ -110,16 +110,6 @@ pub(super) struct CaptureAnswer {
     /// Which browsers it does not reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-}
-
-/// The rules that there are.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct NoiseAnswer {
-    status: status::Ok,
-    rules: Vec<NoiseRule>,
-    /// The rule that was added.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
 }
 
 /// What was dropped.
@@ -297,33 +287,6 @@ pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> Too
             ToolResult::of(&CaptureAnswer { status: status::Ok::Ok, capturing, hint })
         }
         Err(refused) => ToolResult::refused(&refused),
-    }
-}
-
-/// Adds a pattern, removes one, and lists those that there are.
-pub(super) fn noise_rule(
-    hub: &Hub,
-    caller: &Caller,
-    pattern: Option<&str>,
-    remove: Option<&str>,
-) -> ToolResult {
-    let owner = &caller.owner;
-    if let Some(id) = remove
-        && !hub.remove_noise(owner, id)
-    {
-        let message = format!("there is no rule {id}");
-        let failure = Failure::new("not_found", message, "Take the id of one of `rules`.");
-        return ToolResult::failed(&UnknownRule { failure, rules: hub.noise(owner) });
-    }
-    match pattern.map(|pattern| hub.add_noise(owner, pattern)).transpose() {
-        Ok(id) => {
-            ToolResult::of(&NoiseAnswer { status: status::Ok::Ok, rules: hub.noise(owner), id })
-        }
-        Err(error) => {
-            let hint = "Give a part of the text or URL that is to be hidden; remove rules that \
-                        are not needed.";
-            Failure::of_param("pattern", error.to_string(), hint).into()
-        }
     }
 }
 

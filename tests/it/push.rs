@@ -312,6 +312,7 @@ async fn lists_show_a_client_what_is_its_own_in_each_state() {
     assert_eq!(ids(&lists["failed"]), [failed.as_str()]);
     assert_eq!(lists["failed"][0]["error"], "script_error");
     assert!(lists["failed"][0]["failed_at"].is_string());
+    both_lists_say_the_same(&ann).await;
 
     let outcome = ann.outcome(&failed).await;
     assert_eq!((&outcome["status"], &outcome["error"]), (&json!("error"), &json!("no such thing")));
@@ -319,7 +320,7 @@ async fn lists_show_a_client_what_is_its_own_in_each_state() {
     assert_eq!(outcome["untrusted"], true, "the page decides what an error says");
 
     let others = bob.call("observe", json!({"what": "pending_commands"})).await;
-    assert_eq!(others, json!({"pending": [], "completed": [], "failed": []}));
+    assert_eq!(others, json!({"pending": [], "completed": [], "failed": [], "untrusted": true}));
     let others = bob.call("observe", json!({"what": "failed_commands"})).await;
     assert_eq!((&others["count"], &others["commands"]), (&json!(0), &json!([])), "{others}");
     // The same owner may read it by its id all the same.
@@ -669,6 +670,18 @@ async fn a_result_is_kept_for_a_minute_and_its_loss_is_listed_if_nobody_read_it(
     assert_eq!(failures["commands"][0]["correlation_id"], unread.as_str());
     assert_eq!(failures["commands"][0]["error"], "expired");
     assert_eq!(failures["commands"][0]["hint"], "Result expired after 60s (never retrieved)");
+    both_lists_say_the_same(&client).await;
+}
+
+/// Sees to it that no command is told otherwise in one list than in the other.
+async fn both_lists_say_the_same(client: &McpClient) {
+    let lists = client.call("observe", json!({"what": "pending_commands"})).await;
+    let failures = client.call("observe", json!({"what": "failed_commands"})).await;
+    assert_eq!(lists["failed"], failures["commands"]);
+    for failure in failures["commands"].as_array().unwrap() {
+        assert_eq!(failure["failed_at"], failure["expired_at"], "{failure}");
+        assert!(failure["hint"].is_string(), "{failure}");
+    }
 }
 
 #[tokio::test]

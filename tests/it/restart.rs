@@ -257,3 +257,29 @@ async fn a_thousand_commands_in_the_journal_do_not_hold_up_a_start() {
     assert_eq!(kept["kept"], 1_000);
     tokio::time::sleep(Duration::ZERO).await;
 }
+
+#[tokio::test]
+async fn noise_rules_outlive_the_daemon_and_a_file_that_is_damaged_is_named() {
+    let daemon = Killable::start().await;
+    let rule = |pattern: &str| json!({"action": "noise_rule", "pattern": pattern});
+    let kept = daemon.client().call("configure", rule("[hmr]")).await;
+    daemon.client().call("configure", rule("/ads/*.gif")).await;
+    let remove = json!({"action": "noise_rule", "remove": kept["id"]});
+    let left = daemon.client().call("configure", remove).await["rules"].clone();
+    let list = || json!({"action": "noise_rule"});
+    let daemon = daemon.kill().await;
+    assert_eq!(daemon.client().call("configure", list()).await["rules"], left);
+    assert_eq!(left[0]["pattern"], "/ads/*.gif");
+    // The number of one that went is not given again.
+    let next = daemon.client().call("configure", rule("next")).await;
+    assert_eq!(next["id"], "noise_3");
+    let file = daemon.place.home().dir().join("noise/user/rules.json");
+    std::fs::write(&file, "{}").unwrap();
+    let failed = daemon.client().call_fails("configure", rule("more")).await;
+    assert_eq!(failed["error"], "noise_rules_damaged");
+    assert!(failed["message"].as_str().unwrap().contains("rules.json"), "{failed}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}", "it is left as it is");
+    let daemon = daemon.kill().await;
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(daemon.client().call("configure", list()).await["rules"], json!([]));
+}

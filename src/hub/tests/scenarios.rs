@@ -72,6 +72,8 @@ async fn result_expiration_an_unread_result_goes_after_sixty_seconds_and_is_list
     hub.submit(&agent("a"), script()).await.unwrap();
     let (unread, attempt) = browser.begin().await;
     browser.complete(&unread, attempt, "1").await;
+    let log = LogLines::default();
+    let _logging = log.listen();
     let (read, attempt) = browser.begin().await;
     browser.complete(&read, attempt, "2").await;
     hub.note_read(&agent("a"), &read);
@@ -80,7 +82,11 @@ async fn result_expiration_an_unread_result_goes_after_sixty_seconds_and_is_list
     pass(seconds(1)).await;
     assert!(matches!(hub.look(&agent("a"), &unread, false).await.unwrap(), Seen::Gone(_)));
     assert!(matches!(hub.look(&agent("a"), &read, false).await.unwrap(), Seen::Gone(_)));
-    assert_eq!(failures(&hub, "a"), HashMap::from([(unread, "expired".to_owned())]));
+    assert_eq!(failures(&hub, "a"), HashMap::from([(unread.clone(), "expired".to_owned())]));
+    let lines = log.lines();
+    let of_unread =
+        lines.iter().filter(|line| line.contains("nobody had read")).collect::<Vec<_>>();
+    assert!(matches!(&of_unread[..], [line] if line.contains(unread.as_str())), "{lines:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,4 +162,31 @@ async fn scenario_3_a_poll_that_comes_too_late_is_told_expired_and_not_not_found
     assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), Seen::Gone(_)));
     let stranger = Caller { owner: "ci".into(), client: "ci/a".into() };
     assert!(matches!(hub.look(&stranger, &id, false).await.unwrap(), Seen::NotFound));
+}
+
+/// What is logged at the level of a release.
+#[derive(Clone, Default)]
+struct LogLines(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl LogLines {
+    fn listen(&self) -> tracing::subscriber::DefaultGuard {
+        let to = self.clone();
+        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false);
+        tracing::subscriber::set_default(log.with_writer(move || to.clone()).finish())
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl std::io::Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

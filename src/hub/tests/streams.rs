@@ -221,7 +221,9 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     let _extension = Extension::connect(&hub, "b1", "i1");
     let browser = BrowserId::from("b1");
     let _ = hub.0.streams.take(&hub, &browser, Stream::Logs, &[entry("one"), entry("[HMR] two")]);
-    hub.add_noise(&"user".into(), "[hmr]").unwrap();
+    let mut noise = crate::streams::NoiseRules::default();
+    noise.add("[hmr]").unwrap();
+    hub.set_noise(&"user".into(), noise);
     let (found, tab) = hub.find_tab(&agent("a"), &Wish::default()).unwrap();
     assert_eq!((&found, tab.tab_id), (&browser, TabId(1)), "the active one");
     let record = hub.page_record(&agent("a"), &browser, TabId(1)).await;

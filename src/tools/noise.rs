@@ -1,0 +1,110 @@
+//! What `configure` does with the patterns of what its owner does not want to read. They outlive
+//! the daemon.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::failure::{Failure, UnknownRule};
+use super::result::status;
+use super::{ToolResult, Tools};
+use crate::home::{NoiseFileError, NoiseFiles};
+use crate::hub::{Caller, Hub};
+use crate::protocol::Owner;
+use crate::streams::{NoiseRule, NoiseRules, TooMuchNoise};
+
+/// The rules that there are.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NoiseAnswer {
+    status: status::Ok,
+    rules: Vec<NoiseRule>,
+    /// The rule that was added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+}
+
+/// What a call changes.
+struct NoiseChange {
+    add: Option<String>,
+    remove: Option<String>,
+}
+
+/// Why nothing was changed.
+enum NotChanged {
+    Unknown { id: String, rules: NoiseRules },
+    Pattern(TooMuchNoise),
+    File(NoiseFileError),
+}
+
+impl From<NoiseFileError> for NotChanged {
+    fn from(error: NoiseFileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// Adds a pattern, removes one, and lists those that there are.
+pub(super) async fn noise_rule(
+    tools: &Tools,
+    caller: &Caller,
+    pattern: Option<String>,
+    remove: Option<String>,
+) -> ToolResult {
+    let (hub, files, owner) = (tools.hub.clone(), tools.noise.clone(), caller.owner.clone());
+    let change = NoiseChange { add: pattern, remove };
+    let done = tokio::task::spawn_blocking(move || apply(&hub, files.as_ref(), &owner, change));
+    match done.await {
+        Ok(Ok((rules, id))) => {
+            let rules = rules.list().to_vec();
+            ToolResult::of(&NoiseAnswer { status: status::Ok::Ok, rules, id })
+        }
+        Ok(Err(why)) => not_changed(why),
+        Err(error) => Failure::new("storage_unavailable", error.to_string(), "Call again.").into(),
+    }
+}
+
+fn apply(
+    hub: &Hub,
+    files: Option<&NoiseFiles>,
+    owner: &Owner,
+    NoiseChange { add, remove }: NoiseChange,
+) -> Result<(NoiseRules, Option<String>), NotChanged> {
+    let _turn = files.map(NoiseFiles::turn);
+    let before = files.map_or_else(|| Ok(hub.noise(owner)), |files| files.load(owner))?;
+    let mut rules = before.clone();
+    if let Some(id) = remove
+        && !rules.remove(&id)
+    {
+        return Err(NotChanged::Unknown { id, rules });
+    }
+    let id = add.map(|pattern| rules.add(&pattern)).transpose().map_err(NotChanged::Pattern)?;
+    if rules != before
+        && let Some(files) = files
+    {
+        files.save(owner, &rules)?;
+    }
+    hub.set_noise(owner, rules.clone());
+    Ok((rules, id))
+}
+
+fn not_changed(why: NotChanged) -> ToolResult {
+    match why {
+        NotChanged::Unknown { id, rules } => {
+            let message = format!("there is no rule {id}");
+            let failure = Failure::new("not_found", message, "Take the id of one of `rules`.");
+            ToolResult::failed(&UnknownRule { failure, rules: rules.list().to_vec() })
+        }
+        NotChanged::Pattern(error) => {
+            let hint = "Give a part of the text or URL that is to be hidden; remove rules that \
+                        are not needed.";
+            Failure::of_param("pattern", error.to_string(), hint).into()
+        }
+        NotChanged::File(error @ NoiseFileError::Damaged { .. }) => {
+            let hint = "Ask the person to correct or to delete that file.";
+            Failure::new("noise_rules_damaged", error.to_string(), hint).into()
+        }
+        NotChanged::File(error @ NoiseFileError::Io { .. }) => {
+            tracing::warn!(%error, "noise rules cannot be read or written");
+            let hint = "Ask the person to free space on the disk or to make it writable.";
+            Failure::new("storage_unavailable", error.to_string(), hint).into()
+        }
+    }
+}
