@@ -85,7 +85,9 @@ export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;
 /** The picture that a person draws on: as sharp as most screens. */
-export const DRAW_PICTURE_SIDE = 4_096;
+export const DRAW_DRAFT_SIDE = 4_096;
+/** chrome.storage.session holds 10 MB in all: so two drawings, and what else is kept there, have room. */
+export const DRAW_DRAFT_MAX = 3 * 1024 * 1024;
 /** The picture and the page to draw in are there within 0.3 s; a busy machine may take seconds. */
 export const DRAW_OPEN_MS = 10_000;
 /** A page that is busy for longer is not waited for: a drawing is sent without the elements under its marks. */

@@ -5,13 +5,12 @@
 /** @import {PagePicture} from './drafts.js' */
 
 import { captureTab } from '../actions/screenshot.js';
-import { attach, cdp, commandError, withDialogs } from '../debugger.js';
+import { attach, cdp, withDialogs } from '../debugger.js';
 import { ActionError, messageOf } from '../errors.js';
 import { imageSize } from '../image_size.js';
 import { readIsolated, withLook } from '../isolated.js';
-import { DRAW_LOOK_MS, DRAW_OPEN_MS, DRAW_PICTURE_MAX, DRAW_PICTURE_SIDE, SCREENSHOT_SIDES } from '../limits.js';
+import { DRAW_DRAFT_MAX, DRAW_DRAFT_SIDE, DRAW_LOOK_MS, DRAW_OPEN_MS, SCREENSHOT_SIDES } from '../limits.js';
 import { underSource } from '../page/under.js';
-import { tabs } from '../state.js';
 import { within } from '../within.js';
 
 /** What the person sees of a page now. @param {number} tabId @returns {Promise<PagePicture>} */
@@ -27,11 +26,11 @@ export async function pictureOf(tabId) {
 
 /** As PNG, as JPEG if that is too large, and smaller until it fits. @param {number} tabId @returns {Promise<PagePicture>} */
 async function capture(tabId) {
-  const png = await captureAs(tabId, 'png', DRAW_PICTURE_SIDE);
-  if (png.picture.length <= DRAW_PICTURE_MAX) return png;
-  for (let maxSide = DRAW_PICTURE_SIDE; ; maxSide /= 2) {
+  const png = await captureAs(tabId, 'png', DRAW_DRAFT_SIDE);
+  if (png.picture.length <= DRAW_DRAFT_MAX) return png;
+  for (let maxSide = DRAW_DRAFT_SIDE; ; maxSide /= 2) {
     const jpeg = await captureAs(tabId, 'jpeg', maxSide);
-    if (jpeg.picture.length <= DRAW_PICTURE_MAX || maxSide < SCREENSHOT_SIDES.least) return jpeg;
+    if (jpeg.picture.length <= DRAW_DRAFT_MAX || maxSide < SCREENSHOT_SIDES.least) return jpeg;
   }
 }
 
@@ -53,11 +52,6 @@ async function shownSize(tabId, image) {
 
 /** @param {number} tabId @param {Target[]} marks @param {boolean} styles whether computed styles are told, too */
 export async function elementsUnder(tabId, marks, styles) {
-  await attach(tabId);
-  try {
-    return await within(DRAW_LOOK_MS, readIsolated(tabId, withLook(`${underSource(styles)}(look).find(${JSON.stringify(marks)})`)));
-  } catch (error) {
-    if (error instanceof ActionError) throw error;
-    throw commandError(error, tabId, await tabs.isOpen(tabId));
-  }
+  const look = withLook(`${underSource(styles)}(look).find(${JSON.stringify(marks)})`);
+  return within(DRAW_LOOK_MS, attach(tabId).then(() => readIsolated(tabId, look)));
 }

@@ -44,7 +44,7 @@ test('what is kept, the key among it, is not for what runs in pages', () => {
 
 test('the popup is answered, and what runs in other pages is not, nor anything done for it', () => {
   const answer = mock.fn();
-  for (const ask of [{ ask: 'state' }, { ask: 'pair', line: '' }, { ask: 'forget' }]) {
+  for (const ask of [{ ask: 'state' }, { ask: 'pair', line: '' }, { ask: 'forget' }, { draw: 'send', drawing: {}, asks: [] }, { draw: 'cancel' }]) {
     assert.equal(onMessage(ask, { origin: 'https://page.example' }, answer), false);
     assert.equal(onMessage(ask, {}, answer), false);
     assert.equal(onMessage(ask, { origin: location.origin }, answer), true);

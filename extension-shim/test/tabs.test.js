@@ -179,3 +179,25 @@ test('parameters of the wrong kind are named', async () => {
   assert.equal(checkedInteger('max_side', 64, range), 64);
   assert.equal(await checkedUrl('http://a'), 'http://a/');
 });
+
+test('a tab that a person draws in is the page to agents: listed as in front, named by none, and no tab of its own', async () => {
+  const page = open.get(7);
+  const drawing = { id: 8, windowId: 1, url: 'chrome-extension://ours/draw/page/draw.html?tab=7', title: 'Draw', active: true };
+  Object.assign(page, { active: false });
+  for (const shown of [drawing, { ...drawing, url: '', pendingUrl: drawing.url }]) {
+    open.set(8, shown);
+    await tabs.load();
+    assert.deepEqual(tabs.list().map(({ tab_id, active }) => [tab_id, active]), [[7, true]]);
+    assert.equal((await tabs.target(undefined)).id, 7);
+    await assert.rejects(tabs.target(8), { code: 'no_such_tab' });
+    for (const action of ['tab_close', 'tab_activate', 'navigate', 'screenshot', 'execute_js']) {
+      const context = { tab_id: 8, timeout_ms: 1_000, begin() {}, onStop() {}, signal: new AbortController().signal };
+      await assert.rejects(actions[action]({ url: 'http://a/', script: '1' }, context), { code: 'no_such_tab' }, action);
+    }
+  }
+  open.delete(7);
+  await assert.rejects(tabs.fresh(undefined), { code: 'no_such_tab' }, 'its page is closed');
+  // A page of ours that is not for drawing is a tab as any.
+  open.set(8, { ...drawing, url: 'chrome-extension://ours/popup.html' });
+  assert.equal((await tabs.fresh(8)).id, 8);
+});
