@@ -5,6 +5,7 @@
 import { adoptAttached, handleDetach, handleEvent } from './debugger.js';
 import { drawMode } from './draw/index.js';
 import { RECONNECT_ALARM_S } from './limits.js';
+import { drawnTab } from './pages.js';
 import { link, panel } from './shim.js';
 import { navigations, recorder, tabs } from './state.js';
 
@@ -25,6 +26,7 @@ chrome.runtime.onMessage.addListener((ask, sender, answer) => {
 chrome.tabs.onCreated.addListener((tab) => {
   tabs.handleUpdated(tab);
   recorder.handleTab(tab);
+  if (tab.openerTabId !== undefined && drawnTab(tab) === undefined) drawMode.handleOpened(tab.openerTabId).catch(console.warn);
 });
 chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   tabs.handleUpdated(tab);
@@ -52,6 +54,10 @@ chrome.webNavigation.onCommitted.addListener((details) => {
   navigations.handleCommitted(details);
   drawMode.handleCommitted(details).catch(console.warn);
   ensureConnected();
+});
+// A window of its own names no opener.
+chrome.webNavigation.onCreatedNavigationTarget.addListener(({ sourceTabId }) => {
+  drawMode.handleOpened(sourceTabId).catch(console.warn);
 });
 chrome.webNavigation.onCompleted.addListener((details) => navigations.handleCompleted(details));
 chrome.webNavigation.onReferenceFragmentUpdated.addListener((details) => navigations.handleSameDocument(details));

@@ -168,6 +168,15 @@ export class DrawMode {
     if (drawing && drawing.document_id !== documentId) await this.#handlePageGone(tabId);
   }
 
+  /** A page has opened a tab or window. That is not to take the keyboard from a person who draws on the page's picture. @param {number} tabId the page's */
+  async handleOpened(tabId) {
+    const drawTab = (await this.#drawings.get(tabId))?.draw_tab;
+    if (drawTab === undefined) return;
+    const [drawing, page] = await Promise.all([chrome.tabs.get(drawTab), chrome.tabs.get(tabId)]);
+    // Else they have gone back to the page, and opened it themselves.
+    if ((drawing.lastAccessed ?? 0) > (page.lastAccessed ?? 0)) await tabs.bringToFront(drawTab);
+  }
+
   /** A drawing that has been begun does not go with its page: the picture is still there. @param {number} tabId */
   async #handlePageGone(tabId) {
     const work = await keptWork(tabId);

@@ -67,7 +67,7 @@ beforeEach(() => {
       load();
       return { id: DRAW_TAB };
     },
-    update: mock.fn(async () => {}),
+    update: mock.fn(async (id) => browser.open.get(id)),
     async remove(id) {
       browser.open.delete(id);
       browser.hears = false;
@@ -205,6 +205,20 @@ test('other questions are not its own', async () => {
   const drawMode = worker();
   await drawMode.open(TAB, ASK);
   assert.equal((await drawMode.handleMessage({ draw: 'made up' }, SENDER)).error.code, 'internal');
+});
+
+test('a window that the page opens over the drawing goes behind it, and one that the person opens from the page does not', async () => {
+  const drawMode = worker();
+  await drawMode.open(TAB, ASK);
+  chrome.windows.update = async () => {};
+  const shown = () => chrome.tabs.update.mock.calls.filter(({ arguments: [id, { active }] }) => id === DRAW_TAB && active).length;
+  for (const [drawn, seen, times] of [[2, 1, 1], [2, 3, 1]]) {
+    browser.open.set(DRAW_TAB, { ...browser.open.get(DRAW_TAB), lastAccessed: drawn });
+    browser.open.set(TAB.id, { ...TAB, lastAccessed: seen });
+    await drawMode.handleOpened(TAB.id);
+    assert.equal(shown(), times);
+  }
+  await drawMode.handleOpened(99);
 });
 
 // ── Elements ──

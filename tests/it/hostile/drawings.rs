@@ -1,10 +1,16 @@
 //! Between a person who draws for an agent and the agent: the page that they draw on, and the agent
 //! itself.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::draw::Stage;
-use crate::support::Row;
+use crate::support::{Row, soon};
+
+/// How long the browser may take to show a drawing again on a busy machine.
+const SOON: Duration = Duration::from_secs(10);
 
 /// What the person writes.
 const WORDS: &str = "words of my own";
@@ -153,6 +159,27 @@ async fn row_23_neither_a_page_nor_an_agent_gets_to_the_tab_that_a_person_draws_
     stage.hand.press("Enter", 1).await;
     let drawing = stage.drawing(1).await;
     row.tried("other words or marks", is_the_persons(&drawing), &drawing);
+    row.report();
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn row_23_a_tab_that_a_page_opens_does_not_take_the_keyboard_from_a_person_who_draws() {
+    let mut stage = Stage::set("/drawn").await;
+    let mut row = Row::new(23);
+    stage.open("ann_opens").await;
+    for opening in ["window.open('about:blank')", "window.open('/second', 'second')"] {
+        stage.hand.turn_to_page();
+        let pages = stage.hand.pages().await;
+        // As for some seconds after each click in it.
+        let opened = stage.hand.read_clicked(&format!("{opening} !== null")).await;
+        assert_eq!(opened, true, "{opening}");
+        soon("the tab", async { while stage.hand.pages().await == pages {} }).await;
+        stage.hand.turn_to_drawing().await;
+        let is_seen = "document.visibilityState === 'visible'";
+        let back = async { while stage.hand.read(is_seen).await != true {} };
+        row.tried(opening, timeout(SOON, back).await.is_ok(), "the drawing stays behind it");
+    }
     row.report();
     stage.end().await;
 }

@@ -131,6 +131,11 @@ impl Hand {
         })
     }
 
+    /// How many pages there are.
+    pub(crate) async fn pages(&mut self) -> usize {
+        self.targets().await.iter().filter(|target| target["type"] == "page").count()
+    }
+
     /// How many pages of the extension for drawing there are, frames in other pages included.
     pub(crate) async fn drawing_pages(&mut self) -> usize {
         let page = format!("chrome-extension://{EXTENSION_ID}/draw");
@@ -213,7 +218,17 @@ impl Hand {
 
     /// What an expression is in the page.
     pub(crate) async fn read(&mut self, expression: &str) -> Value {
-        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        self.evaluate(expression, false).await
+    }
+
+    /// The same, as if somebody had just clicked in the page.
+    pub(crate) async fn read_clicked(&mut self, expression: &str) -> Value {
+        self.evaluate(expression, true).await
+    }
+
+    async fn evaluate(&mut self, expression: &str, clicked: bool) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true,
+                           "userGesture": clicked});
         let answer = self.ask("Runtime.evaluate", asked).await;
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
         answer["result"]["value"].clone()
