@@ -121,7 +121,9 @@ fn polling(browser: &Value, browsers: &[Value]) -> String {
         ),
         None => String::new(),
     };
-    format!("{label} ({id}), version {version}, only polls{beside}")
+    let off =
+        if browser["control_off"] == true { "; control is switched off in its popup" } else { "" };
+    format!("{label} ({id}), version {version}, only polls{off}{beside}")
 }
 
 /// How what must outlive the daemon is kept: a word, how it looks, and what there is to say.

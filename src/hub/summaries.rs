@@ -28,6 +28,9 @@ pub struct BrowserSummary {
     /// there only while no Tabwire extension is connected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub polls: bool,
+    /// Whether its person has switched control by agents off, as an older extension says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub control_off: bool,
 }
 
 /// One tab as `observe tabs` shows it.
@@ -55,6 +58,7 @@ impl Browser {
             actions: self.actions.clone(),
             tabs: self.tabs.len(),
             polls: is_poller(id),
+            control_off: self.poller.as_ref().is_some_and(|poller| !poller.is_pilot_on),
         }
     }
 }

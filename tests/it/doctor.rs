@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use tabwire::home::DaemonRecord;
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{McpClient, Place, Served, Session, Shim, answering, finish, signal};
+use crate::support::{
+    McpClient, Place, RawConnection, Served, Session, Shim, answering, finish, signal, soon,
+};
 
 /// What the doctor finds here.
 async fn examine(place: &Place) -> Value {
@@ -308,6 +310,63 @@ async fn an_extension_of_another_version_is_named_by_doctor_status_and_log() {
     assert!(status.contains("another version than the daemon's"), "{status}");
     let log = fs::read_to_string(place.home().log_path()).unwrap();
     assert!(log.contains("WARN") && log.contains("of another version"), "{log}");
+}
+
+/// An extension that polls with `/sync` and answers every command, for as long as it is let.
+async fn poll(port: u16, extension: &str, pilot_enabled: bool) {
+    let mut results = json!([]);
+    loop {
+        let body = json!({
+            "session_id": "ext_1_a", "extension_version": "6.0.3", "command_results": results,
+            "settings": {"pilot_enabled": pilot_enabled},
+        });
+        let body = body.to_string();
+        let mut connection = RawConnection::to(port).await;
+        let head = format!(
+            "POST /sync HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n\
+             Origin: chrome-extension://{extension}\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        connection.send(head + &body).await;
+        let Some(answer) = connection.answer().await else { return };
+        let answer = answer.json();
+        let commands = answer["commands"].as_array().unwrap().iter();
+        results =
+            commands.map(|query| json!({"id": query["id"], "result": {"tabs": []}})).collect();
+    }
+}
+
+#[tokio::test]
+async fn an_older_extension_that_works_is_well_and_one_that_is_switched_off_is_named() {
+    const OLDER: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
+    let (place, daemon, _) = with_daemon().await;
+    place.home().legacy().allow(OLDER).unwrap();
+    let client = McpClient::at(daemon.port, place.home().auth().token(&DEFAULT_OWNER.into()));
+    for is_on in [true, false] {
+        let polling = tokio::spawn(poll(daemon.port, OLDER, is_on));
+        let is_known = async {
+            loop {
+                let known = client.call("observe", json!({"what": "browsers"})).await;
+                let off = known["browsers"][0]["control_off"] == true;
+                if known["count"] == 1 && off != is_on {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        soon("the older extension", is_known).await;
+        if is_on {
+            let found = examine(&place).await;
+            assert_eq!(found["ok"], true, "{found:#}");
+            let version = of(&found, "extension version")["says"].as_str().unwrap();
+            assert!(version.contains("older extension, version 6.0.3"), "{version}");
+        } else {
+            assert_broken(&place, "test command", "switched off", "popup").await;
+            let status = place.run(&["status"]).await.stdout;
+            assert!(status.contains("control is switched off"), "{status}");
+        }
+        polling.abort();
+    }
 }
 
 #[tokio::test]

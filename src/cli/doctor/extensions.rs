@@ -69,23 +69,34 @@ pub(super) fn label(browser: &Value) -> String {
     }
 }
 
-/// Whether each connected extension is of this build's version.
+/// Whether each connected extension is of this build's version. Older ones, which only poll, have
+/// versions of their own.
 pub(super) fn extension_version(findings: &mut Findings, connected: &[&Value]) {
     if connected.is_empty() {
         findings.unknown(EXTENSION_VERSION, "none is connected");
         return;
     }
-    let other = connected.iter().find(|browser| browser["extension_version"] != SERVER_VERSION);
-    match other {
-        None => findings.fine(EXTENSION_VERSION, format!("{SERVER_VERSION}, as this program")),
-        Some(browser) => {
-            let says = format!(
-                "{} has version {}, this program {SERVER_VERSION}",
-                label(browser),
-                text(&browser["extension_version"])
-            );
-            let remedy = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
-            findings.broken(EXTENSION_VERSION, says, remedy);
-        }
+    let polling: Vec<_> = connected.iter().filter(|browser| browser["polls"] == true).collect();
+    let mut own = connected.iter().filter(|browser| browser["polls"] != true);
+    if let Some(browser) =
+        own.clone().find(|browser| browser["extension_version"] != SERVER_VERSION)
+    {
+        let says = format!(
+            "{} has version {}, this program {SERVER_VERSION}",
+            label(browser),
+            text(&browser["extension_version"])
+        );
+        let remedy = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
+        findings.broken(EXTENSION_VERSION, says, remedy);
+        return;
     }
+    let mut says = Vec::new();
+    if own.next().is_some() {
+        says.push(format!("{SERVER_VERSION}, as this program"));
+    }
+    says.extend(polling.iter().map(|browser| {
+        let version = text(&browser["extension_version"]);
+        format!("{} is an older extension, version {version}, and works as it is", label(browser))
+    }));
+    findings.fine(EXTENSION_VERSION, says.join("; "));
 }

@@ -324,7 +324,11 @@ async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Va
             },
             Err(error) => error.to_string(),
         };
-        let remedy = "reload the extension in chrome://extensions, or restart the browser";
+        let remedy = if browser["control_off"] == true {
+            "switch control by agents (AI Web Pilot) on in the popup of that extension"
+        } else {
+            "reload the extension in chrome://extensions, or restart the browser"
+        };
         findings.broken(COMMAND, format!("{}: {said}", label(browser)), remedy);
         return;
     }
