@@ -11,7 +11,9 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, McpClient, Pages, Stopwatch, first_tab, kill_worker, phases, soon};
+use crate::support::{
+    Daemon, McpClient, Pages, Stopwatch, first_tab, kill_worker, phases, soon, until,
+};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 pub(crate) struct Stage {
@@ -53,6 +55,20 @@ impl Stage {
     /// With another extension in the browser.
     pub(crate) async fn beside(daemon: Daemon, pages: Pages, other: &Path) -> Self {
         let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
+        Self::connected(daemon, pages, opened).await
+    }
+
+    /// The same where another extension polls and is let in: nothing is asked for before our own
+    /// is connected.
+    pub(crate) async fn beside_poller(daemon: Daemon, pages: Pages, other: &Path) -> Self {
+        let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
+        let client = McpClient::legacy(&daemon);
+        let is_here = async || {
+            let browsers = client.call("observe", json!({"what": "browsers"})).await;
+            let mut browsers = browsers["browsers"].as_array().unwrap().iter();
+            browsers.any(|browser| browser["connected"] == true && browser["polls"] != true)
+        };
+        soon("our own extension", until(is_here)).await;
         Self::connected(daemon, pages, opened).await
     }
 

@@ -8,6 +8,7 @@ mod browsers;
 mod drawings;
 mod keys;
 mod other_users;
+mod pollers;
 mod relays;
 mod removal;
 mod requests;
