@@ -184,4 +184,20 @@ mod tests {
         assert!(of("1").contains("another version"));
         assert!(!of("2").contains("another version"));
     }
+
+    #[test]
+    fn an_old_extension_that_polls_beside_ours_is_said_to_and_not_to_be_of_another_version() {
+        let ours = json!({"label": "Mine", "connected": true, "tabs": 1, "extension_version": "2"});
+        let old = json!({
+            "label": "Older extension", "browser": "legacy-aa", "connected": true, "polls": true,
+            "extension_version": "5.6.0",
+        });
+        let of =
+            |browsers: &[&Value]| lines(&json!({"version": "2", "browsers": browsers})).join("\n");
+        let beside = of(&[&ours, &old]);
+        assert!(beside.contains("legacy-aa") && beside.contains("go to Mine"), "{beside}");
+        let alone = of(&[&old]);
+        assert!(alone.contains("only polls") && !alone.contains("beside"), "{alone}");
+        assert!(!beside.contains("another version"), "{beside}");
+    }
 }

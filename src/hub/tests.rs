@@ -19,6 +19,7 @@ use crate::protocol::{
 mod caps;
 mod ending;
 mod following;
+mod knocks;
 mod links;
 mod pollers;
 mod recorded;

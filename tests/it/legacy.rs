@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, McpClient, RawAnswer, Shim, phases, raw};
+use crate::support::{Daemon, McpClient, RawAnswer, Shim, phases, raw, soon};
 
 /// The recorded traffic of an extension that polls.
 const RECORDED: &str = include_str!("../fixtures/legacy-5.6.0.json");
@@ -524,6 +524,41 @@ async fn a_call_that_names_no_browser_goes_to_our_own_extension_while_an_old_one
         browsers["browsers"].as_array().unwrap().iter().map(|b| b["polls"] == true).collect();
     assert_eq!(polls.iter().filter(|polls| **polls).count(), 1, "{browsers}");
     drop(shim);
+}
+
+#[tokio::test]
+async fn a_person_lets_one_in_by_a_click_and_takes_it_back_by_another() {
+    let daemon = Daemon::start().await;
+    let shim = Shim::of(&daemon);
+    let mut ours = shim.greet().await;
+    let mut ready = shim.ready_frame(&[]);
+    ready["older_extensions"] = true.into();
+    ours.send(&ready).await;
+    let none = json!({"type": "older_extensions", "asking": [], "let_in": []});
+    assert_eq!(ours.next().await, none);
+    let decide = |change: &str| json!({"type": "older_extension", "change": change, "extension_id": EXTENSION});
+    ours.send(&decide("allow")).await;
+    let refused = ours.next().await;
+    assert!(refused["problem"].as_str().unwrap().contains("does not ask"), "{refused}");
+    let old = Old::new(&daemon);
+    old.name_session().await;
+    let asks = ours.next().await;
+    let asking = json!([{"extension_id": EXTENSION, "extension_version": "5.6.0"}]);
+    assert_eq!((&asks["asking"], &asks["let_in"]), (&asking, &json!([])));
+    ours.send(&decide("allow")).await;
+    let let_in = |connected: bool| json!([{"extension_id": EXTENSION, "connected": connected}]);
+    soon("that it is let in", async { while ours.next().await["let_in"] != let_in(false) {} })
+        .await;
+    old.name_session().await;
+    assert!(old.poll().await.is_empty());
+    assert_eq!(ours.next().await["let_in"], let_in(true), "it is here beside ours");
+    let legacy = daemon.home().legacy().read().unwrap();
+    assert_eq!(legacy.approver_of(EXTENSION), Some(LegacyApprover::Person));
+    ours.send(&decide("remove")).await;
+    soon("that it is let in no more", async { while ours.next().await["let_in"] != json!([]) {} })
+        .await;
+    assert_eq!(old.post("/logs", "{}").await.status, 403);
+    assert!(daemon.home().unconfirmed().unwrap().is_empty(), "the person has clicked");
 }
 
 #[tokio::test]
