@@ -98,10 +98,10 @@ impl PollerAdmission {
         match answer {
             LegacyAnswer::Welcome => self.hub.forget_knock(extension_id),
             LegacyAnswer::WelcomeToPoll | LegacyAnswer::Unknown => {
-                self.hub.dismiss_poller(extension_id);
+                self.tell();
                 self.hub.note_knock(extension_id, session, version);
             }
-            LegacyAnswer::SwitchedOff => self.hub.dismiss_poller(extension_id),
+            LegacyAnswer::SwitchedOff => self.tell(),
         }
         answer == LegacyAnswer::Welcome
     }
@@ -114,7 +114,7 @@ impl PollerAdmission {
             if self.answer(&id) == LegacyAnswer::Welcome {
                 return Some(id);
             }
-            self.hub.dismiss_poller(&id);
+            self.tell();
             return None;
         }
         let id = self.hub.knocking_under(session)?;
@@ -142,7 +142,6 @@ impl PollerAdmission {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => {
                 for id in &ended {
-                    self.hub.dismiss_poller(id);
                     tracing::warn!(
                         extension_id = id,
                         "an older extension that nobody had let in by name is let in no longer, \
@@ -173,7 +172,6 @@ impl PollerAdmission {
             }
             AdmissionChange::Remove => {
                 self.file.remove(extension_id)?;
-                self.hub.dismiss_poller(extension_id);
             }
         }
         tracing::info!(extension_id, ?change, "a person has decided in the popup");
@@ -213,11 +211,17 @@ impl PollerAdmission {
         Ok(())
     }
 
-    /// Has the hub know what the state directory says.
+    /// Has the hub know what the state directory says. Extensions that poll and may not any more
+    /// are away from here on, also one whose request is just held.
     fn tell(&self) {
         match self.file.read() {
             Ok(legacy) if legacy == *self.hub.poller_rights() => {}
-            Ok(legacy) => self.hub.set_poller_rights(legacy),
+            Ok(legacy) => {
+                self.hub.set_poller_rights(legacy);
+                let polling = self.hub.polling_extensions();
+                let may_not = |id: &&String| self.answer(id) != LegacyAnswer::Welcome;
+                polling.iter().filter(may_not).for_each(|id| self.hub.dismiss_poller(id));
+            }
             Err(error) => tracing::warn!(%error, "no older extension is let in"),
         }
     }

@@ -154,6 +154,21 @@ impl Hub {
         })
     }
 
+    /// The extensions that poll now.
+    #[must_use]
+    pub fn polling_extensions(&self) -> Vec<String> {
+        self.with_desk(|desk| {
+            let pollers = desk.browsers.values().filter_map(|browser| browser.poller.as_ref());
+            let here = pollers.filter(|poller| poller.is_here);
+            here.map(|poller| poller.extension_id.clone()).collect()
+        })
+    }
+
+    /// An extension is let in no longer.
+    pub fn dismiss_poller(&self, extension_id: &str) {
+        self.with_desk(|desk| desk.dismiss_poller(extension_id));
+    }
+
     /// Forgets that an extension asked: it is let in, or must not be shown.
     pub fn forget_knock(&self, extension_id: &str) {
         self.with_desk(|desk| {

@@ -133,11 +133,6 @@ impl Hub {
         self.with_desk(|desk| desk.sessions.extension_of(session))
     }
 
-    /// An extension is let in no longer.
-    pub fn dismiss_poller(&self, extension_id: &str) {
-        self.with_desk(|desk| desk.dismiss_poller(extension_id));
-    }
-
     /// The browser in which this extension was heard of last: what it posts of pages does not
     /// say which session it is of.
     #[must_use]

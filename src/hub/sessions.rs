@@ -31,7 +31,7 @@ pub(super) struct Sessions {
 /// The hub's end of an extension that polls.
 #[derive(Debug)]
 pub(super) struct Poller {
-    extension_id: String,
+    pub(super) extension_id: String,
     pub(super) peer: Peer,
     /// Whether it has polled lately.
     pub(super) is_here: bool,

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::legacy::call_for;
-use crate::support::{Daemon, McpClient, RawAnswer, RawConnection, Shim, raw, soon, until};
+use crate::support::{
+    Daemon, McpClient, RawAnswer, RawConnection, Shim, cli_of, finish, raw, soon, until,
+};
 
 const EXTENSION: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
 
@@ -446,7 +448,13 @@ async fn one_that_nobody_let_in_gets_empty_answers_and_goes_on_once_a_person_let
     newer.sync(result_of(&query, "own")).await;
     assert_eq!(agent.outcome(&id).await["result"]["value"], "own");
     // What is held when a person takes it back gets no command any more.
-    daemon.home().legacy().remove(newer.extension).unwrap();
+    let mut held = newer.begin(newer.body(&json!({}))).await;
+    let removed = finish(cli_of(&daemon, &["legacy", "remove", newer.extension])).await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    let named = format!("legacy-{EXTENSION}");
+    let call = json!({"action": "execute_js", "script": "1", "browser": named});
+    agent.call_raw("interact", call).await;
+    assert_eq!(held.answer().await.unwrap().json()["commands"], json!([]));
     assert_eq!(newer.sync(json!({})).await["commands"], json!([]));
     let browsers = agent.call("observe", json!({"what": "browsers"})).await;
     assert_eq!(browsers["browsers"][0]["connected"], false, "{browsers}");
