@@ -18,6 +18,8 @@ pub(crate) enum Attack {
     Flood,
     /// Bodies that are too large, declared and chunked
     Bodies,
+    /// Requests of 1 MB that are taken, on three connections
+    Large,
     /// Malformed frames, on a new socket after each close
     Malformed,
     /// Connections that send nothing, half a head, or a byte of one now and then
@@ -42,6 +44,7 @@ impl Attack {
             Self::Forged => ("11", "forged results"),
             Self::Flood => ("12", "calls of a client that floods"),
             Self::Bodies => ("13", "bodies that are too large"),
+            Self::Large => ("34", "requests of 1 MB"),
             Self::Malformed => ("14", "malformed frames"),
             Self::HalfOpen => ("15", "half-open connections"),
             Self::Silent => ("15", "sockets without hello"),
@@ -61,6 +64,7 @@ impl Attack {
             Self::Forged => sockets::forged(target).await,
             Self::Flood => requests::flood(target).await,
             Self::Bodies => requests::bodies(target).await,
+            Self::Large => requests::large(target).await,
             Self::Malformed => sockets::malformed(target).await,
             Self::HalfOpen => requests::half_open(target).await,
             Self::Silent => sockets::silent(target).await,

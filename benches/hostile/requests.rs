@@ -18,6 +18,9 @@ use crate::load::{Client, SCRIPT, interact};
 /// How many requests are on their way at the same time.
 const ABREAST: usize = 50;
 
+/// How many connections send requests of 1 MB.
+const LARGE: usize = 3;
+
 /// How many connections are held open.
 pub(crate) const HELD: usize = 200;
 
@@ -165,6 +168,31 @@ pub(crate) async fn bodies(target: &Target) -> anyhow::Result<()> {
         }
     };
     target.abreast(ABREAST, one_after_another).await
+}
+
+/// Requests of nearly 1 MiB that take as long to parse as one of this size can. From a minute's
+/// worth of an owner's bytes on most are refused.
+pub(crate) async fn large(target: &Target) -> anyhow::Result<()> {
+    let mut body = String::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_":["#);
+    while body.len() < TOO_LARGE - 32 {
+        body.push_str(r#"{"":0},"#);
+    }
+    body.push_str("0]}}");
+    let body = Bytes::from(body);
+    let one_after_another = |target: Target, _| {
+        let body = body.clone();
+        async move {
+            let token = target.token.clone();
+            let mut client = Client::connect(target.port, token, Duration::ZERO).await?;
+            loop {
+                let (status, answer) = client.ask(client.request("/mcp", body.clone())?).await?;
+                let is_expected = [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS].contains(&status);
+                ensure!(is_expected, "{status}: {}", String::from_utf8_lossy(&answer));
+                target.tried();
+            }
+        }
+    };
+    target.abreast(LARGE, one_after_another).await
 }
 
 /// Holds connections whose request never comes to an end, and opens each anew that is closed.

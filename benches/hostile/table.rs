@@ -75,6 +75,7 @@ impl Measured {
             | Attack::Guesses
             | Attack::Forged
             | Attack::Bodies
+            | Attack::Large
             | Attack::Malformed
             | Attack::Unread => true,
         };

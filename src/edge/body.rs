@@ -1,10 +1,12 @@
-//! Request bodies: read whole, within a size and a time.
+//! Request bodies: read whole, within a size and a time, and parsed so that nobody waits for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use tokio::sync::Semaphore;
 
 use super::problem::Problem;
 use super::share::Share;
@@ -21,6 +23,12 @@ const DRAIN: usize = 32 * 1024 * 1024;
 
 /// How much of a body is read before others get a turn, in bytes.
 const AT_ONCE: usize = 64 * 1024;
+
+/// A body of more bytes is large: it is parsed on another thread, and counted by its owner.
+pub(super) const LARGE: usize = AT_ONCE;
+
+/// How many large bodies are parsed at the same time: one core at most is busy with them.
+const PARSED_AT_ONCE: usize = 1;
 
 /// Reads a whole body of at most `limit` bytes.
 pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
@@ -69,9 +77,41 @@ pub(super) async fn drain(mut body: Body) {
     let _ = tokio::time::timeout(BODY, drained).await;
 }
 
+/// Parses bodies. A large one takes milliseconds, in which nothing else would happen: it is parsed
+/// on another thread.
+#[derive(Debug)]
+pub(super) struct BodyParser(Arc<Semaphore>);
+
+impl Default for BodyParser {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(PARSED_AT_ONCE)))
+    }
+}
+
+impl BodyParser {
+    /// What `parse` makes of a body.
+    pub(super) async fn parse<T: Send + 'static>(
+        &self,
+        body: Bytes,
+        parse: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        if body.len() <= LARGE {
+            return Ok(parse(&body));
+        }
+        // The permit goes along: the other thread goes on if nobody waits for it any more.
+        let permit = self.0.clone().acquire_owned().await;
+        let parsing = tokio::task::spawn_blocking(move || {
+            let parsed = parse(&body);
+            drop((body, permit));
+            parsed
+        });
+        // It is given up only with the runtime.
+        parsing.await.map_err(|_ending| Problem::SlowBody)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -101,5 +141,24 @@ mod tests {
     async fn others_get_their_turns_while_a_large_body_is_read_or_dropped() {
         assert!(turns_of_another(read_body(body(1024), 1 << 20)).await >= 15);
         assert!(turns_of_another(drain(body(1024))).await >= 15);
+    }
+
+    #[tokio::test]
+    async fn a_large_body_is_parsed_on_another_thread_one_at_a_time_and_a_small_one_at_once() {
+        let (parser, here) = (BodyParser::default(), std::thread::current().id());
+        let now = Arc::new(AtomicUsize::new(0));
+        let parse = |size: usize| {
+            let now = now.clone();
+            let body = Bytes::from(vec![b' '; size]);
+            parser.parse(body, move |_| {
+                let others = now.fetch_add(1, Ordering::SeqCst);
+                std::thread::yield_now();
+                now.fetch_sub(1, Ordering::SeqCst);
+                (others, std::thread::current().id() == here)
+            })
+        };
+        assert_eq!(parse(LARGE).await.unwrap(), (0, true));
+        let large = futures_util::future::join_all((0..50).map(|_| parse(LARGE + 1))).await;
+        assert!(large.into_iter().all(|parsed| parsed.unwrap() == (0, false)));
     }
 }

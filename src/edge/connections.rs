@@ -176,11 +176,6 @@ impl Connection {
         self.0.user == PeerUser::Ours
     }
 
-    /// Whether somebody has proved who they are on it.
-    pub(super) fn is_proven(&self) -> bool {
-        self.0.holder.get().is_some()
-    }
-
     /// Returns when the connection has to go.
     pub(super) async fn closing(&self) {
         self.0.closing.cancelled().await;

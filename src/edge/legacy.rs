@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::Response;
+use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ pub(super) async fn settings(
         return Ok(json_response(StatusCode::OK, "{}"));
     }
     let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
-    let Settings { session_id } = parse(&read_body(body, SESSION_BODY).await?)?;
+    let Settings { session_id } = parse(&edge, read_body(body, SESSION_BODY).await?).await?;
     let version = header(&headers, &VERSION).unwrap_or_default();
     let admission = edge.guard.admission();
     if let Some(session) = session_name(&session_id)
@@ -116,7 +117,7 @@ pub(super) async fn sync(
     let admission = edge.guard.admission();
     let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
     let most = if is_let_in { EXTENSION_BODY } else { ASKING_BODY };
-    let mut request: LegacySyncRequest = parse(&read_body(body, most).await?)?;
+    let mut request: LegacySyncRequest = parse(&edge, read_body(body, most).await?).await?;
     let session = request.session().ok_or_else(|| malformed("no session, or no name for one"))?;
     if !admission.admit_sync(&extension_id, &session, request.version()) {
         let nothing = LegacySyncAnswer::nothing(request.version(), edge.tools.hub().now());
@@ -153,7 +154,7 @@ pub(super) async fn result(
     body: Body,
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
-    let report: LegacyReport = parse(&read_body(body, EXTENSION_BODY).await?)?;
+    let report: LegacyReport = parse(&edge, read_body(body, EXTENSION_BODY).await?).await?;
     let verdict = edge
         .tools
         .hub()
@@ -204,8 +205,8 @@ pub(super) async fn logs(
 
 /// What the extension says of itself, and pictures that it takes of errors: read, answered
 /// and not kept.
-pub(super) async fn noted(body: Body) -> Result<Response, Problem> {
-    parse::<IgnoredAny>(&read_body(body, EXTENSION_BODY).await?)?;
+pub(super) async fn noted(State(edge): State<Arc<Edge>>, body: Body) -> Result<Response, Problem> {
+    parse::<IgnoredAny>(&edge, read_body(body, EXTENSION_BODY).await?).await?;
     Ok(answer(&json!({"status": "ok"})))
 }
 
@@ -218,9 +219,7 @@ pub(super) async fn drawing(
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
     let body = read_body(body, DRAWING_BODY).await?;
-    // A picture of many megabytes keeps nobody waiting who has a command.
-    let drawing = tokio::task::spawn_blocking(move || drawing_of(&body)).await;
-    let drawing = drawing.unwrap_or(Err(Problem::StorageUnavailable))?;
+    let drawing = edge.parser.parse(body, drawing_of).await??;
     let id = drawing.drawing_id.clone();
     if edge.take_polled_drawing(extension_id, drawing).await? {
         return Ok(answer(&json!({"status": "ok", "accepted": true, "drawing_id": id})));
@@ -273,8 +272,12 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Reads a body that should be JSON of this kind.
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(malformed)
+async fn parse<T>(edge: &Edge, body: Bytes) -> Result<T, Problem>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    let parsed = edge.parser.parse(body, |body| serde_json::from_slice(body)).await?;
+    parsed.map_err(malformed)
 }
 
 fn unrecorded(trouble: &Trouble) -> Problem {

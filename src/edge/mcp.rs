@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use super::Edge;
-use super::body::read_body;
+use super::body::{LARGE, read_body};
 use super::guard::{Admitted, MCP_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::Caller;
@@ -57,7 +57,17 @@ async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -
         (Ok(key), Ok(body)) => (key, body),
         (Err(problem), _) | (_, Err(problem)) => return problem.into_response(),
     };
-    let request = match Incoming::parse(&body) {
+    // Small ones go on, so that one client in a loop does not hold back the others of its owner.
+    if body.len() > LARGE
+        && let Err(retry_after) = edge.tools.hub().admit_bytes(&caller.owner, body.len()).await
+    {
+        return Problem::TooManyBytes { retry_after }.into_response();
+    }
+    let incoming = match edge.parser.parse(body, Incoming::parse).await {
+        Ok(incoming) => incoming,
+        Err(problem) => return problem.into_response(),
+    };
+    let request = match incoming {
         Ok(Incoming::Request(request)) => request,
         Ok(Incoming::Notification(told)) => {
             return edge.note(&caller, Some(&told), &headers, key.as_deref()).await;

@@ -38,6 +38,7 @@ use crate::lifecycle::limits;
 use crate::mcp::{Calls, Toolbox};
 use crate::protocol::SERVER_VERSION;
 use crate::tools::Tools;
+use body::BodyParser;
 use connections::Connections;
 use frames::Sessions;
 use guard::Guard;
@@ -55,6 +56,8 @@ const FINISH: Duration = Duration::from_millis(1_500);
 struct Edge {
     guard: Guard,
     tools: Tools,
+    /// Parses what is large where it holds up nobody.
+    parser: BodyParser,
     /// What MCP clients are served.
     toolbox: Arc<dyn Toolbox>,
     /// The calls of MCP clients that are in progress.
@@ -85,8 +88,9 @@ impl Server {
         let guard = Guard::new(home, port, tools.hub().clone());
         let calls = Calls::default();
         let sessions = Sessions::default();
-        let streams = OpenStreams::default();
-        let edge = Edge { guard, tools, toolbox, calls, sessions, streams, tasks: tasks.clone() };
+        let (streams, parser) = (OpenStreams::default(), BodyParser::default());
+        let edge =
+            Edge { guard, tools, parser, toolbox, calls, sessions, streams, tasks: tasks.clone() };
         let edge = Arc::new(edge);
         let routes = Routes::of(edge.clone());
         let connections = Connections::default();

@@ -1,12 +1,14 @@
 //! What a request is told that is not taken: each problem's status and body.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL};
+use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL, millis};
 
 /// Why a request is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,11 @@ pub(super) enum Problem {
         /// When the next one is looked at.
         retry_after_secs: u64,
     },
+    /// The owner's clients have sent as much as they may for now.
+    TooManyBytes {
+        /// When the same is taken.
+        retry_after: Duration,
+    },
     /// The client's name is none.
     BadClient,
     /// The idempotency key is none.
@@ -105,7 +112,9 @@ impl Problem {
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::NoToken | Self::NoSession => StatusCode::UNAUTHORIZED,
             Self::TooManySessions => StatusCode::SERVICE_UNAVAILABLE,
-            Self::TooManyWrongTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyWrongTokens { .. } | Self::TooManyBytes { .. } => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::NoRoute => StatusCode::NOT_FOUND,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
         }
@@ -130,6 +139,7 @@ impl Problem {
             Self::SlowBody => "slow_body",
             Self::NoToken => "unauthorized",
             Self::TooManyWrongTokens { .. } => "too_many_wrong_tokens",
+            Self::TooManyBytes { .. } => "rate_limited",
             Self::BadClient => "bad_client",
             Self::BadIdempotencyKey => "bad_idempotency_key",
             Self::NoRoute => "not_found",
@@ -172,6 +182,10 @@ impl Problem {
             Self::SlowBody => "The body did not come within 15 s".to_owned(),
             Self::NoToken => "A bearer token is needed".to_owned(),
             Self::TooManyWrongTokens { .. } => "Too many wrong tokens".to_owned(),
+            Self::TooManyBytes { .. } => {
+                "The clients of this owner have sent more in large requests than a minute allows"
+                    .to_owned()
+            }
             Self::BadClient => {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
             }
@@ -225,6 +239,7 @@ impl Problem {
                     "`tabwire token` prints the right one; wait {retry_after_secs} s with a guess"
                 );
             }
+            Self::TooManyBytes { .. } => "Send it again after retry_after_ms, or send less",
             Self::NoRoute | Self::Undeclared => {
                 "MCP is at POST /mcp; docs/protocol.md has the rest"
             }
@@ -243,6 +258,9 @@ impl Problem {
             }
             Self::TooManyWrongTokens { retry_after_secs } => {
                 Some((RETRY_AFTER, (*retry_after_secs).into()))
+            }
+            Self::TooManyBytes { retry_after } => {
+                Some((RETRY_AFTER, (retry_after.as_secs() + 1).into()))
             }
             Self::NoMethod { allow } => Some((ALLOW, HeaderValue::from_str(&joined(*allow)).ok()?)),
             Self::BadHost
@@ -278,7 +296,11 @@ fn joined(methods: [Option<&'static str>; 2]) -> String {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         tracing::debug!(problem = self.code(), "request refused");
-        let body = json!({"error": self.code(), "message": self.message(), "hint": self.hint()});
+        let mut body =
+            json!({"error": self.code(), "message": self.message(), "hint": self.hint()});
+        if let Self::TooManyBytes { retry_after } = &self {
+            body["retry_after_ms"] = millis(*retry_after).into();
+        }
         let mut response = json_response(self.status(), body.to_string());
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);

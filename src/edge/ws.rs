@@ -40,7 +40,7 @@ use super::share::Share;
 use crate::hub::Outbox;
 use crate::proof;
 use crate::protocol::{Carrier, FromExtension, ToExtension, WS_SUBPROTOCOL};
-use bounded::Bounded;
+use bounded::{Bounded, HelloProof};
 
 /// How long the closing handshake may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -115,10 +115,12 @@ async fn serve(edge: Arc<Edge>, extension_id: String, connection: Connection, up
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(0)
         .max_write_buffer_size(WRITE_BUFFER);
-    let stream = Bounded::new(TokioIo::new(upgraded), connection.clone(), UNPROVEN_BYTES);
+    let hello = HelloProof::default();
+    let stream = Bounded::new(TokioIo::new(upgraded), hello.clone(), UNPROVEN_BYTES);
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let (mut sink, mut stream) = socket.split();
-    let Err(end) = converse(&edge, &extension_id, &connection, &mut sink, &mut stream).await;
+    let conversing = converse(&edge, &extension_id, &connection, &hello, &mut sink, &mut stream);
+    let Err(end) = conversing.await;
     if let Ok(Close { code, reason }) = end {
         tracing::info!(extension = extension_id, code, reason, "closing the extension's socket");
         say_goodbye(code, reason, &mut sink, &mut stream).await;
@@ -130,6 +132,7 @@ async fn converse(
     edge: &Edge,
     extension_id: &str,
     connection: &Connection,
+    hello_proof: &HelloProof,
     sink: &mut SplitSink<Socket, Message>,
     stream: &mut SplitStream<Socket>,
 ) -> Result<std::convert::Infallible, End> {
@@ -143,6 +146,7 @@ async fn converse(
     };
     let greeted = conversation::greet(edge, Carrier::WebSocket, extension_id, &challenge, hello)
         .map_err(Ok)?;
+    hello_proof.note();
     connection.prove(Holder::Extension(extension_id.to_owned()));
     let Greeted { link, mut outbox, welcome } = greeted;
     send(sink, &welcome).await.map_err(Err)?;

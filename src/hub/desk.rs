@@ -16,6 +16,7 @@ use super::keys::Keys;
 use super::knocks::Knocks;
 use super::links::Browser;
 use super::outbox::{Farewell, Outgoing, command_frame};
+use super::owner_rates::OwnerRates;
 use super::reaper::Deadlines;
 use super::sessions::Sessions;
 use super::tracked::Tracked;
@@ -26,7 +27,7 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, SiteRules, Stream, Tab,
+    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, Owner, SiteRules, Stream, Tab,
     ToExtension,
 };
 
@@ -45,6 +46,7 @@ pub(super) struct Books {
     pub(super) deadlines: Deadlines,
     pub(super) browsers: HashMap<BrowserId, Browser>,
     pub(super) clients: HashMap<ClientId, Client>,
+    pub(super) owners: HashMap<Owner, OwnerRates>,
     pub(super) sessions: Sessions,
     pub(super) knocks: Knocks,
     /// What the commands that are not over asked for.
@@ -100,6 +102,7 @@ impl Books {
             deadlines: Deadlines::default(),
             browsers: HashMap::new(),
             clients: HashMap::new(),
+            owners: HashMap::new(),
             sessions: Sessions::default(),
             knocks: Knocks::default(),
             wishes: HashMap::new(),

@@ -21,6 +21,7 @@ mod knocks;
 mod links;
 mod outbox;
 mod outdated;
+mod owner_rates;
 mod pollers;
 mod reading;
 mod reaper;
@@ -50,7 +51,6 @@ use tokio_util::task::TaskTracker;
 use crate::home::AgentFiles;
 use crate::journal::{Anchor, Entry, History, Journal, Trouble};
 pub use crate::lifecycle::Wish;
-use crate::lifecycle::limits::TOO_SOON;
 use crate::lifecycle::{Event, Limits};
 use crate::proof;
 use crate::protocol::{ClientId, CorrelationId, Moment, Owner};
@@ -194,24 +194,6 @@ impl Hub {
     #[must_use]
     pub fn epoch(&self) -> Arc<str> {
         self.0.epoch.clone()
-    }
-
-    /// Counts a tool call of this client. One too many is refused, but not at once: whoever
-    /// calls again right after each refusal would hold up everybody.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::RateLimited`], after [`TOO_SOON`].
-    pub async fn admit(&self, caller: &Caller) -> Result<(), Refused> {
-        let admitted = self.with_desk(|desk| {
-            let now = desk.now();
-            let taken = desk.client(caller).calls.take(now);
-            taken.map_err(|retry_after| desk.refuse(caller, Refusal::RateLimited { retry_after }))
-        });
-        if admitted.is_err() {
-            tokio::time::sleep(TOO_SOON).await;
-        }
-        admitted
     }
 
     /// Takes a command, and sends it on at once if its tab is free. Returns when it is

@@ -25,7 +25,7 @@ pub enum Refusal {
         /// When it is worth trying again.
         retry_after: Duration,
     },
-    /// The client made as many calls as it may for now.
+    /// The client, or its owner's clients together, made as many calls as they may for now.
     RateLimited {
         /// When the next one is taken.
         retry_after: Duration,
@@ -149,7 +149,9 @@ impl Refusal {
                 )
             }
             Self::RateLimited { .. } => {
-                "This client has made more calls than a minute allows".to_owned()
+                "This client, or its owner's clients together, made more calls than a minute \
+                 allows"
+                    .to_owned()
             }
             Self::TooManyWaiters { waiters } => {
                 format!("{waiters} calls of this client wait already")

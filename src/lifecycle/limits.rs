@@ -98,6 +98,10 @@ pub const BROWSER_REMEMBERED: Duration = Duration::from_secs(600);
 /// How long a client with nothing of its own left is remembered.
 pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
 
+/// How many times what one client may call in a minute all clients of an owner may together: a
+/// client's name is free, an owner's is not.
+pub const OWNER_CLIENTS: usize = 20;
+
 /// The capacities that a person can set. See [`Limits::set`] for their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -117,8 +121,12 @@ pub struct Limits {
     pub jobs: usize,
     /// Calls of one client that block at the same time; one more is refused.
     pub waiters: usize,
-    /// Tool calls of one client in a minute; 0 for no limit.
+    /// Tool calls of one client in a minute, and a twentieth of what its owner's clients may make
+    /// together; 0 for no limit.
     pub calls_per_minute: usize,
+    /// MiB of large requests that one owner's clients may send in a minute; one more is refused. 0
+    /// for no limit.
+    pub mib_per_minute: usize,
     /// Frames that wait for one extension to read them; one more closes its link.
     pub outbound: usize,
     /// Clients known at the same time; the one idle the longest leaves first.
@@ -159,6 +167,9 @@ impl Default for Limits {
             jobs: 20,
             waiters: 64,
             calls_per_minute: 1_000,
+            // A request of 1 MiB, the largest there is, keeps a core busy for some 20 ms: together
+            // that is a second or two in each minute.
+            mib_per_minute: 64,
             outbound: 64,
             clients: 1_000,
             // What the calls of ten minutes need at the default rate.
@@ -195,7 +206,7 @@ impl Limits {
     }
 
     /// The names that [`set`](Self::set) takes, in the order of the fields.
-    pub const NAMES: [&'static str; 21] = [
+    pub const NAMES: [&'static str; 22] = [
         "queued",
         "lanes",
         "retained",
@@ -205,6 +216,7 @@ impl Limits {
         "jobs",
         "waiters",
         "calls_per_minute",
+        "mib_per_minute",
         "outbound",
         "clients",
         "idempotency_keys",
@@ -233,6 +245,7 @@ impl Limits {
             "jobs" => (&mut self.jobs, 1),
             "waiters" => (&mut self.waiters, 1),
             "calls_per_minute" => (&mut self.calls_per_minute, 0),
+            "mib_per_minute" => (&mut self.mib_per_minute, 0),
             // Room for one command and for the answers to what the extension sends.
             "outbound" => (&mut self.outbound, 8),
             "clients" => (&mut self.clients, 1),
@@ -277,7 +290,7 @@ mod tests {
     fn the_smallest_that_works_can_be_set_and_nothing_below() {
         for name in Limits::NAMES {
             let least = match name {
-                "calls_per_minute" => 0,
+                "calls_per_minute" | "mib_per_minute" => 0,
                 "outbound" => 8,
                 _ => 1,
             };

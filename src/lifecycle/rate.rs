@@ -27,9 +27,18 @@ impl Rate {
     ///
     /// How long to wait until there is one again.
     pub fn take(&mut self, now: Moment) -> Result<(), Duration> {
-        let Ok(n @ 1..) = u32::try_from(self.per_minute) else { return Ok(()) };
-        let each = MINUTE / n;
-        let next = self.full_at.max(now) + each;
+        self.take_many(1, now)
+    }
+
+    /// Takes this many tokens, or none.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until there are as many again.
+    pub fn take_many(&mut self, count: usize, now: Moment) -> Result<(), Duration> {
+        let Ok(per_minute @ 1..) = u32::try_from(self.per_minute) else { return Ok(()) };
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let next = self.full_at.max(now) + MINUTE * count / per_minute;
         let debt = next.since(now);
         if debt > MINUTE {
             return Err(debt - MINUTE);
@@ -52,6 +61,16 @@ mod tests {
         }
         assert_eq!(rate.take(now), Err(Duration::from_secs(1)));
         assert_eq!(rate.take(now + Duration::from_secs(1)), Ok(()));
+    }
+
+    #[test]
+    fn of_many_at_once_all_are_taken_or_none() {
+        let now = Moment::from_unix_micros(1_000_000_000);
+        let mut rate = Rate::new(6_000_000, now);
+        assert_eq!(rate.take_many(4_000_000, now), Ok(()));
+        assert_eq!(rate.take_many(3_000_000, now), Err(Duration::from_secs(10)));
+        assert_eq!(rate.take_many(2_000_000, now), Ok(()));
+        assert_eq!(rate.take_many(7_000_000, now + MINUTE), Err(Duration::from_secs(10)));
     }
 
     #[test]

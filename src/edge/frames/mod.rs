@@ -127,7 +127,7 @@ pub(super) async fn exchange(
     };
     connection.prove(session.holder());
     let answered = if request.method() == Method::POST {
-        post(&session, request.into_body()).await
+        post(&edge, &session, request.into_body()).await
     } else {
         poll(&session, request.uri()).await
     };
@@ -139,14 +139,17 @@ async fn poll(session: &Session, uri: &Uri) -> Result<Response, Problem> {
     Ok(answer(session.poll(after, wait).await))
 }
 
-async fn post(session: &Session, body: Body) -> Result<Response, Problem> {
+async fn post(edge: &Edge, session: &Session, body: Body) -> Result<Response, Problem> {
     let body = read_body(body, EXTENSION_BODY).await?;
-    let Posted { n, after, frames } = str::from_utf8(&body)
-        .ok()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .filter(|posted: &Posted<'_>| posted.frames.len() <= FRAMES_A_POST)
-        .ok_or(Problem::BadFrames)?;
-    let frames = frames.into_iter().map(|frame| FromExtension::parse(frame.get())).collect();
+    let parsed = edge.parser.parse(body, |body| {
+        let Posted { n, after, frames } = str::from_utf8(body)
+            .ok()
+            .and_then(|text| serde_json::from_str(text).ok())
+            .filter(|posted: &Posted<'_>| posted.frames.len() <= FRAMES_A_POST)?;
+        let frames = frames.into_iter().map(|frame| FromExtension::parse(frame.get())).collect();
+        Some((n, after, frames))
+    });
+    let (n, after, frames) = parsed.await?.ok_or(Problem::BadFrames)?;
     Ok(answer(session.post(n, after, frames).await))
 }
 

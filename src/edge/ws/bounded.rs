@@ -1,28 +1,44 @@
-//! A socket of which only so much is read until its connection has proved itself.
+//! A socket of which only so much is read before a valid `hello`, whatever was proved on its
+//! connection before.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::edge::connections::Connection;
+/// Whether a valid `hello` has come on a socket.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HelloProof(Arc<AtomicBool>);
+
+impl HelloProof {
+    /// It has.
+    pub(super) fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn has_come(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Reading more than there is left ends with [`io::ErrorKind::QuotaExceeded`].
 pub(super) struct Bounded<S> {
     stream: S,
-    connection: Connection,
-    /// How much may still be read, in bytes, while nothing is proven.
+    hello: HelloProof,
+    /// How much may still be read before that, in bytes.
     left: usize,
 }
 
 impl<S> Bounded<S> {
-    pub(super) const fn new(stream: S, connection: Connection, left: usize) -> Self {
-        Self { stream, connection, left }
+    pub(super) const fn new(stream: S, hello: HelloProof, left: usize) -> Self {
+        Self { stream, hello, left }
     }
 
     fn take(&mut self, bytes: usize) -> io::Result<()> {
-        if !self.connection.is_proven() {
+        if !self.hello.has_come() {
             let left = self.left.checked_sub(bytes);
             self.left = left.ok_or(io::ErrorKind::QuotaExceeded)?;
         }

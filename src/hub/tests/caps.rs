@@ -1,6 +1,8 @@
 //! What is too much, and what is then refused, dropped or forgotten.
 
 use super::*;
+use crate::lifecycle::limits::OWNER_CLIENTS;
+use crate::protocol::Owner;
 
 #[tokio::test(start_paused = true)]
 async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_touched() {
@@ -95,4 +97,42 @@ async fn a_client_is_forgotten_when_there_are_too_many_and_it_was_idle_the_longe
     let known: Vec<_> =
         hub.clients(&"user".into()).into_iter().map(|c| c.client.to_string()).collect();
     assert_eq!(known, ["third", "second"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_gets_no_more_calls_by_changing_the_clients_name() {
+    let hub = Hub::start(Limits { calls_per_minute: 2, ..Limits::default() });
+    let of_owner = |owner: &str, client: usize| Caller {
+        owner: owner.into(),
+        client: ClientId::from(format!("{owner}-{client}")),
+    };
+    for client in 0..2 * OWNER_CLIENTS {
+        hub.admit(&of_owner("greedy", client)).await.unwrap();
+    }
+    let refused = hub.admit(&of_owner("greedy", 1_000)).await.unwrap_err();
+    let wait = refused.why.retry_after().unwrap();
+    assert!(hub.admit(&of_owner("another", 0)).await.is_ok());
+    advance(wait).await;
+    assert!(hub.admit(&of_owner("greedy", 1_000)).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_may_send_only_so_much_in_a_minute_and_others_are_not_held_back() {
+    const MIB: usize = 1024 * 1024;
+    let hub = Hub::start(Limits { mib_per_minute: 2, ..Limits::default() });
+    let (greedy, another) = (Owner::from("greedy"), Owner::from("another"));
+    for _ in 0..2 {
+        hub.admit_bytes(&greedy, MIB).await.unwrap();
+    }
+    let began = hub.now();
+    let wait = hub.admit_bytes(&greedy, MIB).await.unwrap_err();
+    assert_eq!(hub.now().since(began), seconds(1), "a caller in a loop is slowed down");
+    assert_eq!(wait, seconds(29));
+    assert!(hub.admit_bytes(&another, MIB).await.is_ok());
+    advance(wait).await;
+    assert!(hub.admit_bytes(&greedy, MIB).await.is_ok());
+    let unlimited = Hub::start(Limits { mib_per_minute: 0, ..Limits::default() });
+    for _ in 0..100 {
+        unlimited.admit_bytes(&greedy, MIB).await.unwrap();
+    }
 }

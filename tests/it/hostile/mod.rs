@@ -7,6 +7,7 @@ mod agent_files;
 mod browsers;
 mod drawings;
 mod keys;
+mod load;
 mod other_users;
 mod pollers;
 mod relays;

@@ -166,6 +166,12 @@ impl Shim {
         let address = format!("127.0.0.1:{}", self.port);
         let stream = soon("a connection", socket.connect(address.parse().unwrap())).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        self.open_on(stream).await
+    }
+
+    /// The same on a connection that is there.
+    pub(crate) async fn open_on(&self, stream: TcpStream) -> FakeExtension {
+        let address = format!("127.0.0.1:{}", self.port);
         let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
         let (socket, _) = soon("the upgrade", upgrade).await.unwrap();
         FakeExtension::new(self, socket)

@@ -42,6 +42,11 @@ impl RawConnection {
         Self { stream, buffer: Vec::new() }
     }
 
+    /// The connection, for something else than requests.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// Sends bytes, and sees to it that the other side takes them all.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         soon("sending", self.stream.write_all(bytes.as_ref())).await.unwrap();

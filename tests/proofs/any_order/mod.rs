@@ -35,6 +35,7 @@ const LIMITS: Limits = Limits {
     jobs: 1,
     waiters: 1,
     calls_per_minute: 0,
+    mib_per_minute: 0,
     outbound: 8,
     clients: 3,
     // The core has no business with these.

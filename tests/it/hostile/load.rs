@@ -1,0 +1,135 @@
+//! Owners who send large requests, one after another on several connections; and large frames on a
+//! connection on which something else was proved before.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tabwire::proof::DEFAULT_OWNER;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::support::{Daemon, McpClient, RawConnection, Row, Shim, Stopwatch, soon};
+
+const MIB: usize = 1024 * 1024;
+
+/// How many connections send large requests at the same time.
+const SENDERS: usize = 3;
+
+/// How many calls somebody else makes meanwhile, and how far apart.
+const CALLS: usize = 60;
+const PACE: Duration = Duration::from_millis(20);
+
+/// A request of nearly 1 MiB that takes as long to parse as one of this size can.
+fn dense() -> Vec<u8> {
+    let mut body = br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_":["#.to_vec();
+    while body.len() < MIB - 16 {
+        body.extend(b"{\"\":0},");
+    }
+    body.extend(b"0]}}");
+    body
+}
+
+/// A request for `/mcp` of this owner.
+fn request(daemon: &Daemon, owner: &str, client: usize, body: &[u8]) -> Vec<u8> {
+    let (port, token) = (daemon.port(), daemon.token_of(owner));
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\
+         X-Tabwire-Client: {client}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+#[tokio::test]
+async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
+    // What holds back by the minute is tried by itself.
+    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 0).await;
+    let body = dense();
+    let parsing = Stopwatch::start();
+    drop(serde_json::from_slice::<Value>(&body).unwrap());
+    let parsing = parsing.millis();
+    let request = request(&daemon, DEFAULT_OWNER, 0, &body);
+    let send = async || {
+        let mut connection = RawConnection::open(&daemon).await;
+        let mut sent = 0;
+        loop {
+            connection.send(&request).await;
+            let answer = connection.answer().await.expect("closed");
+            assert_eq!(answer.status, 200, "{answer:?}");
+            sent += 1;
+            if sent == 1_000 {
+                return;
+            }
+        }
+    };
+    let client = McpClient::legacy(&daemon).named("another");
+    let mut took = Vec::new();
+    let call = async {
+        for _ in 0..CALLS {
+            let watch = Stopwatch::start();
+            client.call("configure", json!({"action": "health"})).await;
+            took.push(watch.millis());
+            tokio::time::sleep(PACE).await;
+        }
+    };
+    tokio::select! {
+        _ = join_all((0..SENDERS).map(|_| send())) => panic!("they never stop"),
+        () = call => {}
+    }
+    took.sort_unstable();
+    let median = took[CALLS / 2];
+    let mut row = Row::new(34);
+    let came = format!("{median} ms beside requests that take {parsing} ms to parse");
+    row.tried("a call beside large requests", median < parsing / 2, came);
+    row.report();
+}
+
+#[tokio::test]
+async fn row_34_bytes_are_counted_by_owner_whatever_the_client_calls_itself() {
+    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 2).await;
+    let padding = " ".repeat(MIB / 2 - 64);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping"{padding}}}"#);
+    let ask = async |owner: &str, client: usize| {
+        let mut connection = RawConnection::open(&daemon).await;
+        connection.send(request(&daemon, owner, client, body.as_bytes())).await;
+        connection.answer().await.expect("closed")
+    };
+    for client in 0..4 {
+        assert_eq!(ask("greedy", client).await.status, 200);
+    }
+    let mut row = Row::new(34);
+    for client in 4..7 {
+        let answer = ask("greedy", client).await;
+        let refusal = answer.json();
+        let is_refused = answer.status == 429
+            && refusal["error"] == "rate_limited"
+            && refusal["retry_after_ms"].as_f64().is_some_and(|ms| ms > 1.0 && ms < 60_000.0)
+            && answer.header("retry-after").is_some();
+        row.tried("half a MiB more", is_refused, format!("{answer:?}"));
+    }
+    row.report();
+    assert_eq!(ask("another", 0).await.status, 200, "another owner");
+    let small = request(&daemon, "greedy", 8, br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let mut connection = RawConnection::open(&daemon).await;
+    connection.send(small).await;
+    assert_eq!(connection.answer().await.expect("closed").status, 200, "a small request");
+}
+
+#[tokio::test]
+async fn row_34_before_a_valid_hello_64_kib_are_read_also_where_something_else_was_proved() {
+    let daemon = Daemon::start().await;
+    let mut row = Row::new(34);
+    let (port, token) = (daemon.port(), daemon.token());
+    let proving = format!(
+        "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    );
+    let mut connection = RawConnection::open(&daemon).await;
+    connection.send(proving).await;
+    assert_eq!(connection.answer().await.expect("closed").status, 200);
+    let mut extension = Shim::of(&daemon).open_on(connection.into_stream()).await;
+    extension.challenge().await;
+    extension.try_send_message(Message::text("x".repeat(64 * 1024))).await;
+    let closed = soon("its end", extension.closed_without_a_frame()).await;
+    row.tried("a large frame", closed.0 == 1009, format!("{closed:?}"));
+    row.report();
+}
