@@ -80,6 +80,7 @@ async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
     let median = took[CALLS / 2];
     let mut row = Row::new(34);
     let came = format!("{median} ms beside requests that take {parsing} ms to parse");
+    println!("hostile row 34: {came}");
     row.tried("a call beside large requests", median < parsing / 2, came);
     row.report();
 }
