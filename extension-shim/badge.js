@@ -20,11 +20,14 @@ const ASKING = { text: '?', color: '#9a6700' };
 
 const STOPPED = { text: 'stop', color: '#b3261e', title: 'Tabwire: you have stopped all agents in this browser' };
 
-/** @type {Status | null} */
+const UNCONFIRMED = { text: '!', color: '#9a6700', title: 'Tabwire: connected; something was allowed without you, click to see what' };
+
+/** @type {Status | 'unconfirmed' | null} */
 let shown = null;
 let isStopped = false;
 /** How many older extensions ask to be let in that the person has not seen. */
 let asking = 0;
+let hasUnconfirmed = false;
 /** The status that was told last, for when agents may go on. @type {[Status, string]} */
 let last = ['connecting', ''];
 
@@ -47,17 +50,26 @@ export function showAsking(count) {
   }
 }
 
+/** Something waits for the person to confirm it: a stop and what is wrong come before it. @param {boolean} has */
+export function showUnconfirmed(has) {
+  if (has === hasUnconfirmed) return;
+  hasUnconfirmed = has;
+  showStatus(...last);
+}
+
 /** @param {Status} status @param {string} detail */
 export function showStatus(status, detail) {
   last = [status, detail];
   if (isStopped) return;
+  const next = status === 'connected' && hasUnconfirmed ? 'unconfirmed' : status;
   // A try that follows a failure would only make the icon flicker.
-  if (status === shown || (status === 'connecting' && shown !== null)) return;
-  shown = status;
-  const isAsked = status === 'connected' && asking > 0;
+  if (next === shown || (next === 'connecting' && shown !== null)) return;
+  shown = next;
+  const isAsked = next === 'connected' && asking > 0;
   const title = `Tabwire: ${asking} older ${asking === 1 ? 'extension asks' : 'extensions ask'} to be let in, click to decide`;
-  if (isAsked) show({ ...ASKING, title }, '');
-  else show(FACES[status], detail);
+  if (next === 'unconfirmed') show(UNCONFIRMED, '');
+  else if (isAsked) show({ ...ASKING, title }, '');
+  else show(FACES[next], detail);
 }
 
 /** @param {{text: string, color: string, title: string}} face @param {string} detail */

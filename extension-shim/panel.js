@@ -1,7 +1,7 @@
 // @ts-check
 // What the worker tells the popup, and what the popup can ask of it.
 
-/** @import {OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange} from './protocol.js' */
+/** @import {OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, Widening} from './protocol.js' */
 /** @import {Config} from './config.js' */
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
@@ -15,10 +15,11 @@ import { readPairingLine } from './pairing_line.js';
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string}} PolicyState no rules: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {Connection & PolicyState & OlderState & {shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ * @typedef {Connection & PolicyState & OlderState & {unconfirmed: Widening[], shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
  *   recording: RecordingRow[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
+ *   | {ask: 'keep', id: string}
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
  * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
  *
@@ -36,6 +37,8 @@ import { readPairingLine } from './pairing_line.js';
  * @property {() => Promise<void>} forget
  * @property {() => PolicyState} policy
  * @property {(stopped: boolean) => void} setStopped
+ * @property {() => Widening[]} unconfirmed
+ * @property {(id: string) => boolean} keep the person confirms a widening; false: there is no daemon to hear it
  * @property {(change: SiteChange) => boolean} changeSites false: there is no daemon to hear it
  * @property {() => OlderState} older
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: there is no daemon to hear it
@@ -47,12 +50,15 @@ const NOBODY_KEEPS = 'Nothing has changed, since the daemon does not run. In a t
 /** Who is let in, the daemon decides. */
 const NOBODY_LETS_IN = 'Nothing has changed, since the daemon does not run. In a terminal `tabwire legacy` changes it all the same.';
 
+const NOBODY_CONFIRMS = 'Nothing was confirmed, since the daemon does not run. In a terminal `tabwire confirm` does it all the same.';
+
 /** @param {Parts} parts @returns {(ask: Ask) => Promise<Answer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
   const state = () => ({
     ...parts.connection(),
     ...parts.policy(),
     ...parts.older(),
+    unconfirmed: parts.unconfirmed(),
     shim_version: chrome.runtime.getManifest().version,
     now: Date.now(),
     pairing: parts.pairing(),
@@ -72,6 +78,9 @@ export function makePanel(parts) {
         break;
       case 'older_extension':
         if (!parts.changeOlder({ change: ask.change, extension_id: ask.extension_id })) return Promise.resolve({ trouble: NOBODY_LETS_IN });
+        break;
+      case 'keep':
+        if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOBODY_CONFIRMS });
         break;
       case 'pair': return pair(parts, ask.line).then((trouble) => trouble ?? state());
       case 'forget': return parts.forget().then(state, notStored);

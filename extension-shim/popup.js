@@ -3,11 +3,12 @@
 // from pages is set as text.
 
 /** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
-/** @import {OlderExtensionChange, SiteChange} from './protocol.js' */
+/** @import {OlderExtensionChange, SiteChange, Widening} from './protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import {
   askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+  widened, widenedHow,
 } from './popup_view.js';
 
 const REFRESH_MS = 500;
@@ -48,6 +49,7 @@ function show(state) {
   element('stopped').hidden = !state.stopped;
   element('stop-all').hidden = state.stopped;
   element('working').hidden = state.stopped && state.running.length === 0;
+  showWidenings(state.unconfirmed);
   showSites(state.rules);
   showProblem(state.rules_problem);
   showOlder(state);
@@ -112,6 +114,37 @@ function olderRow(id, words, label, change) {
   });
   text.append(name, detail);
   row.append(text, button);
+  return row;
+}
+
+let shownWidenings = '';
+
+/** Anew only if they differ: a button is not to go away under the hands. @param {Widening[]} widenings */
+function showWidenings(widenings) {
+  const text = JSON.stringify(widenings);
+  if (text === shownWidenings) return;
+  shownWidenings = text;
+  element('unconfirmed').hidden = widenings.length === 0;
+  element('widenings').replaceChildren(...widenings.map(wideningRow));
+}
+
+/** @param {Widening} widening */
+function wideningRow(widening) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const how = document.createElement('p');
+  const keep = document.createElement('button');
+  how.append(...withCode(widenedHow(widening)));
+  text.append(widened(widening), how);
+  Object.assign(keep, { textContent: 'Keep', type: 'button', ariaLabel: `Keep: ${widened(widening)}` });
+  keep.addEventListener('click', () => {
+    keep.disabled = true;
+    tell({ ask: 'keep', id: widening.id }).then((trouble) => {
+      say('keep-trouble', trouble);
+      keep.disabled = trouble === '';
+    }, console.debug);
+  });
+  row.append(text, keep);
   return row;
 }
 

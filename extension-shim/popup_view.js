@@ -2,7 +2,7 @@
 // What the popup says of each state. Words only, no page.
 
 /** @import {PanelState, RecordingRow} from './panel.js' */
-/** @import {OlderExtensionsFrame, SiteChange, Stream} from './protocol.js' */
+/** @import {OlderExtensionsFrame, SiteChange, Stream, Widening} from './protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 
@@ -79,6 +79,19 @@ export function askingLine({ extension_version, was_let_in }) {
 /** @param {OlderExtensionsFrame['let_in'][number]} older */
 export function letInLine({ connected }) {
   return connected ? 'is let in, and is here beside Tabwire; agents that name no browser use Tabwire' : 'is let in';
+}
+
+/** @param {Widening} widening @returns {string} what it allows, as a sentence */
+export function widened({ what }) {
+  return `Let ${what}.`;
+}
+
+/** @param {Widening} widening @returns {string} when it was made, and how to take it back; may have `code` in backquotes */
+export function widenedHow({ at, take_back }) {
+  const when = new Date(at).toLocaleString();
+  // A backquote would end the code early.
+  const back = take_back?.replaceAll('`', '\'');
+  return back ? `${when}, with --unattended. To take it back: \`${back}\`` : `${when}, with --unattended.`;
 }
 
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */

@@ -77,6 +77,10 @@ export type OlderExtensionsFrame = {
   problem?: string;
 };
 export type OlderExtensionChange = { change: 'allow' | 'remove'; extension_id: string };
+/** All that was widened and no person has confirmed yet: after `ready` if there is any, and when it has changed. */
+export type WideningsFrame = { type: 'widenings'; widenings: Widening[] };
+/** `what` reads after "Let "; `take_back` is the command that takes it back. */
+export type Widening = { id: string; at: string; what: string; take_back?: string };
 export type SiteChange = { change: 'add' | 'remove'; list: 'allow' | 'deny'; pattern: string };
 export type PingFrame = { type: 'ping'; t: number };
 
@@ -93,6 +97,7 @@ export type ToExtension =
   | CaptureFrame
   | SiteRulesFrame
   | OlderExtensionsFrame
+  | WideningsFrame
   | PingFrame;
 
 export type ErrorCode =

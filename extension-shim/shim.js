@@ -1,13 +1,13 @@
 // @ts-check
 // Puts the parts together: what a welcome sets off, and which frame goes to which part.
 
-/** @import {OlderExtensionChange, SiteChange, ToExtension, Welcome} from './protocol.js' */
+/** @import {OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from './protocol.js' */
 /** @import {Connection} from './panel.js' */
 /** @import {Config} from './config.js' */
 /** @import {Status} from './link.js' */
 
 import { actions } from './actions/index.js';
-import { showAsking, showStatus, showStopped } from './badge.js';
+import { showAsking, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { allowAgain } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
 import { drawMode } from './draw/index.js';
@@ -36,6 +36,9 @@ export const link = new Link(new Identity(), takeover, {
 
 /** @type {Connection} */
 let connection = { status: 'connecting', detail: '', daemon_version: null };
+
+/** What the daemon says that no person has confirmed. @type {Widening[]} */
+let unconfirmed = [];
 
 export const panel = makePanel({
   restored: () => policy.restore(),
@@ -70,6 +73,8 @@ export const panel = makePanel({
     link.send({ type: 'stopped', stopped });
     if (stopped) dispatcher.stopAll();
   },
+  unconfirmed: () => unconfirmed,
+  keep: (id) => link.sendText(JSON.stringify({ type: 'confirm_widening', id })),
   changeSites(/** @type {SiteChange} */ change) {
     return link.sendText(JSON.stringify({ type: 'site_rule', ...change }));
   },
@@ -108,8 +113,16 @@ function onStatus(status, detail) {
   if (status !== 'connected') olderExtensions.forget();
 }
 
+/** @param {Widening[]} widenings */
+function setUnconfirmed(widenings) {
+  unconfirmed = widenings;
+  showUnconfirmed(widenings.length > 0);
+}
+
 /** @param {Welcome} welcome @param {Config} config */
 function onWelcome({ epoch, server_version, capture }, config) {
+  // The daemon tells them after `ready` if there are any.
+  setUnconfirmed([]);
   pairing.handleProven(config);
   connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
@@ -144,6 +157,7 @@ function onFrame(frame) {
     case 'capture': recorder.configure(frame.capture); break;
     case 'site_rules': policy.hear(frame); break;
     case 'older_extensions': olderExtensions.hear(frame); break;
+    case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'challenge':
     case 'welcome':
     case 'ping': break;

@@ -39,6 +39,9 @@ pub mod sites;
 /// Which extensions that only poll are let in: decided, kept and told.
 pub mod admission;
 
+/// What was widened and no person has confirmed yet: told to every browser.
+pub mod widenings;
+
 /// What people draw on pages: kept, and told to whoever waits for it.
 pub mod annotations;
 

@@ -7,11 +7,12 @@ import { installChrome, proofVectors } from './support/fakes.js';
 installChrome();
 const { makePanel } = await import('../panel.js');
 const {
-  askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+  askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions, widened, widenedHow,
 } = await import('../popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
 const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
+const WIDENINGS = [{ id: 'w1', at: '2026-11-21T22:09:45.123Z', what: 'agents use a.example', take_back: 'tabwire sites remove a.example' }];
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
 
@@ -39,6 +40,8 @@ beforeEach(() => {
     forget: async () => done.push('forget'),
     policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
+    unconfirmed: () => WIDENINGS,
+    keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
     changeSites: (change) => isHeard && done.push(change) > 0,
     older: () => OLDER,
     changeOlder: (change) => isHeard && done.push(change) > 0,
@@ -53,14 +56,14 @@ test('tells connection, versions and what runs in which tab', async () => {
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', ...OLDER,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', unconfirmed: WIDENINGS, ...OLDER,
   });
   assert.deepEqual(done, []);
 });
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING };
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
   const stopped = async (restored) => (await makePanel({ ...parts, policy, restored })({ ask: 'state' })).stopped;
@@ -73,12 +76,12 @@ test('does what is clicked, and tells what is then', async () => {
   const letIn = { change: 'allow', extension_id: 'a'.repeat(32) };
   const asks = [
     { ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'stop_all' }, { ask: 'release' },
-    { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'forget' },
+    { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'keep', id: 'w1' }, { ask: 'forget' },
   ];
   for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'forget']);
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget']);
 });
 
 test('a change of the rules that nobody hears is said to be none', async () => {
@@ -100,6 +103,21 @@ test('an older extension is told as one that asks, was let in, or is here beside
   assert.match(askingLine({ extension_version: '5.6.0', was_let_in: true }), /until Tabwire connected/);
   assert.match(letInLine({ connected: true }), /beside Tabwire/);
   assert.doesNotMatch(letInLine({ connected: false }), /beside/);
+});
+
+test('a widening that nobody hears is not confirmed, and the way in a terminal is named', async () => {
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'keep', id: 'w1' });
+  assert.match(trouble, /`tabwire confirm`/);
+  assert.deepEqual(done, []);
+});
+
+test('a widening is told with when it was made and the command that takes it back', () => {
+  const [one] = WIDENINGS;
+  assert.equal(widened(one), 'Let agents use a.example.');
+  assert.match(widenedHow(one), /2026.*take it back: `tabwire sites remove a\.example`$/s);
+  assert.doesNotMatch(widenedHow({ ...one, take_back: undefined }), /take it back/);
+  assert.equal(widenedHow({ ...one, take_back: 'x `y` z' }).split('`').length, 3);
 });
 
 test('takes a pasted line that is whole, and no other', async () => {

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::person::{Unattended, person_widens};
+use super::person::{Unattended, person_widens_reversibly};
 use crate::config::Place;
 use crate::extension;
 use crate::home::Home;
@@ -110,7 +110,9 @@ fn allow(place: &Place, id: &str, consent: Unattended, json: bool) -> anyhow::Re
     // Before anybody is asked: without a port nothing is to be allowed.
     let port = port_for_extension(place, Some(&home))?;
     if !home.allowed_extensions()?.iter().any(|known| known == id) {
-        person_widens(&home, &format!("the extension {id} connect"), consent.unattended)?;
+        let what = format!("the extension {id} connect");
+        let take_back = format!("tabwire legacy remove {id}");
+        person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
     }
     let is_new = home.allow_extension(id)?;
     let key = home.auth().extension_key(id);

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::person::{Unattended, person_widens};
+use super::person::{Unattended, person_widens_reversibly};
 use crate::config::Place;
 use crate::home::{AgentFolders, Home};
 use crate::terminal::{clean, say};
@@ -56,7 +56,8 @@ fn allow(home: &Home, dir: &Path, consent: Unattended) -> anyhow::Result<()> {
     let folder = home.check_agent_folder(dir, person.as_deref())?;
     if !home.agent_folders()?.write.contains(&folder) {
         let what = format!("agents write files below {}", folder.display());
-        person_widens(home, &what, consent.unattended)?;
+        let take_back = format!("tabwire files remove '{}'", folder.display());
+        person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
         home.open_agent_folder(&folder)?;
     }
     Ok(())

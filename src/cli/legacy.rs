@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::ask::Daemon;
 use super::commands::text;
-use super::person::{Unattended, person_widens};
+use super::person::{Unattended, person_widens, person_widens_reversibly};
 use crate::admission::PollerStatus;
 use crate::config::Place;
 use crate::home::{Home, LegacyApprover, LegacyMode};
@@ -131,7 +131,8 @@ fn allow(home: &Home, id: &str, consent: Unattended) -> anyhow::Result<()> {
     let known = home.legacy().read()?.approver_of(id);
     if known != Some(LegacyApprover::Person) {
         let what = format!("the older extension {id} run what agents ask for in its browser");
-        person_widens(home, &what, consent.unattended)?;
+        let take_back = format!("tabwire legacy remove {id}");
+        person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
         home.legacy().allow(id)?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 mod ask;
 mod commands;
+mod confirm;
 mod doctor;
 mod drawings;
 mod errors;
@@ -219,6 +220,15 @@ enum Command {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// Confirm what was widened with --unattended
+    #[command(
+        after_help = "Asks at the terminal for each change whether it stays. `tabwire status` lists them, and so does\nthe popup of the extension, which confirms them too.\n\nExamples:\n  tabwire confirm\n  tabwire confirm --json"
+    )]
+    Confirm {
+        /// Print what was confirmed and what was not as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Which folders agents may write files to
     #[command(
         after_help = "A running daemon follows at once.\n\nExamples:\n  tabwire files                                what is open now\n  tabwire files allow ~/shop/pictures --write  let agents write new pictures there\n  tabwire files remove ~/shop/pictures --json"
@@ -324,6 +334,7 @@ impl Cli {
             Command::Drawings { command, owner, json } => {
                 drawings::run(&place, command, &owner, json)
             }
+            Command::Confirm { json } => confirm::run(&place, json),
             Command::Files { command, json } => files::run(&place, command, json),
             Command::Sites { command, json } => sites::run(&place, command, json).await,
             Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,

@@ -28,18 +28,49 @@ pub(super) struct Unattended {
 ///
 /// Nobody agrees, or it cannot be noted: the change must not be made.
 pub(super) fn person_widens(home: &Home, what: &str, unattended: bool) -> anyhow::Result<()> {
+    widen(home, what, None, unattended)
+}
+
+/// The same for a change that the command `take_back` takes back: a person is told of it.
+///
+/// # Errors
+///
+/// See [`person_widens`].
+pub(super) fn person_widens_reversibly(
+    home: &Home,
+    what: &str,
+    take_back: &str,
+    unattended: bool,
+) -> anyhow::Result<()> {
+    widen(home, what, Some(take_back), unattended)
+}
+
+fn widen(home: &Home, what: &str, take_back: Option<&str>, unattended: bool) -> anyhow::Result<()> {
     if unattended {
-        home.note_widening(what, Reading::now().system)?;
+        home.note_widening(what, take_back, Reading::now().system)?;
         return Ok(());
     }
-    // Standard output may go to a file or to `jq`: the question is not for it.
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !has_person() {
         return Err(needs_person(what));
     }
-    write!(io::stderr(), "Let {}? [y/N] ", clean(what))?;
+    if agrees(&format!("Let {}?", clean(what)))? {
+        return Ok(());
+    }
+    Err(refused("you did not agree, so nothing was changed"))
+}
+
+/// Whether there is a terminal to ask at. Standard output may go to a file or to `jq`: the
+/// question is not for it.
+pub(super) fn has_person() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks at the terminal; anything but a yes is a no.
+pub(super) fn agrees(question: &str) -> io::Result<bool> {
+    write!(io::stderr(), "{question} [y/N] ")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
-    if is_yes(&answer) { Ok(()) } else { Err(refused("You did not agree, so nothing was changed")) }
+    Ok(is_yes(&answer))
 }
 
 fn is_yes(answer: &str) -> bool {
@@ -56,7 +87,7 @@ fn needs_person(what: &str) -> anyhow::Error {
     ))
 }
 
-fn refused(message: &str) -> anyhow::Error {
+pub(super) fn refused(message: &str) -> anyhow::Error {
     Failure { code: NEEDS_PERSON, message: message.to_owned() }.into()
 }
 

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::ask::Daemon;
-use super::person::{Unattended, person_widens};
+use super::person::{Unattended, person_widens_reversibly};
 use crate::config::Place;
 use crate::home::Home;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
@@ -88,7 +88,8 @@ fn agreed(
     for change in changes {
         let widens = rules.is_widened_by(change);
         if widens {
-            person_widens(home, &widening(change), consent.unattended)?;
+            let (what, take_back) = widening(change);
+            person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
         }
         rules.apply(change)?;
         agreed.push(widens);
@@ -96,16 +97,23 @@ fn agreed(
     Ok(agreed)
 }
 
-/// What a change that widens lets agents do, as it reads after "Let ".
-fn widening(change: &SiteChange) -> String {
+/// What a change that widens lets agents do, as it reads after "Let ", and the command that takes
+/// it back.
+fn widening(change: &SiteChange) -> (String, String) {
     match change {
-        SiteChange::Add { pattern, .. } => format!("agents use {pattern}"),
-        SiteChange::Remove { list: SiteList::Deny, pattern } => {
-            format!("agents use {pattern} (the rule that denies it goes)")
+        SiteChange::Add { pattern, .. } => {
+            (format!("agents use {pattern}"), format!("tabwire sites remove '{pattern}'"))
         }
-        SiteChange::Remove { list: SiteList::Allow, pattern } => {
-            format!("agents use every site that is not denied ({pattern} was the last allowed one)")
-        }
+        SiteChange::Remove { list: SiteList::Deny, pattern } => (
+            format!("agents use {pattern} (the rule that denies it goes)"),
+            format!("tabwire sites deny '{pattern}'"),
+        ),
+        SiteChange::Remove { list: SiteList::Allow, pattern } => (
+            format!(
+                "agents use every site that is not denied ({pattern} was the last allowed one)"
+            ),
+            format!("tabwire sites allow '{pattern}'"),
+        ),
     }
 }
 

@@ -6,18 +6,21 @@ use serde_json::{Value, json};
 
 use super::ask::Daemon;
 use super::commands::text;
-use super::{Failure, NOT_RUNNING, legacy};
+use super::{Failure, NOT_RUNNING, confirm, legacy};
 use crate::config::Place;
-use crate::protocol::SERVER_VERSION;
+use crate::home::Home;
+use crate::protocol::{SERVER_VERSION, Widening};
 use crate::terminal::{Style, Table, say};
 
 pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
     let daemon = match Daemon::of(place) {
         Ok(daemon) => daemon,
-        Err(error) => return not_running(error, json),
+        Err(error) => return not_running(error, &unconfirmed(place)?, json),
     };
     let mut body = daemon.get("/api/status").await?.ok()?;
+    let unconfirmed = unconfirmed(place)?;
     if json {
+        body["unconfirmed"] = json!(unconfirmed);
         body["running"] = true.into();
         body["home"] = json!(place.home()?);
         say(serde_json::to_string_pretty(&body)?)?;
@@ -26,17 +29,44 @@ pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode
     for line in lines(&body) {
         say(line)?;
     }
+    say_unconfirmed(&unconfirmed)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// What was widened and no person has confirmed yet: that needs no daemon to be known.
+fn unconfirmed(place: &Place) -> anyhow::Result<Vec<Widening>> {
+    let home = Home::find(&place.home()?)?;
+    Ok(home.map(|home| home.unconfirmed()).transpose()?.unwrap_or_default())
+}
+
+fn say_unconfirmed(unconfirmed: &[Widening]) -> anyhow::Result<()> {
+    if unconfirmed.is_empty() {
+        return Ok(());
+    }
+    say("\nChanged without a person, and not confirmed:")?;
+    for widening in unconfirmed {
+        say(format!("  {}", confirm::line(widening)))?;
+    }
+    say("`tabwire confirm` confirms them, and so does the popup of the extension.")?;
+    Ok(())
+}
+
 /// That there is no daemon is an answer too, and not a failure to give one.
-fn not_running(error: anyhow::Error, json: bool) -> anyhow::Result<ExitCode> {
+fn not_running(
+    error: anyhow::Error,
+    unconfirmed: &[Widening],
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     match error.downcast_ref::<Failure>() {
         Some(Failure { code: NOT_RUNNING, message }) => {
             if json {
-                say(json!({"running": false, "message": message}))?;
+                let told = json!({
+                    "running": false, "message": message, "unconfirmed": unconfirmed,
+                });
+                say(told)?;
             } else {
                 say(message)?;
+                say_unconfirmed(unconfirmed)?;
             }
             Ok(ExitCode::from(NOT_RUNNING))
         }

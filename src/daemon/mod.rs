@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::admission::PollerAdmission;
 use crate::annotations::Annotations;
@@ -25,6 +26,7 @@ use crate::mcp::Toolbox;
 use crate::protocol::SERVER_VERSION;
 use crate::sites::Sites;
 use crate::tools::Tools;
+use crate::widenings;
 pub use log_file::LogFile;
 pub use port_holder::PortHolder;
 
@@ -181,6 +183,10 @@ impl Daemon {
         let tools = tools.with_sites(sites);
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         let tools = tools.with_admission(admission);
+        let watching = AbortOnDropHandle::new(tokio::spawn(widenings::watch(
+            hub.clone(),
+            Home::open(home.dir()).map_err(io::Error::other)?,
+        )));
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
         let serving = edge::serve(listeners, home, tools.clone(), toolbox(tools), stop.clone());
@@ -193,6 +199,7 @@ impl Daemon {
                 serving.await
             }
         };
+        drop(watching);
         jobs.ended().await;
         drop(lock);
         served

@@ -14,8 +14,9 @@ use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
-    Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, FrameError, FromExtension,
-    NackReason, OlderExtensionChange, PROTOCOL_VERSION, SERVER_VERSION, SiteChange, ToExtension,
+    Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FrameError,
+    FromExtension, NackReason, OlderExtensionChange, PROTOCOL_VERSION, SERVER_VERSION, SiteChange,
+    ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -183,6 +184,7 @@ pub(super) fn close_of(farewell: Farewell) -> Close {
 /// Takes in what the extension says, and asks it for a sign of life now and then.
 pub(super) async fn listen(
     edge: &Edge,
+    extension_id: &str,
     link: &Link,
     said: &mut (impl Stream<Item = Heard> + Unpin),
 ) -> End {
@@ -233,6 +235,9 @@ pub(super) async fn listen(
             Ok(FromExtension::Annotations(drawing)) => taking.push(edge.take_drawing(*drawing)),
             Ok(FromExtension::SiteRule(change)) => edge.change_sites(link, &change),
             Ok(FromExtension::OlderExtension(change)) => edge.change_admission(link, &change),
+            Ok(FromExtension::ConfirmWidening { id }) => {
+                edge.confirm_widening(link, extension_id, &id);
+            }
             Ok(frame) => link.receive(frame),
             Err(FrameError::BadDrawing { drawing_id, why }) => {
                 let code = DrawingRefusalCode::Malformed;
@@ -277,6 +282,24 @@ impl Edge {
     fn change_admission(&self, link: &Link, change: &OlderExtensionChange) {
         if let Err(error) = self.guard.admission().change(change) {
             link.refuse_older_extension(error.to_string());
+        }
+    }
+
+    /// Confirms a widening, as a person has said in the popup. Another extension, even one that
+    /// was allowed, could have been let in by what it confirms.
+    fn confirm_widening(&self, link: &Link, extension_id: &str, id: &str) {
+        if extension_id != EXTENSION_ID {
+            tracing::warn!(extension = extension_id, "only the Tabwire extension confirms");
+            return link.refuse(NackReason::UnknownType);
+        }
+        let home = self.guard.home();
+        let confirmed = home.confirm_widenings(&[id.to_owned()]);
+        match confirmed.and_then(|count| Ok((count, home.unconfirmed()?))) {
+            Ok((count, left)) => {
+                tracing::info!(id, count, "a person has confirmed a widening in the popup");
+                self.tools.hub().set_unconfirmed(left);
+            }
+            Err(error) => tracing::warn!(%error, "a widening cannot be confirmed"),
         }
     }
 

@@ -154,7 +154,7 @@ async fn converse(
         // Reading first: what it leads to, above all `go`, is then written in the same
         // turn.
         biased;
-        end = listen(edge, &link, &mut said) => Err(end),
+        end = listen(edge, extension_id, &link, &mut said) => Err(end),
         end = write(sink, &mut outbox) => Err(end),
         () = connection.closing() => Err(Err(Lost)),
     }

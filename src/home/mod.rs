@@ -36,7 +36,7 @@ pub use noise::{NoiseFileError, NoiseFiles};
 pub use removal::Removal;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
-pub use widenings::{Widening, WideningError};
+pub use widenings::WideningError;
 
 const AUTH_KEY: &str = "auth.key";
 const DAEMON_LOCK: &str = "daemon.lock";

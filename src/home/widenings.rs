@@ -1,26 +1,15 @@
 //! Widenings of what agents may do that no person has confirmed yet.
 
-use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 use super::{Home, HomeError, lock_settings, read_json, write_json};
 use crate::proof;
-use crate::protocol::Moment;
+use crate::protocol::{Moment, Widening};
 
 const UNCONFIRMED: &str = "unconfirmed.json";
 
 /// How many may wait for a person. A script that widens without end stops here.
 const UNCONFIRMED_MAX: usize = 100;
-
-/// A widening that no person has confirmed yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Widening {
-    /// Names it; confirming needs it, so that nobody confirms what came after they looked.
-    pub id: String,
-    /// When it was made.
-    pub at: Moment,
-    /// What it allows, as it reads after "Let ", for example `agents use example.com`.
-    pub what: String,
-}
 
 /// Why a widening is not noted. It must not be made then.
 #[derive(Debug, thiserror::Error)]
@@ -42,17 +31,29 @@ impl Home {
     /// # Errors
     ///
     /// [`WideningError`]: nothing is noted, so nothing may be allowed.
-    pub fn note_widening(&self, what: &str, at: Moment) -> Result<Widening, WideningError> {
+    pub fn note_widening(
+        &self,
+        what: &str,
+        take_back: Option<&str>,
+        at: Moment,
+    ) -> Result<Widening, WideningError> {
         let _others_wait = lock_settings(&self.dir)?;
         let mut kept = self.unconfirmed()?;
         kept.retain(|known| known.what != what);
         if kept.len() >= UNCONFIRMED_MAX {
             return Err(WideningError::TooMany);
         }
-        let widening = Widening { id: proof::random_hex::<8>(), at, what: what.to_owned() };
+        let (what, take_back) = (what.to_owned(), take_back.map(str::to_owned));
+        let widening = Widening { id: proof::random_hex::<8>(), at, what, take_back };
         kept.push(widening.clone());
         write_json(&self.dir.join(UNCONFIRMED), &kept)?;
         Ok(widening)
+    }
+
+    /// Where the list is kept.
+    #[must_use]
+    pub fn unconfirmed_path(&self) -> PathBuf {
+        self.dir.join(UNCONFIRMED)
     }
 
     /// What was allowed and no person has confirmed yet, oldest first.
@@ -95,8 +96,8 @@ mod tests {
     fn a_widening_is_kept_until_it_is_confirmed_in_a_file_that_only_its_owner_can_read() {
         let (_dir, home) = in_temporary();
         assert_eq!(home.unconfirmed().unwrap(), []);
-        let first = home.note_widening("agents use a.example", AT).unwrap();
-        let second = home.note_widening("agents use b.example", AT).unwrap();
+        let first = home.note_widening("agents use a.example", Some("tabwire x"), AT).unwrap();
+        let second = home.note_widening("agents use b.example", None, AT).unwrap();
         assert_eq!(home.unconfirmed().unwrap(), [first.clone(), second.clone()]);
         let mode = fs::metadata(home.dir().join(UNCONFIRMED)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -107,8 +108,8 @@ mod tests {
     #[test]
     fn one_that_is_made_again_has_another_id_so_that_an_old_look_does_not_confirm_it() {
         let (_dir, home) = in_temporary();
-        let first = home.note_widening("agents use a.example", AT).unwrap();
-        let again = home.note_widening("agents use a.example", AT).unwrap();
+        let first = home.note_widening("agents use a.example", None, AT).unwrap();
+        let again = home.note_widening("agents use a.example", None, AT).unwrap();
         assert_eq!(home.confirm_widenings(&[first.id]).unwrap(), 0);
         assert_eq!(home.unconfirmed().unwrap(), [again]);
     }
@@ -117,13 +118,13 @@ mod tests {
     fn when_a_hundred_wait_no_more_is_noted_until_one_is_confirmed() {
         let (_dir, home) = in_temporary();
         for n in 0..UNCONFIRMED_MAX {
-            home.note_widening(&format!("agents use h{n}.example"), AT).unwrap();
+            home.note_widening(&format!("agents use h{n}.example"), None, AT).unwrap();
         }
-        let refused = home.note_widening("agents use more.example", AT).unwrap_err();
+        let refused = home.note_widening("agents use more.example", None, AT).unwrap_err();
         assert!(matches!(refused, WideningError::TooMany), "{refused}");
         let first = home.unconfirmed().unwrap()[0].id.clone();
         home.confirm_widenings(&[first]).unwrap();
-        home.note_widening("agents use more.example", AT).unwrap();
+        home.note_widening("agents use more.example", None, AT).unwrap();
     }
 
     #[test]
@@ -131,7 +132,7 @@ mod tests {
         let (_dir, home) = in_temporary();
         fs::write(home.dir().join(UNCONFIRMED), "{").unwrap();
         assert!(home.unconfirmed().is_err());
-        assert!(home.note_widening("agents use a.example", AT).is_err());
+        assert!(home.note_widening("agents use a.example", None, AT).is_err());
         assert!(home.confirm_widenings(&[]).is_err());
     }
 
@@ -141,7 +142,9 @@ mod tests {
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let home = &home;
-                scope.spawn(move || home.note_widening(&format!("agents use {n}"), AT).unwrap());
+                scope.spawn(move || {
+                    home.note_widening(&format!("agents use {n}"), None, AT).unwrap()
+                });
             }
         });
         assert_eq!(home.unconfirmed().unwrap().len(), 8);

@@ -28,7 +28,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, Owner, SiteRules, Stream, Tab,
-    ToExtension,
+    ToExtension, Widening,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -63,6 +63,8 @@ pub(super) struct Books {
     pub(super) captured: BTreeSet<Stream>,
     /// Which sites may be used, in every browser.
     pub(super) site_rules: Arc<SiteRules>,
+    /// What was widened and no person has confirmed yet.
+    pub(super) unconfirmed: Arc<[Widening]>,
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
     pub(super) is_draining: bool,
     /// When clients and browsers that were idle for long were last looked for.
@@ -112,6 +114,7 @@ impl Books {
             kept: Kept::default(),
             captured: BTreeSet::new(),
             site_rules: Arc::default(),
+            unconfirmed: Arc::default(),
             is_draining: false,
             swept: now,
         }

@@ -113,6 +113,11 @@ impl Browser {
         self.actions.iter().any(|name| name == action.name())
     }
 
+    /// Whether its extension has said `ready` on a link.
+    pub(super) fn is_ready(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.ready)
+    }
+
     pub(super) fn has_tab(&self, tab: TabId) -> bool {
         self.tabs.iter().any(|known| known.tab_id == tab)
     }
@@ -266,6 +271,7 @@ impl Link {
                 | FromExtension::Annotations(_)
                 | FromExtension::SiteRule(_)
                 | FromExtension::OlderExtension(_)
+                | FromExtension::ConfirmWidening { .. }
                 | FromExtension::Hello(_) => {}
             }
         });
@@ -362,6 +368,7 @@ impl Desk<'_> {
         let held: Vec<_> = browser.held.iter().cloned().collect();
         self.tell_site_rules(&peer.browser, None);
         self.show_older_extensions(&peer.browser, None);
+        self.tell_unconfirmed_to_newcomer(&peer.browser);
         if let Some(session) = session {
             self.record(Entry::Session(peer.browser.clone(), session));
         }

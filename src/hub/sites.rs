@@ -1,4 +1,5 @@
-//! What the person decides of browsers: which sites may be used, and that nothing may be done.
+//! What the person decides of browsers: which sites may be used, that nothing may be done, and what
+//! of the widenings that nobody has confirmed stays.
 //!
 //! Both are enforced in the extension. Here it is seen to that each extension knows the rules
 //! before its first command, and that one which cannot enforce them gets none.
@@ -10,7 +11,7 @@ use super::desk::Desk;
 use super::links::Link;
 use crate::lifecycle::{Command, Event, Peer};
 use crate::protocol::{
-    BrowserId, CorrelationId, ExtensionReport, ReportedError, SiteRules, ToExtension,
+    BrowserId, CorrelationId, ExtensionReport, ReportedError, SiteRules, ToExtension, Widening,
 };
 
 impl Hub {
@@ -20,6 +21,20 @@ impl Hub {
             desk.site_rules = Arc::new(rules);
             for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
                 desk.tell_site_rules(&browser, None);
+            }
+        });
+    }
+
+    /// What was widened and no person has confirmed yet; the browsers that are here are told.
+    pub fn set_unconfirmed(&self, widenings: Vec<Widening>) {
+        self.with_desk(|desk| {
+            if *desk.unconfirmed == *widenings {
+                return;
+            }
+            desk.unconfirmed = widenings.into();
+            let here = desk.browsers.iter().filter(|(_, browser)| browser.is_ready());
+            for browser in here.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+                desk.tell_unconfirmed(&browser);
             }
         });
     }
@@ -45,6 +60,20 @@ impl Desk<'_> {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
             let rules = self.site_rules.clone();
             self.send(browser, ToExtension::SiteRules { rules, problem });
+        }
+    }
+
+    /// Tells a browser what no person has confirmed yet. An extension that does not know the frame
+    /// says so, once.
+    pub(super) fn tell_unconfirmed(&mut self, browser: &BrowserId) {
+        let widenings = self.unconfirmed.clone();
+        self.send(browser, ToExtension::Widenings { widenings });
+    }
+
+    /// The same for one that has just come, and knows of none.
+    pub(super) fn tell_unconfirmed_to_newcomer(&mut self, browser: &BrowserId) {
+        if !self.unconfirmed.is_empty() {
+            self.tell_unconfirmed(browser);
         }
     }
 

@@ -17,6 +17,7 @@ mod name;
 mod older;
 mod report;
 mod sites;
+mod widening;
 
 pub use action::{Action, ImageFormat};
 pub use analysis::Analysis;
@@ -54,6 +55,7 @@ pub use sites::{
     SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern, SiteRuleError,
     SiteRules,
 };
+pub use widening::Widening;
 
 /// The version of the frame protocol that this build speaks, as `hello` and
 /// `welcome` name it.

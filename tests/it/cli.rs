@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use crate::legacy::Old;
 use crate::support::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 31] = [
+const SUBCOMMANDS: [&[&str]; 32] = [
     &["install"],
     &["uninstall"],
     &["pair"],
@@ -40,6 +40,7 @@ const SUBCOMMANDS: [&[&str]; 31] = [
     &["sites", "allow"],
     &["sites", "deny"],
     &["sites", "remove"],
+    &["confirm"],
     &["files"],
     &["files", "allow"],
     &["files", "remove"],

@@ -106,7 +106,7 @@ impl Session {
         let mut said = one_by_one(&mut batches);
         let close = tokio::select! {
             biased;
-            end = listen(&edge, &link, &mut said) => end.unwrap_or_else(|Lost| idle()),
+            end = listen(&edge, &self.extension, &link, &mut said) => end.unwrap_or_else(|Lost| idle()),
             close = self.fill(&mut outbox) => close,
             () = self.idle() => idle(),
         };

@@ -96,6 +96,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
         | FromExtension::Stopped { .. }
         | FromExtension::SiteRule(_)
         | FromExtension::OlderExtension(_)
+        | FromExtension::ConfirmWidening { .. }
         | FromExtension::Nack { .. }
         | FromExtension::Pong { .. } => None,
     }
@@ -120,6 +121,7 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::Capture { .. }
         | ToExtension::SiteRules { .. }
         | ToExtension::OlderExtensions { .. }
+        | ToExtension::Widenings { .. }
         | ToExtension::Ping { .. } => None,
     }
 }

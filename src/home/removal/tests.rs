@@ -31,7 +31,7 @@ fn full() -> (tempfile::TempDir, Home) {
     home.allow_extension("a").unwrap();
     home.note_unpacked(&state).unwrap();
     home.legacy().note_paired().unwrap();
-    home.note_widening("agents use example.com", Moment::from_unix_micros(0)).unwrap();
+    home.note_widening("agents use example.com", None, Moment::from_unix_micros(0)).unwrap();
     home.open_agent_folder(&state).unwrap();
     let pattern = SitePattern::parse("example.com").unwrap();
     let change = SiteChange::Add { list: SiteList::Deny, pattern };

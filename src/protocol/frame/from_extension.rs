@@ -55,6 +55,11 @@ pub enum FromExtension {
     SiteRule(SiteChange),
     /// The person decides whether an older extension, one that only polls, is let in.
     OlderExtension(OlderExtensionChange),
+    /// The person confirms a widening.
+    ConfirmWidening {
+        /// Which.
+        id: String,
+    },
     /// It does not know a type of frame that we sent.
     Nack {
         /// Why what we sent does not count.
@@ -225,6 +230,9 @@ impl FromExtension {
             "stopped" => Self::Stopped { stopped: serde_json::from_str::<Stopped>(text)?.stopped },
             "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
             "older_extension" => Self::OlderExtension(serde_json::from_str(text)?),
+            "confirm_widening" => {
+                Self::ConfirmWidening { id: serde_json::from_str::<Confirm>(text)?.id }
+            }
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
             "pong" => Self::Pong { t: serde_json::from_str::<Pong>(text)?.t },
@@ -285,6 +293,11 @@ struct Named {
 #[derive(Deserialize)]
 struct Stop {
     correlation_id: CorrelationId,
+}
+
+#[derive(Deserialize)]
+struct Confirm {
+    id: String,
 }
 
 #[derive(Deserialize)]

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{
     Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
-    DrawingId, ImageFormat, OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream,
-    TabCapture, TabId, garbled,
+    DrawingId, ImageFormat, Moment, OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream,
+    TabCapture, TabId, Widening, garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -144,7 +144,7 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
     ];
     let frames = frames.into_iter().map(|(name, frame)| (name.to_owned(), frame));
     let frames = frames.chain(golden_site_rules()).chain(golden_older_extensions());
-    frames.chain(golden_commands()).collect()
+    frames.chain(golden_widenings()).chain(golden_commands()).collect()
 }
 
 /// Which older extensions ask and are let in, and why a decision does not count.
@@ -186,6 +186,23 @@ fn golden_site_rules() -> impl Iterator<Item = (String, ToExtension)> {
         ),
     ];
     frames.into_iter().map(|(name, frame)| (name.to_owned(), frame))
+}
+
+/// What no person has confirmed yet.
+fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
+    let widening = |id: &str, what: &str, take_back: Option<&str>| Widening {
+        id: id.to_owned(),
+        at: Moment::from_unix_micros(1_795_298_985_123_000),
+        what: what.to_owned(),
+        take_back: take_back.map(str::to_owned),
+    };
+    let site = "tabwire sites remove 'example.com'";
+    let widenings = [
+        widening("6f71ae53d622db4a", "agents use example.com", Some(site)),
+        widening("d76e39d9143a37c0", "every extension that polls come in", None),
+    ];
+    let frame = ToExtension::Widenings { widenings: widenings.into() };
+    [("widenings".to_owned(), frame)].into_iter()
 }
 
 /// One of each action, and one that was delivered before.
@@ -253,6 +270,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "cancelled",
         "claim",
         "complete",
+        "confirm_widening",
         "error",
         "events",
         "hello",
@@ -283,6 +301,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Stopped { .. } => "stopped",
         FromExtension::SiteRule(_) => "site_rule",
         FromExtension::OlderExtension(_) => "older_extension",
+        FromExtension::ConfirmWidening { .. } => "confirm_widening",
         FromExtension::Pong { .. } => "pong",
         FromExtension::Nack { .. } => "nack",
         FromExtension::Report { report, .. } => match report {

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, CaptureSettings, CorrelationId, DrawingId, OlderExtensions, QueryId, SiteRules, TabId,
+    Widening,
 };
 
 /// What the daemon sends to an extension.
@@ -110,6 +111,12 @@ pub enum ToExtension {
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
+    /// What was widened and no person has confirmed yet: all of it. After `ready` if there is
+    /// any, and whenever it has changed.
+    Widenings {
+        /// Oldest first.
+        widenings: Arc<[Widening]>,
+    },
     /// Shows that the daemon lives, as a data frame: protocol pings do not keep
     /// the extension's worker alive.
     Ping {
@@ -135,6 +142,7 @@ impl ToExtension {
             | Self::Capture { .. }
             | Self::SiteRules { .. }
             | Self::OlderExtensions { .. }
+            | Self::Widenings { .. }
             | Self::Ping { .. } => false,
         }
     }

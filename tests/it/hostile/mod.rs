@@ -5,6 +5,7 @@
 
 mod agent_files;
 mod browsers;
+mod consent;
 mod drawings;
 mod keys;
 mod load;

@@ -1,0 +1,19 @@
+//! A widening of what agents may do that no person has confirmed yet.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::Moment;
+
+/// A widening that no person has confirmed yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widening {
+    /// Names it; confirming needs it, so that nobody confirms what came after they looked.
+    pub id: String,
+    /// When it was made.
+    pub at: Moment,
+    /// What it allows, as it reads after "Let ", for example `agents use example.com`.
+    pub what: String,
+    /// The command that takes it back, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub take_back: Option<String>,
+}

@@ -1,0 +1,264 @@
+//! A program, an agent, a page or another extension that widens the rights of agents, or confirms what
+//! was widened, in the place of a person.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+use tabwire::home::Home;
+use tabwire::protocol::{EXTENSION_ID, Moment};
+
+use crate::support::{
+    Daemon, FakeExtension, Hand, McpClient, Pages, Place, Ran, Row, Shim, first_tab, raw, soon,
+    until,
+};
+
+const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
+
+/// What can be widened on the command line, and what is told of it.
+fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
+    let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    vec![
+        (texts(&["sites", "allow", "b.example"]), "agents use b.example".to_owned()),
+        (texts(&["sites", "remove", "bank.example"]), "bank.example".to_owned()),
+        (texts(&["extension", "allow", OTHER_ID]), OTHER_ID.to_owned()),
+        (texts(&["files", "allow", folder, "--write"]), folder.to_owned()),
+        (texts(&["legacy", "any"]), "every extension that polls".to_owned()),
+    ]
+}
+
+/// Everything that the commands above change.
+fn rights(home: &Home) -> String {
+    format!(
+        "{:?} {:?} {:?} {:?}",
+        home.site_rules().read().unwrap(),
+        home.allowed_extensions().unwrap(),
+        home.agent_folders().unwrap(),
+        home.legacy().read().unwrap().mode,
+    )
+}
+
+fn words(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+/// Runs a command with a terminal as standard input and standard error, at which this is typed.
+/// What it ended with, and what the terminal showed.
+async fn at_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (Ran, String) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let open = || {
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        Stdio::from(rustix::fs::open(&*name, flags, Mode::empty()).unwrap())
+    };
+    // What was shown stays to be read for as long as somebody has the terminal open.
+    let _held = open();
+    rustix::fs::fcntl_setfl(&controller, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
+    let mut controller = std::fs::File::from(controller);
+    let mut command = place.command(arguments);
+    command.stdin(open()).stderr(open());
+    controller.write_all(typed.as_bytes()).unwrap();
+    let child = command.spawn().unwrap();
+    let output = soon("its end", child.wait_with_output()).await.unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let ran = Ran { code: output.status.code(), stdout, stderr: String::new() };
+    let mut shown = vec![0; 4_096];
+    let length = controller.read(&mut shown).unwrap_or(0);
+    (ran, String::from_utf8_lossy(&shown[..length]).into_owned())
+}
+
+/// The next frame that tells what nobody has confirmed.
+async fn widenings(extension: &mut FakeExtension) -> Value {
+    loop {
+        let frame = extension.next().await;
+        if frame["type"] == "widenings" {
+            return frame;
+        }
+    }
+}
+
+#[tokio::test]
+async fn row_35_from_a_pipe_nothing_is_widened_and_what_is_unattended_is_named_until_a_person_confirms()
+ {
+    let place = Place::new();
+    let served = place.serve(&[]).await;
+    let home = place.home();
+    let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    for narrows in [["sites", "deny", "bank.example"], ["sites", "allow", "a.example"]] {
+        assert_eq!(place.run(&narrows).await.code, Some(0), "what narrows counts at once");
+    }
+    let before = rights(&home);
+    let mut row = Row::new(35);
+    for (arguments, _) in widening(folder) {
+        let ran = place.run(&words(&arguments)).await;
+        row.tried(&arguments.join(" "), ran.code == Some(77), format!("{ran:?}"));
+    }
+    row.tried("all of them", rights(&home) == before, rights(&home));
+    // A person who says no, or nothing.
+    for typed in ["n\n", "\n", "\u{4}"] {
+        let (ran, shown) = at_a_terminal(&place, &["sites", "allow", "b.example"], typed).await;
+        let is_refused = ran.code == Some(77) && shown.contains("Let agents use b.example? [y/N]");
+        row.tried("a person who does not agree", is_refused, format!("{ran:?} {shown}"));
+    }
+    row.tried("what nobody agreed to", rights(&home) == before, rights(&home));
+    assert_eq!(home.unconfirmed().unwrap(), []);
+
+    let shim = Shim::at(served.port, &home);
+    let mut extension = shim.connect().await;
+    for (arguments, what) in widening(folder) {
+        let ran = place.run(&[&*words(&arguments), &["--unattended"]].concat()).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let frame = soon("what the browser is told", widenings(&mut extension)).await;
+        let told = frame["widenings"].as_array().unwrap().last().unwrap()["what"].clone();
+        row.tried("the browser", told.as_str().unwrap().contains(&what), &frame);
+        let text = place.run(&["status"]).await.stdout;
+        row.tried("tabwire status", text.contains(&what) && text.contains("tabwire confirm"), text);
+    }
+    assert_eq!(home.unconfirmed().unwrap().len(), widening(folder).len());
+    only_a_person_confirms(&place, served.port, &mut extension, &mut row).await;
+    row.report();
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
+    served.end().await;
+}
+
+/// What was made unattended is confirmed neither from a pipe nor by another extension that was let
+/// in; in the popup of ours it is, and at a terminal.
+async fn only_a_person_confirms(
+    place: &Place,
+    port: u16,
+    extension: &mut FakeExtension,
+    row: &mut Row,
+) {
+    let home = place.home();
+    let unconfirmed = home.unconfirmed().unwrap();
+    let piped = place.run(&["confirm"]).await;
+    row.tried("confirm from a pipe", piped.code == Some(77), format!("{piped:?}"));
+    let other = Shim::at(port, &home).extension(OTHER_ID).browser("browser-2");
+    let mut other = other.key(home.auth().extension_key(OTHER_ID)).connect().await;
+    for one in &unconfirmed {
+        other.send(&json!({"type": "confirm_widening", "id": one.id})).await;
+        let answer = soon("an answer", async {
+            loop {
+                let frame = other.next().await;
+                if frame["type"] == "nack" {
+                    return frame;
+                }
+            }
+        });
+        let answer = answer.await;
+        row.tried("another extension", answer["reason"] == "unknown_type", &answer);
+    }
+    row.tried("all of them", home.unconfirmed().unwrap() == unconfirmed, "confirmed");
+
+    // In the popup one, at a terminal the others.
+    extension.send(&json!({"type": "confirm_widening", "id": unconfirmed[0].id})).await;
+    let frame = soon("what is left", widenings(extension)).await;
+    assert_eq!(frame["widenings"].as_array().unwrap().len(), unconfirmed.len() - 1);
+    let answers = "y\n".repeat(unconfirmed.len() - 1);
+    let (ran, shown) = at_a_terminal(place, &["confirm"], &answers).await;
+    assert_eq!(ran.code, Some(0), "{ran:?} {shown}");
+    assert_eq!(home.unconfirmed().unwrap(), []);
+    let frame = soon("that nothing is left", widenings(extension)).await;
+    assert_eq!(frame["widenings"], json!([]));
+    assert!(!place.run(&["status"]).await.stdout.contains("tabwire confirm"));
+    let again = at_a_terminal(place, &["sites", "remove", "b.example"], "").await.0;
+    assert_eq!(again.code, Some(0), "what narrows asks nobody: {again:?}");
+    let (agreed, _) = at_a_terminal(place, &["sites", "allow", "b.example"], "y\n").await;
+    assert_eq!(agreed.code, Some(0), "{agreed:?}");
+    assert_eq!(home.unconfirmed().unwrap(), [], "a person at a terminal has confirmed it");
+}
+
+#[tokio::test]
+async fn row_35_whoever_has_a_token_confirms_nothing() {
+    let daemon = Daemon::start().await;
+    let home = daemon.home();
+    let at = Moment::from_unix_micros(1_700_000_000_000_000);
+    let one = home.note_widening("agents use a.example", None, at).unwrap();
+    let client = McpClient::legacy(&daemon);
+    let mut row = Row::new(35);
+    let confirm = json!({"type": "confirm_widening", "id": one.id});
+    for action in ["confirm", "confirm_widening", "widenings", "keep"] {
+        let asked = json!({"action": action, "id": one.id});
+        let answer = client.call_raw("configure", asked).await;
+        row.tried(action, answer["isError"] == true, &answer);
+    }
+    for path in ["/api/confirm", "/api/widenings", "/frames", "/session", "/api/sites", "/mcp"] {
+        let body = if path == "/frames" { json!({"frames": [confirm]}) } else { confirm.clone() };
+        let body = body.to_string();
+        let (first, length) =
+            (format!("POST {path} HTTP/1.1"), format!("Content-Length: {}", body.len()));
+        let lines = [
+            &*first,
+            "Host: HOST",
+            "Authorization: Bearer TOKEN",
+            "Content-Type: application/json",
+            &length,
+        ];
+        raw(&daemon, &lines, body.as_bytes()).await;
+        row.tried(path, home.unconfirmed().unwrap() == [one.clone()], "confirmed");
+    }
+    row.report();
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_popup_does() {
+    let daemon = Daemon::start().await;
+    let client = McpClient::legacy(&daemon);
+    let pages = Pages::start().await;
+    let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+    let tab = first_tab(&client, &browser).await;
+    let home = daemon.home();
+    let at = Moment::from_unix_micros(1_700_000_000_000_000);
+    let one = home.note_widening("agents use a.example", Some("tabwire x"), at).unwrap();
+    let popup = format!("chrome-extension://{EXTENSION_ID}/popup.html");
+    let mut row = Row::new(35);
+    let ask = json!({"ask": "keep", "id": one.id});
+    let scripts = [
+        format!("await chrome.runtime.sendMessage('{EXTENSION_ID}', {ask})"),
+        format!("await chrome.runtime.sendMessage({ask})"),
+        format!("chrome.runtime.connect('{EXTENSION_ID}').postMessage({ask})"),
+        format!("window.postMessage({ask}, '*'); throw new Error('not heard')"),
+        format!("await fetch('{popup}')"),
+        format!(
+            "const frame = document.body.appendChild(document.createElement('iframe')); \
+             frame.src = '{popup}'; await new Promise((done) => frame.onload = done); \
+             frame.contentDocument.querySelector('#widenings button').click()"
+        ),
+    ];
+    for script in scripts {
+        let run =
+            json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000});
+        let answer = client.call_raw("interact", run).await["structuredContent"].clone();
+        row.tried(&script, answer["status"] == "error", &answer);
+    }
+    for action in ["navigate", "tab_open"] {
+        let go = json!({"action": action, "url": popup, "tab_id": tab, "wait_ms": 20_000});
+        let answer = client.call_raw("interact", go).await;
+        row.tried(action, answer["isError"] == true, &answer);
+    }
+    // The person has the popup open, and an agent tries to use it.
+    let mut hand = Hand::reach(&folder.path().join("profile")).await;
+    hand.go(&popup).await;
+    let shown = "new Promise((done) => { const look = () => (document.querySelector('#widenings') \
+                 .textContent.includes('Let agents use a.example.') ? done(true) : setTimeout(look, 50)); \
+                 look(); })";
+    assert_eq!(soon("the widening in the popup", hand.read(shown)).await, true);
+    let click = json!({
+        "action": "execute_js", "script": "document.querySelector('#widenings button').click()",
+        "tab_id": tab, "wait_ms": 20_000,
+    });
+    let answer = client.call_raw("interact", click).await["structuredContent"].clone();
+    row.tried("a script in the popup", answer["status"] == "error", &answer);
+    row.tried("all of them", home.unconfirmed().unwrap() == [one], "confirmed");
+    row.report();
+
+    hand.click("#widenings button").await;
+    soon("the person's click", until(async || home.unconfirmed().unwrap().is_empty())).await;
+    browser.end().await;
+    daemon.stop().await;
+}
