@@ -7,7 +7,7 @@ import { drawMode } from './draw/index.js';
 import { RECONNECT_ALARM_S } from './limits.js';
 import { drawnTab } from './pages.js';
 import { link, panel } from './shim.js';
-import { navigations, recorder, tabs } from './state.js';
+import { navigations, policy, recorder, tabs } from './state.js';
 
 const ensureConnected = () => link.ensureConnected();
 const tabsChanged = () => tabs.handleChange();
@@ -37,6 +37,7 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
 chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
+  policy.files.handleRemoved(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });
@@ -51,6 +52,7 @@ chrome.windows.onFocusChanged.addListener(tabsChanged);
 
 chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
 chrome.webNavigation.onCommitted.addListener((details) => {
+  policy.files.handleCommitted(details);
   navigations.handleCommitted(details);
   drawMode.handleCommitted(details).catch(console.warn);
   ensureConnected();

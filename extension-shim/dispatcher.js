@@ -27,7 +27,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
 
 /**
  * @typedef {object} Gate what the person lets agents do
- * @property {() => boolean} isOpen whether there is nothing to look out for
+ * @property {(command: Command) => boolean} isOpen whether there is nothing to look out for
  * @property {(command: Command) => Promise<void>} check rejects with why the command may not begin
  */
 
@@ -109,8 +109,9 @@ export class Dispatcher {
 
   /** Rules are others now: what they keep out does not go on either. */
   handleRules() {
-    if (this.#gate.isOpen()) return;
-    for (const entry of this.#entries.values()) this.#gate.check(entry.command).catch((error) => this.#refuse(entry, error));
+    for (const entry of this.#entries.values()) {
+      if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command).catch((error) => this.#refuse(entry, error));
+    }
   }
 
   /** @param {Entry} entry @param {unknown} error why it may not go on */
@@ -156,7 +157,7 @@ export class Dispatcher {
       if (command.safe) this.#start(entry);
       else this.#send({ type: 'claim', correlation_id, attempt });
     };
-    if (this.#gate.isOpen()) return admit();
+    if (this.#gate.isOpen(command)) return admit();
     this.#gate.check(command).then(
       // Cancelled meanwhile, it is not there any more.
       () => { if (this.#entries.get(correlation_id) === entry) admit(); },
@@ -185,7 +186,7 @@ export class Dispatcher {
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
     }
     // Since it was claimed rules, or where its tab is, may have changed.
-    if (!this.#gate.isOpen()) await this.#gate.check(command);
+    if (!this.#gate.isOpen(command)) await this.#gate.check(command);
     if (running.abort.signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     return this.#actions[type](params ?? {}, {
       tab_id,

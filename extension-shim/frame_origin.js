@@ -7,10 +7,24 @@ import { ActionError } from './errors.js';
 /** In it the page's own scripts cannot answer. */
 const WORLD = 'tabwire';
 
-/** @param {number} tabId to which the debugger is attached @param {string} frameId @returns {Promise<string>} "null": of no site */
+/**
+ * Local files have an origin that is written as that of a sandbox is. Unlike a sandbox they have storage.
+ * Runs in pages: it may use nothing but what every page has.
+ * @returns {string} "null": of no site; "file:///": of some local file
+ */
+export function ownOrigin() {
+  if (self.origin !== 'null') return self.origin;
+  try {
+    return self.localStorage ? 'file:///' : 'null';
+  } catch {
+    return 'null';
+  }
+}
+
+/** @param {number} tabId to which the debugger is attached @param {string} frameId @returns {Promise<string>} as of `ownOrigin` */
 export async function originOfFrame(tabId, frameId) {
   const { executionContextId: contextId } = await cdp(tabId, 'Page.createIsolatedWorld', { frameId, worldName: WORLD });
-  const { result } = await cdp(tabId, 'Runtime.evaluate', { expression: 'self.origin', contextId });
+  const { result } = await cdp(tabId, 'Runtime.evaluate', { expression: `(${ownOrigin})()`, contextId });
   if (typeof result.value !== 'string') throw new ActionError('internal', 'the page does not say of which site it is');
   return result.value;
 }

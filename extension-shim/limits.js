@@ -50,6 +50,13 @@ export const PENDING_AFTER_MS = 2_000;
 /** Chrome ends a worker after 30 s without an event or a chrome.* call. */
 export const KEEPALIVE_MS = 20_000;
 
+/** The daemon looks a file up within milliseconds; a slow disk may take longer. */
+export const FILE_ANSWER_MS = 5_000;
+/** As many as the daemon takes in one question. */
+export const FILE_CHECK_MAX = 1_000;
+/** Verdicts that are kept for tab lists and recordings, which cannot wait. */
+export const FILES_KNOWN_MAX = 1_000;
+
 /** What is shown of an agent's name. */
 export const CLIENT_MAX = 64;
 

@@ -4,6 +4,7 @@
 /** @import {Policy} from './policy.js' */
 
 import { ActionError, closedMeanwhile } from './errors.js';
+import { fileIn } from './sites.js';
 
 /**
  * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,
@@ -60,6 +61,7 @@ export class Navigations {
 
   /** A redirect to where agents may not go: what comes of it there is not told. @param {Watch} watch @param {string} url */
   #follow(watch, url) {
+    if (fileIn(url) !== null) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
     try {
       this.#policy.assertUrl(url, { ran: true });
     } catch (error) {

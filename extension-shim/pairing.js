@@ -1,7 +1,7 @@
 // @ts-check
-// Where port and key come from, in this order: `config.json`, what is kept here (the host's last answer
-// or the line that a person pasted), the host. What fails is passed over, never thrown away: whoever
-// listens on the port can refuse a good key.
+// Where port and key come from, in this order: `config.json`, what it once held, what is kept here (the
+// host's last answer or the line that a person pasted), the host. What fails is passed over, never thrown
+// away: whoever listens on the port can refuse a good key.
 
 /** @import {Config} from './config.js' */
 
@@ -10,6 +10,8 @@ import { HOST_AGAIN_FIRST_MS, HOST_AGAIN_MAX_MS } from './limits.js';
 import { askHost } from './native_host.js';
 
 const KEPT = 'pairing';
+/** What `config.json` held: moved here, since files can be read by those who may read no storage of ours. */
+const MOVED = 'pairing_moved';
 const ASKED = 'pairing_asked';
 
 /**
@@ -33,11 +35,14 @@ export class Pairing {
   #deeds = 0;
   #isAsking = false;
   #trouble = '';
-  #onNews;
+  #hooks;
 
-  /** @param {() => void} onNews the host has told a port and key that were not known */
-  constructor(onNews) {
-    this.#onNews = onNews;
+  /**
+   * @param {{onNews: () => void, onMoved: () => void}} hooks `onNews`: the host has told a port and key that were not
+   *   known; `onMoved`: the key that `config.json` holds is kept here, and the daemon has proven that it knows it
+   */
+  constructor(hooks) {
+    this.#hooks = hooks;
   }
 
   /** What to try next; not waiting for a host that is asked. @returns {Promise<Config | null>} */
@@ -60,6 +65,21 @@ export class Pairing {
     this.#setbacks.delete(nameOf(config));
     this.#trouble = '';
     this.#shortenWait('').catch(console.warn);
+    this.#move(config).catch(console.warn);
+  }
+
+  /** @param {Config} proven */
+  async #move(proven) {
+    const [file, stored] = await Promise.all([loadConfig(), chrome.storage.local.get(MOVED)]);
+    const moved = readConfig(stored[MOVED]);
+    const isMoved = moved !== null && nameOf(moved) === nameOf(proven);
+    if (file && nameOf(file) === nameOf(proven)) {
+      if (!isMoved) await chrome.storage.local.set({ [MOVED]: proven });
+      this.#hooks.onMoved();
+    } else if (moved && !isMoved && moved.port === proven.port) {
+      // The daemon on that port has another key now, and has proven it.
+      await chrome.storage.local.remove(MOVED);
+    }
   }
 
   /** The person is there: all is tried anew, and the host is asked as soon as it may be. */
@@ -87,10 +107,12 @@ export class Pairing {
 
   /** A file or an entry that is not usable counts as none. */
   async #look() {
-    const [file, stored] = await Promise.all([loadConfig(), chrome.storage.local.get(KEPT)]);
-    const kept = readConfig(stored[KEPT]);
-    const { by } = /** @type {Kept} */ (stored[KEPT] ?? {});
-    this.#known = [file, kept && { ...kept, by }].filter((one) => one !== null);
+    const [file, { [MOVED]: moved }, { [KEPT]: stored }] = await Promise.all([
+      loadConfig(), chrome.storage.local.get(MOVED), chrome.storage.local.get(KEPT),
+    ]);
+    const kept = readConfig(stored);
+    const { by } = /** @type {Kept} */ (stored ?? {});
+    this.#known = [file, readConfig(moved), kept && { ...kept, by }].filter((one) => one !== null);
     const names = new Set(this.#known.map(nameOf));
     for (const name of this.#setbacks.keys()) if (!names.has(name)) this.#setbacks.delete(name);
   }
@@ -159,7 +181,7 @@ export class Pairing {
   async #keep(told) {
     if (this.#known.some((one) => nameOf(one) === nameOf(told))) return;
     await chrome.storage.local.set({ [KEPT]: { ...told, by: 'host' } });
-    this.#onNews();
+    this.#hooks.onNews();
   }
 
   /** @param {string} [trouble] */

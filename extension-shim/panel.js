@@ -1,8 +1,9 @@
 // @ts-check
 // What the worker tells the popup, and what the popup can ask of it.
 
-/** @import {OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, Widening} from './protocol.js' */
+/** @import {LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, Widening} from './protocol.js' */
 /** @import {Config} from './config.js' */
+/** @import {OpenFolders} from './local_files.js' */
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 /** @import {PairingState} from './pairing.js' */
@@ -13,13 +14,15 @@ import { readPairingLine } from './pairing_line.js';
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
- * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string}} PolicyState no rules: they are not known yet
+ * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
+ *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
  * @typedef {Connection & PolicyState & OlderState & {unconfirmed: Widening[], shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
  *   recording: RecordingRow[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
  *   | {ask: 'keep', id: string}
+ *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
  * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
  *
@@ -42,6 +45,7 @@ import { readPairingLine } from './pairing_line.js';
  * @property {(change: SiteChange) => boolean} changeSites false: there is no daemon to hear it
  * @property {() => OlderState} older
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: there is no daemon to hear it
+ * @property {(change: LocalFileChange) => boolean} changeLocalFiles false: there is no daemon to hear it
  */
 
 /** Rules are the same for all browsers: without the daemon they cannot change. */
@@ -74,7 +78,10 @@ export function makePanel(parts) {
       case 'stop_all': parts.setStopped(true); break;
       case 'release': parts.setStopped(false); break;
       case 'site_rule':
-        if (!parts.changeSites({ change: ask.change, list: ask.list, pattern: ask.pattern })) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        if (!parts.changeSites(siteChange(ask))) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        break;
+      case 'local_file_rule':
+        if (!parts.changeLocalFiles(localFileChange(ask))) return Promise.resolve({ trouble: NOBODY_KEEPS });
         break;
       case 'older_extension':
         if (!parts.changeOlder({ change: ask.change, extension_id: ask.extension_id })) return Promise.resolve({ trouble: NOBODY_LETS_IN });
@@ -88,6 +95,16 @@ export function makePanel(parts) {
     }
     return parts.restored().then(state, state);
   };
+}
+
+/** @param {SiteChange} ask @returns {SiteChange} */
+function siteChange(ask) {
+  return ask.change === 'clear_agents' ? { change: ask.change } : { change: ask.change, list: ask.list, pattern: ask.pattern };
+}
+
+/** @param {LocalFileChange} ask @returns {LocalFileChange} */
+function localFileChange(ask) {
+  return ask.change === 'switch' ? { change: ask.change, enabled: ask.enabled } : { change: ask.change, folder: ask.folder };
 }
 
 /** Nothing is stored before the whole line is known to be good. @param {Parts} parts @param {unknown} line */

@@ -1,14 +1,15 @@
 // @ts-check
-// What the person lets agents do in this browser: on which sites, and whether anything at all. Kept in
+// What the person lets agents do in this browser: on which sites, in which local files, and whether anything at all. Kept in
 // chrome.storage.local, so that a worker that restarts enforces it before it hears from the daemon.
 
 /** @import {Command, SiteRulesFrame} from './protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import { ActionError } from './errors.js';
+import { LocalFiles } from './local_files.js';
 import { once } from './once.js';
 import { isBrowserPage } from './pages.js';
-import { blockOf, isEmptyPage, isOpen } from './sites.js';
+import { blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 
 const KEY = 'policy';
 
@@ -21,6 +22,7 @@ export class Policy {
   /** Null until the daemon has told them once. @type {SiteRules | null} */
   #rules = null;
   #stopped = false;
+  files = new LocalFiles();
   /** Why the person's last change of the rules does not count. */
   problem = '';
   /** Rules, or whether all is stopped, are others now. */
@@ -38,8 +40,8 @@ export class Policy {
   }
 
   /** @param {SiteRulesFrame} frame */
-  hear({ allow, deny, problem = '' }) {
-    this.#rules = { allow, deny };
+  hear({ allow, deny, agent_deny = [], problem = '' }) {
+    this.#rules = { allow, deny, agent_deny };
     this.problem = problem;
     this.#store().catch(console.warn);
     this.onChange();
@@ -63,11 +65,17 @@ export class Policy {
     return this.#stopped;
   }
 
-  /** Whether there is nothing to look out for. */
-  get isOpen() {
-    return !this.#stopped && this.allowsEverySite;
+  /**
+   * Whether there is nothing to look out for.
+   * @param {Command} command @param {Shown | undefined} tab the one that it is for, as far as that is known
+   */
+  isOpenFor({ params }, tab) {
+    const urls = [params?.url, tab?.url, tab?.pendingUrl];
+    const mayBeFile = urls.some((url) => typeof url === 'string' && fileIn(url) !== null) || hidesOwner(tab?.url ?? '');
+    return !this.#stopped && this.allowsEverySite && !mayBeFile;
   }
 
+  /** Whether there are no rules for sites. Local files are closed all the same. */
   get allowsEverySite() {
     return this.#rules !== null && isOpen(this.#rules);
   }
@@ -84,19 +92,18 @@ export class Policy {
   async check({ type, params, tab_id }, look) {
     if (this.#stopped) throw stoppedByUser();
     if (this.#rules === null) throw notHeard();
-    if (this.allowsEverySite) return;
-    if (['navigate', 'tab_open'].includes(type) && typeof params.url === 'string') this.assertUrl(params.url);
+    if (['navigate', 'tab_open'].includes(type) && typeof params.url === 'string') await this.admit(params.url);
     if (['tab_open', 'tab_list'].includes(type)) return;
     // One that is not there fails by itself, with better words.
     const tab = await look().catch(() => null);
     // The browser keeps extensions out of its own pages; from there agents may go where they may go.
-    if (tab) this.assertTab(isBrowserPage(tab.url ?? '') ? { pendingUrl: tab.pendingUrl } : tab);
+    if (tab) await this.admitTab(isBrowserPage(tab.url ?? '') ? { pendingUrl: tab.pendingUrl } : tab);
     else console.debug('tabwire: no such tab', tab_id);
   }
 
   /** @param {string} url @returns {boolean} whether its site may not be used */
   blocks(url) {
-    return this.#rules === null || blockOf(this.#rules, url) !== null;
+    return this.#rules === null || this.#isClosedFile(url) || blockOf(this.#rules, url) !== null;
   }
 
   /**
@@ -106,26 +113,46 @@ export class Policy {
    */
   blocksPage(url, owner) {
     if (this.blocks(url)) return true;
-    if (!isEmptyPage(url) || owner === 'null') return false;
+    if (!hidesOwner(url) || owner === 'null') return false;
     return owner === null ? !this.allowsEverySite : this.blocks(owner);
   }
 
-  /** @param {Shown} tab @throws {ActionError} its site may not be used, or the one that it is on its way to */
-  assertTab({ url = '', pendingUrl = '', owner = 'null' }) {
-    this.assertUrl(url);
-    this.assertUrl(pendingUrl);
-    this.assertOwner(owner);
+  /** @param {Shown} tab rejects if its site may not be used, or the one that it is on its way to */
+  async admitTab({ url = '', pendingUrl = '', owner = 'null' }) {
+    await this.admitAll([url, pendingUrl]);
+    await this.admitOwner(owner);
   }
 
-  /** @param {string | null} owner as of `blocksPage` @param {{ran?: boolean}} [so] @throws {ActionError} */
-  assertOwner(owner, { ran = false } = {}) {
+  /** @param {string | null} owner as of `blocksPage` @param {{ran?: boolean}} [so] rejects if their pages may not be used */
+  async admitOwner(owner, { ran = false } = {}) {
     if (owner === null && !this.allowsEverySite) throw blocked('an empty page that does not say who has opened it may not be used by agents', ran);
-    if (owner !== null && owner !== 'null') this.assertUrl(owner, { ran });
+    if (owner !== null && owner !== 'null') await this.admit(owner, { ran });
   }
 
-  /** @param {string} url @param {{ran?: boolean}} [so] `ran`: the command may have begun @throws {ActionError} */
+  /** @param {string} url @param {{ran?: boolean}} [so] rejects if it may not be used. Of local files the daemon is asked anew */
+  async admit(url, so) {
+    await this.admitAll([url], so);
+  }
+
+  /** @param {string[]} urls @param {{ran?: boolean}} [so] rejects if one of them may not be used */
+  async admitAll(urls, so) {
+    await this.files.learn(urls);
+    for (const url of urls) this.assertUrl(url, so);
+  }
+
+  /** @param {string} url */
+  #isClosedFile(url) {
+    const file = fileIn(url);
+    return file !== null && !this.files.admits(file);
+  }
+
+  /**
+   * @param {string} url @param {{ran?: boolean}} [so] `ran`: the command may have begun
+   * @throws {ActionError} it may not be used; of local files, by the daemon's last answer
+   */
   assertUrl(url, { ran = false } = {}) {
     if (this.#rules === null) throw notHeard();
+    if (this.#isClosedFile(url)) throw closedFile(ran);
     const block = blockOf(this.#rules, url);
     if (block) throw blocked(`${block.host} may not be used by agents, by ${block.rule}`, ran);
   }
@@ -135,6 +162,14 @@ export class Policy {
 function blocked(message, ran) {
   return new ActionError('blocked_by_policy', message, undefined, {
     hint: 'Use another site. Only the person can change the rules: with `tabwire sites`, or in the popup of the Tabwire extension.',
+    mayHaveRun: ran,
+  });
+}
+
+/** @param {boolean} ran */
+function closedFile(ran) {
+  return new ActionError('blocked_by_policy', 'local files may not be used by agents, except in folders that the person has opened', undefined, {
+    hint: 'Use a web page, or ask the person to open the folder: `tabwire sites files allow DIR`.',
     mayHaveRun: ran,
   });
 }

@@ -3,11 +3,12 @@
 // from pages is set as text.
 
 /** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
-/** @import {OlderExtensionChange, SiteChange, Widening} from './protocol.js' */
+/** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, Widening} from './protocol.js' */
+/** @import {OpenFolders} from './local_files.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import {
-  askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions,
+  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, siteRule, sitesSummary, versions,
   widened, widenedHow,
 } from './popup_view.js';
 
@@ -16,6 +17,7 @@ const REFRESH_MS = 500;
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const line = /** @type {HTMLInputElement} */ (element('line'));
+const filesOn = /** @type {HTMLInputElement} */ (element('files-on'));
 
 /** @param {Ask} ask */
 async function tell(ask) {
@@ -52,6 +54,8 @@ function show(state) {
   showWidenings(state.unconfirmed);
   showSites(state.rules);
   showProblem(state.rules_problem);
+  showFiles(state.local_files);
+  if (state.files_problem) say('files-trouble', state.files_problem);
   showOlder(state);
   element('recorded').hidden = state.recording.length === 0;
   element('recording').replaceChildren(...state.recording.map(recordingRow));
@@ -156,23 +160,57 @@ function showSites(rules) {
   if (text === shownSites) return;
   shownSites = text;
   element('sites-say').textContent = sitesSummary(rules);
-  const rows = (/** @type {'allow' | 'deny'} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
-  element('sites').replaceChildren(...rows('deny'), ...rows('allow'));
+  const rows = (/** @type {SiteList} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
+  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('allow'));
 }
 
-/** @param {'allow' | 'deny'} list @param {string} pattern */
+/** @param {SiteList} list @param {string} pattern */
 function siteRow(list, pattern) {
   const row = document.createElement('li');
   const text = document.createElement('div');
   const remove = document.createElement('button');
-  text.textContent = `${list} ${pattern}`;
-  Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Remove ${list} ${pattern}` });
+  const rule = siteRule(list, pattern);
+  text.textContent = rule;
+  Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Remove ${rule}` });
   remove.addEventListener('click', () => {
     remove.disabled = true;
     changeSite({ change: 'remove', list, pattern }).then((isDone) => { remove.disabled = isDone; }, console.debug);
   });
   row.append(text, remove);
   return row;
+}
+
+let shownFiles = '';
+
+/** @param {OpenFolders | null} files */
+function showFiles(files) {
+  const text = JSON.stringify(files);
+  if (text === shownFiles) return;
+  shownFiles = text;
+  element('files').hidden = !files || files.folders.length === 0;
+  say('files-say', filesSummary(files));
+  filesOn.checked = files?.enabled ?? false;
+  element('folders').replaceChildren(...(files?.folders ?? []).map(folderRow));
+}
+
+/** @param {string} folder */
+function folderRow(folder) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const remove = document.createElement('button');
+  text.textContent = folder;
+  Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Close ${folder} for agents` });
+  remove.addEventListener('click', () => { changeFiles({ change: 'remove', folder }).catch(console.debug); });
+  row.append(text, remove);
+  return row;
+}
+
+/** @param {LocalFileChange} change */
+async function changeFiles(change) {
+  const trouble = await tell({ ask: 'local_file_rule', ...change });
+  say('files-trouble', trouble);
+  // What the daemon holds counts, not what was clicked.
+  shownFiles = '';
 }
 
 /** @param {SubmitEvent} event */
@@ -262,6 +300,7 @@ element('draw').addEventListener('click', () => { draw().catch(console.debug); }
 element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
 element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
 element('site-form').addEventListener('submit', addSite);
+filesOn.addEventListener('change', () => { changeFiles({ change: 'switch', enabled: filesOn.checked }).catch(console.debug); });
 element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
 tell({ ask: 'opened' }).catch(console.debug);
 setInterval(() => { tell({ ask: 'state' }).catch(console.debug); }, REFRESH_MS);

@@ -2,7 +2,8 @@
 // What the popup says of each state. Words only, no page.
 
 /** @import {PanelState, RecordingRow} from './panel.js' */
-/** @import {OlderExtensionsFrame, SiteChange, Stream, Widening} from './protocol.js' */
+/** @import {OlderExtensionsFrame, SiteChange, SiteList, Stream, Widening} from './protocol.js' */
+/** @import {OpenFolders} from './local_files.js' */
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 
@@ -97,9 +98,21 @@ export function widenedHow({ at, take_back }) {
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */
 export function sitesSummary(rules) {
   if (!rules) return 'Sites: not known yet';
-  const { allow, deny } = rules;
-  if (allow.length > 0) return `Sites: only ${allow.length} allowed${deny.length > 0 ? `, ${deny.length} denied` : ''}`;
-  return deny.length > 0 ? `Sites: all but ${deny.length}` : 'Sites: all';
+  const { allow, deny, agent_deny = [] } = rules;
+  const denied = deny.length + agent_deny.length;
+  if (allow.length > 0) return `Sites: only ${allow.length} allowed${denied > 0 ? `, ${denied} denied` : ''}`;
+  return denied > 0 ? `Sites: all but ${denied}` : 'Sites: all';
+}
+
+/** @param {SiteList} list @param {string} pattern @returns {string} */
+export function siteRule(list, pattern) {
+  return list === 'agent_deny' ? `deny ${pattern} (an agent)` : `${list} ${pattern}`;
+}
+
+/** @param {OpenFolders | null} files null: not known yet @returns {string} what is to be said besides the list; may have `code` */
+export function filesSummary(files) {
+  if (!files || files.folders.length > 0) return '';
+  return 'Agents may open no local files. `tabwire sites files allow DIR` opens a folder.';
 }
 
 /**

@@ -67,7 +67,7 @@ export type AnnotationsAckFrame = {
 export type AnnotationsOverFrame = { type: 'annotations_over'; correlation_ids: string[] };
 export type CaptureFrame = { type: 'capture'; capture: Capture };
 /** Before the first command, and when they have changed. `problem`: why what the person has changed here does not count. */
-export type SiteRulesFrame = { type: 'site_rules'; allow: string[]; deny: string[]; problem?: string };
+export type SiteRulesFrame = { type: 'site_rules'; allow: string[]; deny: string[]; agent_deny?: string[]; problem?: string };
 /** After `ready`, and when it has changed. `problem`: why the person's last decision here does not count. */
 export type OlderExtensionsFrame = {
   type: 'older_extensions';
@@ -81,7 +81,15 @@ export type OlderExtensionChange = { change: 'allow' | 'remove'; extension_id: s
 export type WideningsFrame = { type: 'widenings'; widenings: Widening[] };
 /** `what` reads after "Let "; `take_back` is the command that takes it back. */
 export type Widening = { id: string; at: string; what: string; take_back?: string };
-export type SiteChange = { change: 'add' | 'remove'; list: 'allow' | 'deny'; pattern: string };
+export type SiteList = 'allow' | 'deny' | 'agent_deny';
+export type SiteChange = { change: 'add' | 'remove'; list: SiteList; pattern: string } | { change: 'clear_agents' };
+/** Before the first command, and when they have changed. `problem`: as of `site_rules`. */
+export type LocalFilesFrame = { type: 'local_files'; enabled: boolean; folders: string[]; problem?: string };
+/** `admitted`: for each URL of the `file_check` whether agents may see the file. */
+export type FileVerdictFrame = { type: 'file_verdict'; check: number; admitted: boolean[] };
+export type LocalFileChange =
+  | { change: 'add' | 'remove'; folder: string }
+  | { change: 'switch'; enabled: boolean };
 export type PingFrame = { type: 'ping'; t: number };
 
 export type ToExtension =
@@ -98,6 +106,8 @@ export type ToExtension =
   | SiteRulesFrame
   | OlderExtensionsFrame
   | WideningsFrame
+  | LocalFilesFrame
+  | FileVerdictFrame
   | PingFrame;
 
 export type ErrorCode =
@@ -292,6 +302,9 @@ export type FromExtension =
   | { type: 'stopped'; stopped: boolean }
   | ({ type: 'site_rule' } & SiteChange)
   | ({ type: 'older_extension' } & OlderExtensionChange)
+  | ({ type: 'local_file_rule' } & LocalFileChange)
+  | { type: 'file_check'; check: number; urls: string[] }
+  | { type: 'key_stored' }
   | { type: 'nack'; reason: NackReason };
 
 /** What an action is told besides its parameters. */

@@ -1,7 +1,7 @@
 // @ts-check
 // Puts the parts together: what a welcome sets off, and which frame goes to which part.
 
-/** @import {OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from './protocol.js' */
+/** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from './protocol.js' */
 /** @import {Connection} from './panel.js' */
 /** @import {Config} from './config.js' */
 /** @import {Status} from './link.js' */
@@ -24,10 +24,10 @@ import { Takeover } from './takeover.js';
 const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
-  isOpen: () => policy.isOpen,
+  isOpen: (command) => policy.isOpenFor(command, tabs.known(command.tab_id)),
   check: (command) => policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id))),
 });
-const pairing = new Pairing(() => link.connectNow());
+const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
   loadConfig: () => pairing.load(),
   onSetback: (config, why) => pairing.handleSetback(config, why),
@@ -67,7 +67,7 @@ export const panel = makePanel({
     link.send({ type: 'stop', correlation_id });
     dispatcher.stop(correlation_id);
   },
-  policy: () => ({ stopped: policy.isStopped, rules: policy.rules, rules_problem: policy.problem }),
+  policy: () => ({ stopped: policy.isStopped, rules: policy.rules, rules_problem: policy.problem, local_files: policy.files.open, files_problem: policy.files.problem }),
   setStopped(stopped) {
     policy.setStopped(stopped).catch(console.warn);
     link.send({ type: 'stopped', stopped });
@@ -81,6 +81,9 @@ export const panel = makePanel({
   older: () => ({ asking: olderExtensions.asking, let_in: olderExtensions.letIn, older_problem: olderExtensions.problem }),
   changeOlder(/** @type {OlderExtensionChange} */ change) {
     return link.sendText(JSON.stringify({ type: 'older_extension', ...change }));
+  },
+  changeLocalFiles(/** @type {LocalFileChange} */ change) {
+    return link.sendText(JSON.stringify({ type: 'local_file_rule', ...change }));
   },
 });
 
@@ -110,7 +113,9 @@ function onStatus(status, detail) {
   if (status !== 'connecting' || connection.detail === '') connection = { ...connection, status, detail };
   showStatus(status, detail);
   recorder.handleLink(status === 'connected');
-  if (status !== 'connected') olderExtensions.forget();
+  if (status === 'connected') return;
+  olderExtensions.forget();
+  policy.files.handleLost();
 }
 
 /** @param {Widening[]} widenings */
@@ -158,6 +163,8 @@ function onFrame(frame) {
     case 'site_rules': policy.hear(frame); break;
     case 'older_extensions': olderExtensions.hear(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
+    case 'local_files': policy.files.hearRules(frame); break;
+    case 'file_verdict': policy.files.hearVerdict(frame); break;
     case 'challenge':
     case 'welcome':
     case 'ping': break;
@@ -166,13 +173,18 @@ function onFrame(frame) {
   return true;
 }
 
-policy.onChange = () => {
-  showStopped(policy.isStopped);
+const rulesChanged = () => {
   dispatcher.handleRules();
   tabs.handleChange();
   recorder.apply().catch(console.warn);
 };
 olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
+policy.onChange = () => {
+  showStopped(policy.isStopped);
+  rulesChanged();
+};
+policy.files.onChange = rulesChanged;
+policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 recorder.onEvents = (text) => link.sendText(text);

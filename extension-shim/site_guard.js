@@ -4,9 +4,9 @@
 
 import { cdp } from './debugger.js';
 import { messageOf, navigationInterrupted } from './errors.js';
-import { originOfFrame } from './frame_origin.js';
+import { originOfFrame, ownOrigin } from './frame_origin.js';
 import { OWNER_MS } from './limits.js';
-import { isEmptyPage } from './sites.js';
+import { fileIn, hidesOwner } from './sites.js';
 import { policy } from './state.js';
 import { within } from './within.js';
 
@@ -15,12 +15,27 @@ import { within } from './within.js';
  * @param {number} tabId @param {{ran?: boolean}} [so] @returns {Promise<string>} its URL
  */
 export async function assertPage(tabId, so) {
-  if (policy.allowsEverySite) return '';
   const { frameTree: { frame: { id, url } } } = await cdp(tabId, 'Page.getFrameTree');
-  policy.assertUrl(url, so);
+  await policy.admit(url, so);
   // An empty page belongs to whoever has opened it, and holds what they wrote into it.
-  if (isEmptyPage(url)) policy.assertOwner(await originOfFrame(tabId, id), so);
+  if (hidesOwner(url)) await policy.admitOwner(await originOfFrame(tabId, id), so);
+  if (fileIn(url) !== null) await admitParts(tabId, so);
   return url;
+}
+
+/**
+ * A page from an opened folder can show files from elsewhere, in frames and as pictures. Frames that are gone again
+ * count, too: a page may show one for a moment only. @param {number} tabId @param {{ran?: boolean}} [so]
+ */
+async function admitParts(tabId, so) {
+  const { frameTree } = await cdp(tabId, 'Page.getResourceTree');
+  const shown = [...urlsIn(frameTree), ...policy.files.framedIn(tabId)];
+  await policy.admitAll(shown.filter((url) => fileIn(url) !== null), so);
+}
+
+/** @param {any} tree of frames, as the protocol has it @returns {string[]} */
+function urlsIn({ frame, childFrames = [], resources = [] }) {
+  return [frame.url, ...resources.map((/** @type {{url: string}} */ { url }) => url), ...childFrames.flatMap(urlsIn)];
 }
 
 /**
@@ -28,12 +43,11 @@ export async function assertPage(tabId, so) {
  * @param {number} tabId @returns {Promise<{tabId: number, documentIds?: string[]}>}
  */
 export async function documentTarget(tabId) {
-  if (policy.allowsEverySite) return { tabId };
   const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 });
   if (!frame?.documentId) throw navigationInterrupted();
-  policy.assertUrl(frame.url);
+  await policy.admit(frame.url);
   const target = { tabId, documentIds: [frame.documentId] };
-  if (isEmptyPage(frame.url)) policy.assertOwner(await ownerIn(target));
+  if (hidesOwner(frame.url)) await policy.admitOwner(await ownerIn(target));
   return target;
 }
 
@@ -42,7 +56,7 @@ export async function documentTarget(tabId) {
  * @template {{id?: number, url?: string}} T @param {T} tab @returns {Promise<T & {owner?: string | null}>}
  */
 export async function withOwner(tab) {
-  if (policy.allowsEverySite || tab.id === undefined || !isEmptyPage(tab.url ?? '')) return tab;
+  if (tab.id === undefined || !hidesOwner(tab.url ?? '')) return tab;
   return { ...tab, owner: await ownerIn({ tabId: tab.id }) };
 }
 
@@ -53,7 +67,7 @@ const OF_NO_SITE = /^Cannot access contents of url "about:/;
 async function ownerIn(injection) {
   const target = /** @type {chrome.scripting.InjectionTarget} */ (injection);
   try {
-    const [{ result }] = await within(OWNER_MS, chrome.scripting.executeScript({ target, func: () => self.origin, injectImmediately: true }));
+    const [{ result }] = await within(OWNER_MS, chrome.scripting.executeScript({ target, func: ownOrigin, injectImmediately: true }));
     return result ?? null;
   } catch (error) {
     if (OF_NO_SITE.test(messageOf(error))) return 'null';
@@ -65,11 +79,20 @@ async function ownerIn(injection) {
 /**
  * Runs a script only in a page of the site that was looked at: between the look and the script another one may
  * have come. `location` is the one thing that no page can replace.
- * @typedef {{head: string, mark: string}} Fence `mark` is thrown elsewhere, before anything of the script has run
+ * @typedef {{head: string, mark: string, isForWeb: boolean}} Fence `mark` is thrown elsewhere, before anything of the
+ *   script has run
  * @param {string} url @returns {Fence}
  */
 export function fenceFor(url) {
   const mark = `tabwire:${crypto.randomUUID()}`;
-  const { protocol, host } = new URL(url);
-  return { head: `if(location.protocol+location.host!==${JSON.stringify(protocol + host)})throw${JSON.stringify(mark)};`, mark };
+  const { protocol, host, pathname } = new URL(url);
+  // Each local file is a site of its own.
+  const [here, there] = protocol === 'file:' ? ['location.protocol+location.pathname', protocol + pathname] : ['location.protocol+location.host', protocol + host];
+  return { head: `if(${here}!==${JSON.stringify(there)})throw${JSON.stringify(mark)};`, mark, isForWeb: false };
+}
+
+/** Runs a script on web pages only: where every site may be used, only what is none has to be looked at. @returns {Fence} */
+export function webFence() {
+  const mark = `tabwire:${crypto.randomUUID()}`;
+  return { head: `if(location.protocol!=="https:"&&location.protocol!=="http:")throw${JSON.stringify(mark)};`, mark, isForWeb: true };
 }

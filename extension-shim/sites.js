@@ -3,7 +3,8 @@
 // URL parser makes of it, so that no spelling of an address passes for another one.
 
 /**
- * @typedef {{allow: string[], deny: string[]}} SiteRules where `allow` is not empty, nothing else may be used
+ * @typedef {{allow: string[], deny: string[], agent_deny?: string[]}} SiteRules where `allow` is not empty, nothing else
+ *   may be used; `agent_deny`: what agents have denied, which counts as `deny` does
  * @typedef {{scheme: string, host: string, port: string, below: boolean}} Pattern `below`: without the host itself
  * @typedef {{host: string, rule: string}} Block what a URL is refused for, in words
  */
@@ -18,7 +19,11 @@ const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 const FOUR_NUMBERS = /^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})$/;
 /** What shows or holds the content of another URL. */
 const AROUND = /^(?:view-source|blob|filesystem):/i;
+/** Made by a page that has no origin to name: a local file, or a page in a sandbox. */
+const BLOB_OF_NO_SITE = /^blob:null\//i;
 const EMPTY_PAGE = /^about:(?:blank|srcdoc)(?:[?#]|$)/i;
+/** Every name and address by which a browser reaches this computer itself. 0.0.0.0 and [::] lead here, too. */
+const LOOPBACK = /^(?:(?:.+\.)?localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\])$/;
 const USUAL_PORTS = /** @type {Record<string, string>} */ ({ http: '80', https: '443', ws: '80', wss: '443', ftp: '21' });
 
 /** @param {string} text @returns {Pattern | null} null: it is none */
@@ -55,22 +60,37 @@ export function isEmptyPage(url) {
   return EMPTY_PAGE.test(url);
 }
 
+/** @param {string} url @returns {boolean} whether only the document itself can say who has made it */
+export function hidesOwner(url) {
+  return isEmptyPage(url) || BLOB_OF_NO_SITE.test(url);
+}
+
+/** @param {string} url @returns {string | null} the local file that it shows, without query and fragment; null: none */
+export function fileIn(url) {
+  const file = innermost(url);
+  if (file === null || file.protocol !== 'file:') return null;
+  file.search = '';
+  file.hash = '';
+  return file.href;
+}
+
 /** @param {SiteRules} rules @returns {boolean} whether every site may be used */
-export function isOpen({ allow, deny }) {
-  return allow.length === 0 && deny.length === 0;
+export function isOpen({ allow, deny, agent_deny = [] }) {
+  return allow.length === 0 && deny.length === 0 && agent_deny.length === 0;
 }
 
 /**
  * @param {SiteRules} rules @param {string} url
- * @returns {Block | null} null: it may be used. An empty page is of no site: who has made it is for the caller to find out
+ * @returns {Block | null} null: it may be used. An empty page is of no site: who has made it is for the caller to find
+ *   out. Which local files are open is another rule: here they can only be denied
  */
 export function blockOf(rules, url) {
   if (isOpen(rules) || url === '' || isEmptyPage(url)) return null;
   const place = placeOf(url);
   // A pattern that cannot be read denies everything and allows nothing.
-  const denied = rules.deny.find((text) => matches(parsePattern(text) ?? 'unreadable', place));
+  const denied = [...rules.deny, ...rules.agent_deny ?? []].find((text) => denies(parsePattern(text) ?? 'unreadable', place));
   if (denied !== undefined) return { host: place.name, rule: `the deny rule ${denied}` };
-  if (rules.allow.length === 0) return null;
+  if (rules.allow.length === 0 || place.scheme === 'file') return null;
   const isAllowed = rules.allow.some((text) => {
     const pattern = parsePattern(text);
     return pattern !== null && matches(pattern, place);
@@ -83,13 +103,33 @@ export function blockOf(rules, url) {
  * @param {string} url @returns {Place}
  */
 function placeOf(url) {
-  let inner = url.trim();
-  while (AROUND.test(inner)) inner = inner.slice(inner.indexOf(':') + 1);
-  if (!URL.canParse(inner)) return { scheme: '', host: '', port: '', name: 'a page of no site' };
-  const { protocol, hostname, port } = new URL(inner);
+  const inner = innermost(url);
+  if (inner === null) return { scheme: '', host: '', port: '', name: 'a page of no site' };
+  const { protocol, hostname, port } = inner;
   const scheme = protocol.slice(0, -1);
   const host = plainHost(hostname);
   return { scheme, host, port: port || (USUAL_PORTS[scheme] ?? ''), name: host || `a ${protocol} page` };
+}
+
+/** What a URL shows or holds. @param {string} url @returns {URL | null} null: it is no URL */
+function innermost(url) {
+  let inner = url.trim();
+  while (AROUND.test(inner)) inner = inner.slice(inner.indexOf(':') + 1);
+  try {
+    return new URL(inner);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * To deny one name of this computer denies all of them: what listens there is the same. To allow one allows that one.
+ * @param {Pattern | 'unreadable'} pattern @param {Place} place
+ */
+function denies(pattern, place) {
+  if (matches(pattern, place)) return true;
+  const isThisComputer = pattern !== 'unreadable' && !pattern.below && LOOPBACK.test(pattern.host) && LOOPBACK.test(place.host);
+  return isThisComputer && matches(pattern, { ...place, host: pattern.host });
 }
 
 /** @param {Pattern | 'unreadable'} pattern @param {Place} place */

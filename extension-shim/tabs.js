@@ -7,6 +7,7 @@
 import { ActionError } from './errors.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
 import { drawnTab, originOf } from './pages.js';
+import { fileIn, hidesOwner } from './sites.js';
 
 export class Tabs {
   /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */
@@ -68,7 +69,7 @@ export class Tabs {
    * @returns {Promise<chrome.tabs.Tab & {id: number}>}
    */
   async target(tabId) {
-    const cached = this.#find(tabId);
+    const cached = this.known(tabId);
     return hasId(cached) ? cached : this.fresh(tabId);
   }
 
@@ -78,7 +79,7 @@ export class Tabs {
    */
   async fresh(tabId) {
     await this.load();
-    const tab = this.#find(tabId);
+    const tab = this.known(tabId);
     if (hasId(tab)) return tab;
     throw new ActionError('no_such_tab', `${absence(tabId)}; tab_list tells what is`);
   }
@@ -95,10 +96,11 @@ export class Tabs {
   }
 
   /**
-   * A tab that a person draws in is theirs alone: agents have the one that the picture is of.
-   * @param {number | undefined} tabId absent: where the person is
+   * The tab that a command is meant for, by what events have told. A tab that a person draws in is theirs alone: agents
+   * have the one that the picture is of.
+   * @param {number | undefined} tabId absent: where the person is @returns {chrome.tabs.Tab | undefined}
    */
-  #find(tabId) {
+  known(tabId) {
     if (tabId === undefined) return this.#activeTab();
     const tab = this.#tabs.get(tabId);
     return tab && drawnTab(tab) === undefined ? tab : undefined;
@@ -133,9 +135,10 @@ export class Tabs {
   /** @param {chrome.tabs.Tab} tab @param {boolean} active @returns {TabEntry} */
   #entry(tab, active) {
     const url = tab.url || tab.pendingUrl || '';
-    // Of what agents may not use, not even a title is told, nor of what may be theirs whom agents may not see.
+    // Of what agents may not use, not even a title is told. A page whose URL does not say who has made it may be
+    // of such, too: page_info asks the page, and tells its title.
     const isBlocked = this.#policy.blocks(url);
-    const isNamed = !this.#policy.blocksPage(url, null) && !this.#policy.blocks(tab.pendingUrl ?? '');
+    const isNamed = !isBlocked && !hidesOwner(url) && !this.#policy.blocks(tab.pendingUrl ?? '');
     return {
       tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
       window_id: tab.windowId,
@@ -149,6 +152,7 @@ export class Tabs {
 
 /** @param {string} url @returns {string} enough of it to know which rule is about it */
 function siteOf(url) {
+  if (fileIn(url) !== null) return 'file://';
   const origin = originOf(url) ?? 'null';
   return origin === 'null' ? '' : origin;
 }

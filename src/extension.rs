@@ -12,7 +12,7 @@ use include_dir::{Dir, DirEntry, include_dir};
 use serde_json::{Value, json};
 
 use crate::home::write_private;
-use crate::proof::ExtensionKey;
+use crate::proof::{ExtensionKey, random_hex};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/extension-shim");
 
@@ -53,6 +53,12 @@ impl Unpacked {
     pub fn has_key(&self, key: &ExtensionKey) -> bool {
         self.key.as_ref() == Some(&key.encoded())
     }
+
+    /// Whether it holds any key. One that has moved its key to its own storage holds none.
+    #[must_use]
+    pub const fn has_any_key(&self) -> bool {
+        self.key.is_some()
+    }
 }
 
 /// The extension of ours in `dir`; `None` if there is none.
@@ -80,6 +86,11 @@ pub fn pairing(port: u16, key: &ExtensionKey) -> Value {
 /// The same as `config.json` holds it.
 fn pairing_text(port: u16, key: &ExtensionKey) -> String {
     pairing(port, key).to_string()
+}
+
+/// What `config.json` holds once the extension has its key in its own storage.
+fn keyless_text(port: u16) -> String {
+    json!({"port": port}).to_string()
 }
 
 /// The same as one line, for a person to paste into the extension.
@@ -136,13 +147,36 @@ fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
     put(CONFIG, &|path| write_private(path, pairing_text(port, key).as_bytes()))
 }
 
-/// Whether `dir` holds just what [`unpack`] would leave there, and nothing else.
+/// Removes this key from the `config.json` of the extension in `dir`; its port stays. False: there
+/// is no extension of ours, or it holds no such key.
+///
+/// # Errors
+///
+/// The system's: the file is as it was.
+pub fn remove_key(dir: &Path, key: &ExtensionKey) -> io::Result<bool> {
+    let Some(found) = find(dir).filter(|found| found.has_key(key)) else { return Ok(false) };
+    let (path, aside) = (dir.join(CONFIG), dir.join(format!("{CONFIG}.{}", random_hex::<8>())));
+    let text = found.port.map_or_else(|| "{}".to_owned(), keyless_text);
+    // Written aside, so that an extension that reads it meanwhile finds it whole.
+    let replaced = write_private(&aside, text.as_bytes()).and_then(|()| fs::rename(&aside, &path));
+    if replaced.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    replaced.map(|()| true)
+}
+
+/// Whether `dir` holds just what [`unpack`] would leave there, and nothing else. With
+/// `may_lack_key` a `config.json` counts, too, from which [`remove_key`] has taken the key.
 #[must_use]
-pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey) -> bool {
+pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: bool) -> bool {
     let has_config = || {
         let path = dir.join(CONFIG);
         let is_private = fs::metadata(&path).is_ok_and(|found| found.mode() & 0o077 == 0);
-        is_private && fs::read(path).is_ok_and(|bytes| bytes == pairing_text(port, key).as_bytes())
+        let is_right = |bytes: Vec<u8>| {
+            bytes == pairing_text(port, key).as_bytes()
+                || (may_lack_key && bytes == keyless_text(port).as_bytes())
+        };
+        is_private && fs::read(path).is_ok_and(is_right)
     };
     has_config() && has_all(&FILES, dir, &[CONFIG])
 }
@@ -287,7 +321,7 @@ mod tests {
     fn only_what_is_just_as_it_would_be_unpacked_is_said_to_be() {
         let (dir, key) = (tempfile::tempdir().unwrap(), key());
         let (dir, config) = (dir.path(), dir.path().join(CONFIG));
-        let is_whole = || is_as_unpacked(dir, 1, &key);
+        let is_whole = || is_as_unpacked(dir, 1, &key, false);
         assert!(!is_whole(), "nothing is there");
         let spoilings: [&dyn Fn(); 6] = [
             &|| fs::write(dir.join("actions/index.js"), "").unwrap(),
@@ -306,6 +340,28 @@ mod tests {
         }
         unpack(dir, 1, &self::key()).unwrap();
         assert!(!is_whole(), "another key");
+    }
+
+    #[test]
+    fn a_key_is_taken_out_of_the_folder_and_the_port_and_the_rest_stay() {
+        let (dir, key) = (tempfile::tempdir().unwrap(), key());
+        let dir = dir.path();
+        assert!(!remove_key(dir, &key).unwrap(), "nothing is there");
+        unpack(dir, 7891, &key).unwrap();
+        assert!(!remove_key(dir, &self::key()).unwrap(), "another key is not ours to remove");
+        assert!(find(dir).unwrap().has_key(&key));
+        assert!(remove_key(dir, &key).unwrap());
+        assert!(!remove_key(dir, &key).unwrap());
+        let found = find(dir).unwrap();
+        assert_eq!((found.port, found.has_any_key()), (Some(7891), false));
+        let config = fs::read_to_string(dir.join(CONFIG)).unwrap();
+        assert!(!config.contains(&key.encoded()), "{config}");
+        let mode = fs::metadata(dir.join(CONFIG)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        assert!(is_as_unpacked(dir, 7891, &key, true) && !is_as_unpacked(dir, 7891, &key, false));
+        assert!(!is_as_unpacked(dir, 7892, &key, true), "for another port");
+        unpack(dir, 7891, &key).unwrap();
+        assert!(find(dir).unwrap().has_key(&key));
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub mod install;
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
 
+/// Which local files agents may open: kept, told to every browser, decided by where a file is.
+pub mod local_files;
+
 /// Which sites agents may use: kept, and told to every browser.
 pub mod sites;
 

@@ -1,9 +1,11 @@
 //! Which sites agents may use: kept in the state directory, and told to every browser.
+//! [`LocalFiles`] is the part of it that is about local files.
 
 use std::sync::Arc;
 
-use crate::home::{HomeError, SiteRulesError, SiteRulesFile};
+use crate::home::{Home, HomeError, SiteRulesError, SiteRulesFile};
 use crate::hub::Hub;
+use crate::local_files::LocalFiles;
 use crate::protocol::{SiteChange, SiteRules};
 
 /// The rules of a running daemon. Cheap to clone.
@@ -11,18 +13,26 @@ use crate::protocol::{SiteChange, SiteRules};
 pub struct Sites {
     hub: Hub,
     file: SiteRulesFile,
+    local_files: LocalFiles,
 }
 
 impl Sites {
-    /// Those of this file, from here on told to the hub's browsers.
+    /// Those of this state directory, from here on told to the hub's browsers.
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: the file cannot be read.
-    pub fn open(hub: Hub, file: SiteRulesFile) -> Result<Self, HomeError> {
-        let sites = Self { hub, file };
+    /// [`HomeError`]: a file cannot be read.
+    pub fn open(hub: Hub, home: &Home) -> Result<Self, HomeError> {
+        let local_files = LocalFiles::open(hub.clone(), home.local_files())?;
+        let sites = Self { hub, file: home.site_rules(), local_files };
         sites.reload()?;
         Ok(sites)
+    }
+
+    /// Which local files agents may open.
+    #[must_use]
+    pub const fn local_files(&self) -> &LocalFiles {
+        &self.local_files
     }
 
     /// The rules that hold.
@@ -42,12 +52,13 @@ impl Sites {
         Ok(self.rules())
     }
 
-    /// Reads the file anew, which somebody else has changed.
+    /// Reads the files again after another process changed them.
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: it cannot be read, and the rules stay as they are.
+    /// [`HomeError`]: one cannot be read, and its rules stay as they are.
     pub fn reload(&self) -> Result<Arc<SiteRules>, HomeError> {
+        self.local_files.reload()?;
         self.hold(self.file.read()?);
         Ok(self.rules())
     }
@@ -74,9 +85,9 @@ mod tests {
     async fn what_was_changed_holds_in_the_next_life_and_what_others_wrote_once_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("state")).unwrap();
-        let sites = Sites::open(Hub::start(Limits::default()), home.site_rules()).unwrap();
+        let sites = Sites::open(Hub::start(Limits::default()), &home).unwrap();
         assert_eq!(sites.change(&deny("a.example")).unwrap().deny().len(), 1);
-        let again = Sites::open(Hub::start(Limits::default()), home.site_rules()).unwrap();
+        let again = Sites::open(Hub::start(Limits::default()), &home).unwrap();
         assert_eq!(again.rules(), sites.rules());
         home.site_rules().change(&deny("b.example")).unwrap();
         assert_eq!(again.rules().deny().len(), 1);
@@ -87,12 +98,12 @@ mod tests {
     async fn a_file_that_cannot_be_read_any_more_changes_no_rule_that_holds() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("state")).unwrap();
-        let sites = Sites::open(Hub::start(Limits::default()), home.site_rules()).unwrap();
+        let sites = Sites::open(Hub::start(Limits::default()), &home).unwrap();
         let held = sites.change(&deny("a.example")).unwrap();
         std::fs::write(home.dir().join("site_rules.json"), "{").unwrap();
         assert!(sites.reload().is_err());
         assert!(sites.change(&deny("b.example")).is_err());
         assert_eq!(sites.rules(), held);
-        assert!(Sites::open(Hub::start(Limits::default()), home.site_rules()).is_err());
+        assert!(Sites::open(Hub::start(Limits::default()), &home).is_err());
     }
 }

@@ -14,8 +14,8 @@ import { RESULT_MAX_BYTES } from '../limits.js';
 import { tooLarge } from '../report.js';
 import { Pulse } from '../pulse.js';
 import * as forms from '../script_forms.js';
-import { assertPage, fenceFor } from '../site_guard.js';
-import { tabs } from '../state.js';
+import { assertPage, fenceFor, webFence } from '../site_guard.js';
+import { policy, tabs } from '../state.js';
 import { unstick } from '../unstick.js';
 import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../user_scripts.js';
 
@@ -47,7 +47,7 @@ export async function execute_js({ script }, { tab_id, timeout_ms, begin, onStop
   const watcher = { dialogs: [] };
   pulse.start();
   try {
-    const outcome = await withDialogs(tab.id, watcher, async () => evaluate(await fenced(run)));
+    const outcome = await withDialogs(tab.id, watcher, () => evaluateWhereAllowed(run));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
     pulse.stop();
@@ -63,11 +63,24 @@ async function runWithoutDebugger(run, onStop) {
   return outcomeOf(run, form, answer);
 }
 
+/** Thrown before anything of a script has run: the page is no web page, and has to be looked at. */
+class NoWebPage extends Error {}
+
+/** @param {Run} run @returns {Promise<Outcome>} */
+async function evaluateWhereAllowed(run) {
+  if (!policy.allowsEverySite) return evaluate(await fenced(run));
+  try {
+    return await evaluate({ ...run, fence: webFence() });
+  } catch (error) {
+    if (!(error instanceof NoWebPage)) throw error;
+    return evaluate(await fenced(run));
+  }
+}
+
 /** @param {Run} run @returns {Promise<Run>} */
 async function fenced(run) {
   try {
-    const url = await assertPage(run.tabId);
-    return url ? { ...run, fence: fenceFor(url) } : run;
+    return { ...run, fence: fenceFor(await assertPage(run.tabId)) };
   } catch (error) {
     if (error instanceof ActionError) throw error;
     throw commandError(error, run.tabId, await tabs.isOpen(run.tabId));
@@ -81,7 +94,7 @@ async function evaluate(run) {
     const value = forms.beginsAsStatement(run.script) ? null : await runAsExpression(run);
     return value ?? await runAsStatements(run) ?? await runAsBody(run);
   } catch (error) {
-    if (error instanceof ActionError) throw error;
+    if (error instanceof ActionError || error instanceof NoWebPage) throw error;
     // A script ended by the protocol's own timer fails as "Internal error": the time tells.
     if (performance.now() - startedAt >= run.timeout) throw executionTimeout(run.timeout);
     throw commandError(error, run.tabId, await tabs.isOpen(run.tabId));
@@ -128,7 +141,7 @@ async function evaluateForm({ tabId, timeout, begin, fence }, { expression }, op
   begin();
   const common = { awaitPromise: true, userGesture: true, objectGroup: GROUP };
   const evaluated = await cdp(tabId, 'Runtime.evaluate', { expression, timeout, ...common, ...options });
-  if (fence && evaluated.exceptionDetails?.exception?.value === fence.mark) throw await elsewhere(tabId);
+  if (fence && evaluated.exceptionDetails?.exception?.value === fence.mark) throw fence.isForWeb ? new NoWebPage() : await elsewhere(tabId);
   return evaluated;
 }
 

@@ -54,7 +54,7 @@ async function step(by, context) {
   const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');
   const entry = entries[currentIndex + by];
   if (entry === undefined) return noFurther();
-  policy.assertUrl(entry.url);
+  await policy.admit(entry.url);
   return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId: entry.id }));
 }
 
@@ -74,7 +74,7 @@ async function arrive(id, aim, context, depart) {
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
   await withDialogs(id, watcher, () => load(id, aim, context, depart));
   const { url = '', title = '' } = await tabs.fresh(id);
-  policy.assertUrl(url, { ran: true });
+  await policy.admit(url, { ran: true });
   return { value: { url, title }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 

@@ -17,7 +17,7 @@ export async function page_info(_, { tab_id, begin }) {
   begin();
   const tab = await tabs.fresh(tab_id);
   assertReachable(tab);
-  policy.assertTab(await withOwner(tab));
+  await policy.admitTab(await withOwner(tab));
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
   const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };

@@ -30,7 +30,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   if (wanted !== 'about:blank') await load(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id);
-  policy.assertUrl(tab.url ?? '', { ran: true });
+  await policy.admit(tab.url ?? '', { ran: true });
   return { value: { tab_id: id, url: tab.url ?? wanted, title: tab.title ?? '' }, type: 'object' };
 }
 
@@ -84,7 +84,7 @@ export async function tab_activate({ focus }, { tab_id, begin }) {
 /** It may have gone somewhere since it was looked at. @param {number | undefined} tabId */
 async function permitted(tabId) {
   const tab = await tabs.fresh(tabId);
-  policy.assertTab(await withOwner(tab));
+  await policy.admitTab(await withOwner(tab));
   return tab;
 }
 

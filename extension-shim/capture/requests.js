@@ -1,5 +1,7 @@
 // @ts-check
-// The requests of one tab, put together from the events that tell of each. Pure.
+// The requests of one tab, put together from the events that tell of each. Pure. A request that was on a denied
+// site anywhere on its way ends without a trace: a page can have it sent with the person's cookies and without
+// being let read the answer, and whoever records must not read it in the page's place.
 
 /** @import {NetworkEntry} from '../protocol.js' */
 
@@ -13,6 +15,7 @@ import { clip, present } from './text.js';
  * @property {any} response as the protocol has it; undefined until it came
  * @property {number | undefined} respondedAt the browser's own clock, in seconds
  * @property {boolean} cached
+ * @property {boolean} denied it has been on a site that agents may not use, or is about to be
  *
  * @typedef {{endedAt: number, bytes?: number, error?: string}} End
  * @typedef {{request: Request, entry: Omit<NetworkEntry, 'tab_id'>}} Finished
@@ -24,6 +27,12 @@ const SECRET_HEADERS = new Set(['cookie', 'set-cookie', 'authorization', 'proxy-
 export class Requests {
   /** @type {Map<string, Request>} that have not ended, oldest first */
   #open = new Map();
+  #isDenied;
+
+  /** @param {(url: string) => boolean} isDenied whether agents may not use a site */
+  constructor(isDenied) {
+    this.#isDenied = isDenied;
+  }
 
   /** @param {string} method of an event @param {any} params @returns {Finished[]} requests that it ended */
   handle(method, params) {
@@ -33,6 +42,8 @@ export class Requests {
       case 'Network.responseReceived': this.#with(params, (request) => {
         request.response = params.response;
         request.respondedAt = params.timestamp;
+        // A service worker may have answered with what it has fetched elsewhere.
+        request.denied ||= this.#isDenied(params.response.url ?? '');
       }); break;
       case 'Network.loadingFinished':
         return this.#end(params, { endedAt: params.timestamp, bytes: params.encodedDataLength });
@@ -48,12 +59,19 @@ export class Requests {
     const { requestId: id, redirectResponse, timestamp } = params;
     /** @type {Finished[]} */
     let redirected = [];
+    let denied = this.#isDenied(params.request.url);
     if (redirectResponse) {
-      this.#with(params, (request) => { request.response = redirectResponse; request.respondedAt = timestamp; });
+      this.#with(params, (request) => {
+        request.response = redirectResponse;
+        request.respondedAt = timestamp;
+        // The answer names where it leads, and what comes from there may lead back with a secret in its URL.
+        denied ||= request.denied;
+        request.denied = denied;
+      });
       redirected = this.#end(params, { endedAt: timestamp, bytes: redirectResponse.encodedDataLength });
     }
     if (/^(data|blob):/.test(params.request.url)) return redirected; // They never leave the page.
-    this.#open.set(id, { id, sent: params, response: undefined, respondedAt: undefined, cached: false });
+    this.#open.set(id, { id, sent: params, response: undefined, respondedAt: undefined, cached: false, denied });
     if (this.#open.size > OPEN_REQUESTS_MAX) {
       const [oldest] = this.#open.keys();
       this.#open.delete(oldest);
@@ -71,7 +89,8 @@ export class Requests {
   #end({ requestId }, end) {
     const request = this.#open.get(requestId);
     this.#open.delete(requestId);
-    return request ? [{ request, entry: entryOf(request, end) }] : [];
+    const isKept = request && !request.denied && !this.#isDenied(request.sent.request.url);
+    return isKept ? [{ request, entry: entryOf(request, end) }] : [];
   }
 }
 

@@ -8,7 +8,7 @@
 import { cdp, drop, hold, letGo } from '../debugger.js';
 import { originOfFrame } from '../frame_origin.js';
 import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, OWNER_MS, RELEASE_MS, URL_MAX } from '../limits.js';
-import { isEmptyPage } from '../sites.js';
+import { hidesOwner } from '../sites.js';
 import { within } from '../within.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
 import { FloodGuard } from './flood.js';
@@ -37,7 +37,7 @@ export class TabRecording {
   streams = new Set();
   /** Changes come one after another. @type {Promise<void>} */
   settled = Promise.resolve();
-  #requests = new Requests();
+  #requests;
   #sockets = new Sockets();
   #mark;
   #url;
@@ -61,6 +61,7 @@ export class TabRecording {
   constructor(tabId, outlet, url, mark) {
     this.#tabId = tabId;
     this.#outlet = outlet;
+    this.#requests = new Requests((url) => this.#isDenied(url));
     this.#url = clip(url, URL_MAX);
     this.#mark = mark ?? { since: Date.now(), domains: [], watch: null };
   }
@@ -108,7 +109,7 @@ export class TabRecording {
     this.#owner = null;
     this.#arrivals += 1;
     const arrival = this.#arrivals;
-    if (!isEmptyPage(url)) return;
+    if (!hidesOwner(url)) return;
     const owner = await within(OWNER_MS, originOfFrame(this.#tabId, frameId));
     if (arrival === this.#arrivals) this.#owner = owner;
   }
@@ -245,7 +246,7 @@ export class TabRecording {
     this.#count('Network');
     if (method.startsWith('Network.webSocket')) {
       const entry = this.#sockets.handle(method, params, Date.now());
-      if (entry && this.streams.has('websocket')) this.#add('websocket', entry);
+      if (entry && this.streams.has('websocket') && !this.#isDenied(entry.url)) this.#add('websocket', entry);
       return;
     }
     for (const finished of this.#requests.handle(method, params)) {
@@ -268,7 +269,13 @@ export class TabRecording {
     ]);
     this.#fetching -= 1;
     const entry = bodyEntry(finished, asked?.postData ?? sent.request.postData, answer);
-    if (entry) this.#add('bodies', entry);
+    // Rules may be others by now.
+    if (entry && !this.#isDenied(entry.url)) this.#add('bodies', entry);
+  }
+
+  /** @param {string} url of a request */
+  #isDenied(url) {
+    return this.#outlet.blocks(url, 'null');
   }
 
   /** @param {{name: string, payload: string}} said */

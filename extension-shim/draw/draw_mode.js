@@ -12,7 +12,7 @@ import { ActionError, messageOf, navigationInterrupted } from '../errors.js';
 import { DRAW_OPEN_MS } from '../limits.js';
 import { assertReachable, drawnTab, drawPageUrl } from '../pages.js';
 import { withOwner } from '../site_guard.js';
-import { isEmptyPage } from '../sites.js';
+import { hidesOwner } from '../sites.js';
 import { policy, tabs } from '../state.js';
 import { within } from '../within.js';
 import { Deliveries } from './deliveries.js';
@@ -60,7 +60,7 @@ export class DrawMode {
   async #open(tab, ask) {
     assertReachable(tab);
     await policy.restore();
-    policy.assertTab(await withOwner(tab));
+    await policy.admitTab(await withOwner(tab));
     const before = await this.#drawings.get(tab.id);
     const asks = [...(before?.asks ?? []).filter(({ correlation_id }) => correlation_id !== ask?.correlation_id), ...(ask ? [ask] : [])];
     const is_persons = before?.is_persons === true || !ask;
@@ -281,7 +281,7 @@ async function documentIn(tabId) {
  */
 async function assertPermitted({ page_url, owner = null }) {
   await policy.restore();
-  policy.assertTab({ url: page_url, owner: isEmptyPage(page_url) ? owner : 'null' });
+  await policy.admitTab({ url: page_url, owner: hidesOwner(page_url) ? owner : 'null' });
 }
 
 /** @param {number} tabId @param {OpenDrawing} drawing */

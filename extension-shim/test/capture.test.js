@@ -122,7 +122,7 @@ const failed = (requestId, over) => ['Network.loadingFailed', { requestId, times
 
 /** What the last of these events ends. */
 function requestsOf(...events) {
-  const requests = new Requests();
+  const requests = new Requests((url) => url.startsWith('http://denied.example/'));
   return events.flatMap(([method, params]) => requests.handle(method, params));
 }
 
@@ -142,6 +142,20 @@ test('each redirect is an entry of its own', () => {
   const redirectResponse = { status: 302, statusText: 'Found', mimeType: '', headers: { location: '/y' }, encodedDataLength: 90 };
   const finished = requestsOf(sent('1'), sent('1', { redirectResponse, timestamp: 100.1 }, { url: `${PAGE}y` }), answered('1'), ended('1'));
   assert.deepEqual(finished.map(({ entry: { url, status, bytes } }) => [url, status, bytes]), [[`${PAGE}x`, 302, 90], [`${PAGE}y`, 200, 168]]);
+});
+
+test('a request that is on a denied site anywhere on its way leaves no trace, and the next one of its kind does', () => {
+  const to = (url, redirectResponse = { status: 302, headers: { location: url }, encodedDataLength: 90 }) => sent('1', { redirectResponse }, { url });
+  const denied = 'http://denied.example/secret?token=x';
+  const allowed = `${PAGE}callback?token=x`;
+  const urls = (...events) => requestsOf(...events).map(({ entry: { url } }) => url);
+  assert.deepEqual(urls(sent('1', {}, { url: denied }), answered('1'), ended('1')), []);
+  assert.deepEqual(urls(sent('1', {}, { url: denied }), failed('1')), []);
+  assert.deepEqual(urls(sent('1'), to(denied), answered('1'), ended('1')), [], 'where it was sent on names where to');
+  assert.deepEqual(urls(sent('1', {}, { url: denied }), to(allowed), answered('1'), ended('1')), []);
+  assert.deepEqual(urls(sent('1'), to(`${PAGE}y`), to(denied), to(allowed), answered('1'), ended('1')), [`${PAGE}x`]);
+  assert.deepEqual(urls(sent('1'), answered('1', { url: denied }), ended('1')), [], 'a service worker has answered with it');
+  assert.deepEqual(urls(sent('1', {}, { url: denied }), ended('1'), sent('1'), answered('1'), ended('1')), [`${PAGE}x`]);
 });
 
 test('no header that opens a door leaves the browser', () => {

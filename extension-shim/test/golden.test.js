@@ -150,6 +150,8 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   const { link } = await import('../shim.js');
   const socket = await welcomed(link, to.welcome.epoch);
   const [hello, ready] = socket.sent;
+  await settled();
+  assert.deepEqual(socket.sent[2], from.key_stored, 'the key of its config.json is in its own storage');
   assert.deepEqual(shape(hello), shape(from.hello));
   const open = { in_flight: [], draws_for: [] };
   assert.deepEqual({ ...shape(ready), ...open }, { ...shape(from.ready), ...open });
@@ -159,7 +161,7 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   socket.hear(to.ping);
   assert.deepEqual(socket.sent.at(-1), from.pong);
   const before = socket.sent.length;
-  for (const name of ['capture', 'site_rules', 'site_rules.problem', 'older_extensions', 'older_extensions.problem', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
+  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'older_extensions', 'older_extensions.problem', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
   assert.equal(socket.sent.length, before, 'all of these are known, none has an answer');
   const { panel } = await import('../shim.js');
   assert.deepEqual((await panel({ ask: 'state' })).unconfirmed, to.widenings.widenings);
@@ -178,11 +180,11 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   socket.end(1001);
   const again = await welcomed(link, to.welcome.epoch);
   assert.deepEqual(again.sent[1].in_flight.map(({ state }) => state), ['claimed', 'done']);
-  assert.deepEqual(again.sent.slice(2), [listed]);
+  assert.deepEqual(again.sent.slice(2), [listed, from.key_stored]);
   again.end(1001);
   const restarted = await welcomed(link, 'another epoch');
   assert.deepEqual(restarted.sent[1].in_flight.map(({ state }) => state), ['done']);
-  assert.deepEqual(restarted.sent.slice(2), [listed]);
+  assert.deepEqual(restarted.sent.slice(2), [listed, from.key_stored]);
 });
 
 test('the golden proofs are those of the first vector', () => {

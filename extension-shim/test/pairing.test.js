@@ -14,12 +14,13 @@ let local;
 let session;
 let file;
 let news;
+let moved;
 let pairing;
 
 /** As a worker finds it when it starts. */
 function makePairing() {
-  news = 0;
-  pairing = new Pairing(() => { news += 1; });
+  [news, moved] = [0, 0];
+  pairing = new Pairing({ onNews: () => { news += 1; }, onMoved: () => { moved += 1; } });
 }
 
 /** What is tried next. */
@@ -375,4 +376,80 @@ test('what is forgotten is gone, and the host is asked', async () => {
   await pairing.forget();
   assert.equal(await next(), null);
   assert.deepEqual([local.data.pairing, FakeHost.started.length, pairing.state().is_pasted], [undefined, 1, false]);
+});
+
+// ── The key leaves the folder ──
+
+/** The daemon has proven that it knows this key. */
+async function proven(config) {
+  pairing.handleProven(config);
+  await settled();
+}
+
+test('the key of config.json is kept here once it is proven, and used when the file holds it no more', async () => {
+  file = A;
+  assert.deepEqual(await next(), A);
+  assert.deepEqual([moved, local.data.pairing_moved], [0, undefined], 'whoever took the port gets nothing moved');
+  await proven(A);
+  assert.deepEqual([moved, local.data.pairing_moved], [1, A]);
+  file = { port: A.port };
+  makePairing(); // The worker was restarted.
+  assert.deepEqual(await next(), A);
+  assert.equal(FakeHost.started.length, 0);
+  await proven(A);
+  assert.equal(moved, 0, 'the file holds none: there is nothing to tell');
+});
+
+test('a file that keeps its key is told of with each connection', async () => {
+  file = A;
+  await next();
+  await proven(A);
+  await proven(A);
+  assert.equal(moved, 2);
+});
+
+test('a key that does not come from the file is not told of, and leaves the moved one where it is', async () => {
+  local.data.pairing_moved = A;
+  kept(B, 'host');
+  await next();
+  await proven(B);
+  assert.deepEqual([moved, local.data.pairing_moved], [0, A], 'it is another daemon\'s');
+});
+
+test('a new key in the file goes before the old one that was moved, and takes its place', async () => {
+  local.data.pairing_moved = A;
+  file = { ...B, port: A.port };
+  assert.deepEqual(await next(), file);
+  await proven(file);
+  assert.deepEqual([moved, local.data.pairing_moved], [1, file]);
+});
+
+test('an old key in the file is passed over for the one that was moved', async () => {
+  local.data.pairing_moved = A;
+  file = { ...B, port: A.port };
+  pairing.handleSetback(await next(), 'refused');
+  assert.deepEqual(await next(), A);
+  await proven(A);
+  assert.deepEqual([moved, local.data.pairing_moved], [0, A]);
+});
+
+test('after the key was replaced the moved one is refused, the host is asked, and the old one goes', async () => {
+  local.data.pairing_moved = A;
+  file = { port: A.port };
+  pairing.handleSetback(await next(), 'refused');
+  await settled();
+  const fresh = { ...B, port: A.port };
+  await FakeHost.last.answers(fresh);
+  assert.deepEqual(await next(), fresh);
+  await proven(fresh);
+  assert.equal(local.data.pairing_moved, undefined);
+});
+
+test('what the browser cannot store stays in the file', async () => {
+  mock.method(console, 'warn', () => {});
+  file = A;
+  await next();
+  local.broken = new Error('disk full');
+  await proven(A);
+  assert.equal(moved, 0);
 });

@@ -7,12 +7,14 @@ import { installChrome, proofVectors } from './support/fakes.js';
 installChrome();
 const { makePanel } = await import('../panel.js');
 const {
-  askingLine, detail, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, sitesSummary, versions, widened, widenedHow,
+  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, siteRule, sitesSummary, versions,
+  widened, widenedHow,
 } = await import('../popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
 const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
 const WIDENINGS = [{ id: 'w1', at: '2026-11-21T22:09:45.123Z', what: 'agents use a.example', take_back: 'tabwire sites remove a.example' }];
+const FILES = { enabled: true, folders: ['/site'] };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
 
@@ -38,13 +40,14 @@ beforeEach(() => {
       done.push(config);
     },
     forget: async () => done.push('forget'),
-    policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '' }),
+    policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
     unconfirmed: () => WIDENINGS,
     keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
     changeSites: (change) => isHeard && done.push(change) > 0,
     older: () => OLDER,
     changeOlder: (change) => isHeard && done.push(change) > 0,
+    changeLocalFiles: (change) => isHeard && done.push(change) > 0,
   });
 });
 
@@ -56,7 +59,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', unconfirmed: WIDENINGS, ...OLDER,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
   });
   assert.deepEqual(done, []);
 });
@@ -74,20 +77,26 @@ test('tells nothing before it is known what an earlier worker knew, unless that 
 test('does what is clicked, and tells what is then', async () => {
   const change = { change: 'add', list: 'deny', pattern: 'b.example' };
   const letIn = { change: 'allow', extension_id: 'a'.repeat(32) };
+  const clears = { change: 'clear_agents' };
+  const closes = { change: 'switch', enabled: false };
+  const removes = { change: 'remove', folder: '/site' };
   const asks = [
     { ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'stop_all' }, { ask: 'release' },
     { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'keep', id: 'w1' }, { ask: 'forget' },
+    { ask: 'site_rule', ...clears, more: 1 },
+    { ask: 'local_file_rule', ...closes, more: 1 }, { ask: 'local_file_rule', ...removes, more: 1 },
   ];
   for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget']);
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, closes, removes]);
 });
 
 test('a change of the rules that nobody hears is said to be none', async () => {
   isHeard = false;
   const { trouble } = await panel({ ask: 'site_rule', change: 'add', list: 'deny', pattern: 'b.example' });
   assert.match(trouble, /`tabwire sites`/);
+  assert.match((await panel({ ask: 'local_file_rule', change: 'switch', enabled: true })).trouble, /`tabwire sites`/);
   assert.deepEqual(done, []);
 });
 
@@ -215,4 +224,16 @@ test('how many sites may be used is told in a few words', () => {
   assert.deepEqual([of([], []), of([], ['a']), of(['a'], []), of(['a'], ['b', 'c'])],
     ['Sites: all', 'Sites: all but 1', 'Sites: only 1 allowed', 'Sites: only 1 allowed, 2 denied']);
   assert.doesNotMatch(sitesSummary(null), /all/, 'before any rule is known none may be used');
+});
+
+test('what an agent has denied is told as its own, and counted', () => {
+  assert.equal(siteRule('agent_deny', 'bank.example'), 'deny bank.example (an agent)');
+  assert.equal(siteRule('deny', 'bank.example'), 'deny bank.example');
+  assert.equal(sitesSummary({ allow: [], deny: ['a.example'], agent_deny: ['b.example'] }), 'Sites: all but 2');
+});
+
+test('where no folder is open the popup says how one is opened', () => {
+  assert.match(filesSummary({ enabled: true, folders: [] }), /`tabwire sites files allow DIR`/);
+  assert.equal(filesSummary({ enabled: false, folders: ['/site'] }), '');
+  assert.equal(filesSummary(null), '');
 });

@@ -13,6 +13,7 @@ const rules = (allow = [], deny = []) => ({ type: 'site_rules', allow, deny });
 const command = (type, params = {}) => ({ type, params, tab_id: 7 });
 const at = (url, pendingUrl) => async () => ({ url, pendingUrl });
 const check = (type, params, look = at('https://allowed.example/')) => policy.check(command(type, params), look);
+const isOpen = (params = {}, tab = { url: 'https://allowed.example/' }) => policy.isOpenFor(command('execute_js', params), tab);
 const refused = (code) => (error) => error.code === code && error.more.mayHaveRun === false && error.more.hint.length > 20;
 
 beforeEach(() => {
@@ -29,12 +30,12 @@ async function worker() {
 
 test('nothing is let through before the daemon has said once which sites may be used', async () => {
   await policy.restore();
-  assert.equal(policy.isOpen, false);
+  assert.equal(isOpen(), false);
   await assert.rejects(check('execute_js'), refused('blocked_by_policy'));
   await assert.rejects(check('tab_list'), refused('blocked_by_policy'));
   assert.throws(() => policy.assertUrl('about:blank'), refused('blocked_by_policy'));
   policy.hear(rules());
-  assert.equal(policy.isOpen, true);
+  assert.equal(isOpen(), true);
   await check('execute_js');
 });
 
@@ -42,7 +43,7 @@ test('a worker that begins anew enforces what the last one knew', async () => {
   policy.hear(rules([], ['denied.example']));
   await policy.setStopped(true);
   await worker();
-  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'] }]);
+  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [] }]);
   await policy.setStopped(false);
   await worker();
   assert.equal(policy.isStopped, false);
@@ -57,7 +58,7 @@ test('a stop by which a worker begins anew holds at once, and keeps the rules', 
   assert.equal(policy.isStopped, true);
   await stopped;
   await worker();
-  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'] }]);
+  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [] }]);
 });
 
 test('a release by which a worker begins anew is not undone by what is read', async () => {
@@ -112,7 +113,7 @@ test('a tab that is not there is for the action to name', async () => {
 test('while all is stopped nothing may begin, whatever the rules say', async () => {
   policy.hear(rules());
   await policy.setStopped(true);
-  assert.equal(policy.isOpen, false);
+  assert.equal(isOpen(), false);
   for (const type of ['execute_js', 'tab_list', 'tab_open']) await assert.rejects(check(type), refused('stopped_by_user'));
 });
 
@@ -137,4 +138,12 @@ test('where anything is allowed, agents may leave the browser\'s own pages for i
   await assert.rejects(check('navigate', { url }, at('chrome://newtab/', 'https://other.example/')), refused('blocked_by_policy'));
   await assert.rejects(check('navigate', { url }, at('data:text/html,x')), refused('blocked_by_policy'));
   await assert.rejects(check('navigate', { url }, at('view-source:https://other.example/')), refused('blocked_by_policy'));
+});
+
+test('what agents have denied counts as what the person has, also for the next worker', async () => {
+  policy.hear({ ...rules(), agent_deny: ['bank.example'] });
+  assert.equal(policy.allowsEverySite, false);
+  await settled();
+  await worker();
+  await assert.rejects(policy.admit('https://www.bank.example/'), refused('blocked_by_policy'));
 });

@@ -23,13 +23,13 @@ let sent;
 let before;
 
 /** The page's own world. */
-function world({ protocol, host, origin }) {
-  return vm.createContext({ location: { protocol, host, origin }, crypto, AbortController, touched: [] });
+function world({ protocol, host, origin, pathname }) {
+  return vm.createContext({ location: { protocol, host, origin, pathname }, crypto, AbortController, touched: [] });
 }
 
 function evaluate({ expression, contextId }) {
   const page = shown.world;
-  if (expression === 'self.origin') return { result: { value: shown.origin ?? new URL(shown.url).origin } };
+  if (expression.startsWith('(function ownOrigin')) return { result: { value: shown.origin ?? new URL(shown.url).origin } };
   if (contextId === 2) return { result: { value: '{"title":"Secret"}' } };
   try {
     return Promise.resolve(vm.runInContext(expression, page)).then((value) => ({ result: { value } }));
@@ -72,6 +72,8 @@ beforeEach(async () => {
   };
   go(ALLOWED);
   rules([], ['denied.example']);
+  answers['Page.getResourceTree'] = () => ({ frameTree: { frame: { url: shown.url } } });
+  policy.files.handleLost();
   await tabs.load();
 });
 
@@ -139,10 +141,114 @@ test('a script that closes its own form early does not get past the look', async
   }
 });
 
-test('without rules a script gets no head and a page no look', async () => {
+test('without rules a script runs on a web page without a look at it', async () => {
   rules([], []);
   await run('touched.push(1)');
+  assert.equal(shown.world.touched.length, 1);
   assert.ok(!sent.includes('Page.getFrameTree'));
+});
+
+// ── Local files ──
+
+const IN = 'file:///home/me/site/index.html';
+const OUT = 'file:///home/me/.ssh/id_rsa';
+
+/** The person has opened a folder, and the daemon admits these files. @param {string[]} admitted */
+function open(...admitted) {
+  policy.files.send = (text) => {
+    const { check, urls } = JSON.parse(text);
+    queueMicrotask(() => policy.files.hearVerdict({ check, admitted: urls.map((url) => admitted.includes(url)) }));
+    return true;
+  };
+  policy.files.hearRules({ type: 'local_files', enabled: true, folders: ['/home/me/site'] });
+}
+
+const isClosed = ({ code, message }) => code === 'blocked_by_policy' && /local files/.test(message) && !/id_rsa/.test(message);
+
+for (const script of ['touched.push(1)', 'const a = 1; touched.push(a)', 'touched.push(1); return 1']) {
+  test(`${script} does not run in a local file, without any rule for sites`, async () => {
+    rules([], []);
+    open(IN);
+    go(OUT);
+    await assert.rejects(run(script), isClosed);
+    assert.equal(shown.world.touched.length, 0);
+    go(IN);
+    await run(script).catch(() => {});
+    assert.equal(shown.world.touched.length, 1, 'in an opened folder it does, once');
+  });
+
+  test(`${script} does not run in another local file that comes between the look and the script`, async () => {
+    rules([], []);
+    open(IN);
+    go(IN);
+    let looks = 0;
+    before['Runtime.evaluate'] = () => { looks += 1; if (looks === 2) go(OUT); };
+    await assert.rejects(run(script), isClosed);
+    assert.equal(shown.world.touched.length, 0);
+  });
+}
+
+test('neither a picture of a local file nor what it holds is handed out', async () => {
+  rules([], []);
+  go(OUT);
+  for (const name of ['screenshot', 'page_summary', 'dom', 'accessibility']) {
+    await assert.rejects(actions[name]({ selector: 'a' }, context()), isClosed, name);
+  }
+  go(ALLOWED);
+  before['Page.captureScreenshot'] = () => go(OUT);
+  await assert.rejects(actions.screenshot({}, context()), isClosed);
+});
+
+test('a page in an opened folder that shows a file from elsewhere is closed, also if it showed it for a moment', async () => {
+  rules([], []);
+  open(IN);
+  go(IN);
+  const parts = { resources: [], childFrames: [] };
+  answers['Page.getResourceTree'] = () => ({ frameTree: { frame: { url: shown.url }, ...parts } });
+  await actions.screenshot({}, context());
+  for (const [where, shows] of Object.entries({
+    frame: { childFrames: [{ frame: { url: 'about:srcdoc' }, childFrames: [{ frame: { url: OUT } }] }] },
+    picture: { resources: [{ url: OUT }] },
+  })) {
+    Object.assign(parts, { resources: [], childFrames: [] }, shows);
+    await assert.rejects(actions.screenshot({}, context()), isClosed, where);
+  }
+  Object.assign(parts, { resources: [], childFrames: [] });
+  policy.files.handleCommitted({ tabId: 7, frameId: 0, url: IN });
+  before['Page.captureScreenshot'] = () => policy.files.handleCommitted({ tabId: 7, frameId: 5, url: OUT });
+  await assert.rejects(actions.screenshot({}, context()), isClosed);
+  delete before['Page.captureScreenshot'];
+  await assert.rejects(actions.screenshot({}, context()), isClosed, 'until another page comes');
+  policy.files.handleCommitted({ tabId: 7, frameId: 0, url: IN });
+  await actions.screenshot({}, context());
+});
+
+test('of a tab that shows a local file neither title nor path is told', async () => {
+  rules([], []);
+  chrome.tabs.query = async () => [{ id: 7, windowId: 1, url: OUT, title: 'id_rsa', active: true }];
+  await tabs.load();
+  assert.deepEqual(tabs.list().map(({ url, title }) => [url, title]), [['file://', '']]);
+  for (const name of ['page_info', 'tab_close', 'tab_activate']) await assert.rejects(actions[name]({}, context()), isClosed, name);
+});
+
+test('a navigation that ends in a local file ends there and then, and tells nothing of it', async () => {
+  rules([], []);
+  const navigations = new Navigations(policy);
+  const followed = navigations.follow(7, { url: ALLOWED }, new AbortController().signal);
+  navigations.handleBeforeNavigate({ tabId: 7, frameId: 0, url: ALLOWED });
+  navigations.handleCommitted({ tabId: 7, frameId: 0, url: OUT });
+  await assert.rejects(followed, isClosed);
+});
+
+test('an empty page, and a blob, that a local file has opened are closed like the file', async () => {
+  rules([], []);
+  for (const url of ['about:blank', 'blob:null/0b-1']) {
+    openEmpty('file:///');
+    shown.url = url;
+    await assert.rejects(run('1'), isClosed, url);
+    await assert.rejects(actions.screenshot({}, context()), isClosed, url);
+  }
+  await assert.rejects(actions.page_info({}, context()), isClosed);
 });
 
 test('an empty page is of the site that has opened it', async () => {
@@ -192,7 +298,8 @@ test('what is injected goes into the document that was looked at, and into no ot
     assert.equal(target === 'blocked_by_policy', isBlocked, result);
   }
   rules([], []);
-  assert.deepEqual(await documentTarget(7), { tabId: 7 });
+  go('file:///etc/passwd');
+  await assert.rejects(documentTarget(7), isClosed);
 });
 
 test('a frame of a denied site is not read with the page around it', () => {
@@ -246,7 +353,7 @@ test('an empty page whose answer does not come counts as denied', async () => {
   const asked = withOwner(await tabs.fresh(7));
   await settled();
   mock.timers.tick(5_000);
-  assert.throws(() => policy.assertTab({ url: 'about:blank', owner: null }), blocked(false));
+  await assert.rejects(policy.admitTab({ url: 'about:blank', owner: null }), blocked(false));
   assert.equal((await asked).owner, null);
 });
 
@@ -356,6 +463,34 @@ test('what a recorded page says after it has left for a denied one is not kept',
   mock.timers.tick(1_000);
   assert.deepEqual(events.map(({ text }) => text), ['before']);
   recorder.configure({});
+});
+
+test('of a recorded page that asks a denied site neither headers, bodies nor frames are kept, nor if it becomes denied meanwhile', async () => {
+  const recorder = new Recorder(policy);
+  const events = [];
+  recorder.onEvents = (text) => { const { stream, entries } = JSON.parse(text); return events.push(...entries.map(({ url }) => `${stream} ${url}`)) > 0; };
+  await recorder.restore();
+  recorder.configure({ all: ['network', 'bodies', 'websocket'] });
+  await settled();
+  const say = (method, params) => recorder.handleEvent({ tabId: 7 }, method, params);
+  const ask = async (requestId, url) => {
+    say('Network.requestWillBeSent', { requestId, timestamp: 1, wallTime: 1, type: 'Fetch', documentURL: ALLOWED, request: { method: 'GET', url, headers: {} } });
+    say('Network.responseReceived', { requestId, timestamp: 2, response: { status: 200, mimeType: 'application/json', headers: {} } });
+    say('Network.loadingFinished', { requestId, timestamp: 3, encodedDataLength: 9 });
+    await settled();
+  };
+  answers['Network.getResponseBody'] = () => ({ body: '{}', base64Encoded: false });
+  await ask('1', DENIED);
+  await ask('2', `${ALLOWED}x`);
+  before['Network.getResponseBody'] = () => rules([], ['denied.example', 'late.example']);
+  await ask('3', 'http://late.example/');
+  for (const [requestId, url] of [['4', 'ws://denied.example/'], ['5', 'ws://allowed.example/']]) {
+    say('Network.webSocketCreated', { requestId, url });
+    say('Network.webSocketFrameReceived', { requestId, response: { opcode: 1, payloadData: 'x' } });
+  }
+  mock.timers.tick(1_000);
+  recorder.configure({});
+  assert.deepEqual(events.toSorted(), [`bodies ${ALLOWED}x`, `network ${ALLOWED}x`, 'network http://late.example/', 'websocket ws://allowed.example/']);
 });
 
 test('a drawing whose word has woken the worker is sent once the rules are read, and not of a denied page', async () => {

@@ -1,7 +1,7 @@
 // Which URLs a rule is about, by the table that the daemon's tests read too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockOf, parsePattern } from '../sites.js';
+import { blockOf, fileIn, hidesOwner, parsePattern } from '../sites.js';
 import { siteVectors } from './support/fakes.js';
 
 const { patterns, no_patterns, cases } = siteVectors();
@@ -50,4 +50,25 @@ test('a block names the host and the rule', () => {
   assert.deepEqual(blockOf({ allow: [], deny: ['example.com'] }, 'https://u:p@Sub.Example.com/secret'),
     { host: 'sub.example.com', rule: 'the deny rule example.com' });
   assert.match(blockOf({ allow: ['example.com'], deny: [] }, 'data:text/html,secret').host, /^a data: page$/);
+});
+
+test('a local file is known behind what shows or holds it, without query and fragment', () => {
+  for (const [url, file] of [
+    ['file:///home/me/a%20b.html?q#f', 'file:///home/me/a%20b.html'],
+    ['FILE:/etc/passwd', 'file:///etc/passwd'],
+    ['file://localhost/etc/passwd', 'file:///etc/passwd'],
+    ['fi\nle:///etc/passwd', 'file:///etc/passwd'],
+    ['file:///site/../etc/passwd', 'file:///etc/passwd'],
+    ['file:///site/%2e%2e/etc/passwd', 'file:///etc/passwd'],
+    ['view-source:file:///etc/passwd', 'file:///etc/passwd'],
+    ['blob:file:///0b-1', 'file:///0b-1'],
+    ['filesystem:file:///temporary/x', 'file:///temporary/x'],
+    ['file://host/share', 'file://host/share'],
+  ]) assert.equal(fileIn(url), file, url);
+  for (const url of ['https://example.com/?file:///etc/passwd', 'about:blank', 'blob:null/0b-1', 'data:text/html,file:///', '', 'no url']) assert.equal(fileIn(url), null, url);
+});
+
+test('a page hides its owner if its URL names none', () => {
+  for (const url of ['about:blank', 'about:srcdoc', 'blob:null/0b-1']) assert.equal(hidesOwner(url), true, url);
+  for (const url of ['blob:https://example.com/0b-1', 'file:///x', 'https://example.com/blob:null/', 'data:,']) assert.equal(hidesOwner(url), false, url);
 });

@@ -154,7 +154,7 @@ test('steps in the history say when it ends, on pages within reach and out of it
 });
 
 test('back goes one page back, not to the last one that somebody has clicked in', async () => {
-  const history = { currentIndex: 2, entries: [{ id: 1 }, { id: 2 }, { id: 3 }] };
+  const history = { currentIndex: 2, entries: [1, 2, 3].map((id) => ({ id, url: 'http://old/' })) };
   chrome.debugger = {
     attach: async () => {},
     sendCommand: async (_, method, params) => {

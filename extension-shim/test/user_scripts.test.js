@@ -47,7 +47,7 @@ beforeEach(async () => {
   installChrome();
   page = vm.createContext({ location: { origin: 'http://a' }, later: Promise.resolve('later') });
   chrome.userScripts = { execute };
-  chrome.webNavigation = { onCommitted: fakeEvent() };
+  chrome.webNavigation = { onCommitted: fakeEvent(), getFrame: async () => ({ url: 'http://127.0.0.1:8000/', documentId: 'D' }) };
   chrome.tabs.onRemoved = fakeEvent();
   await tabs.load();
   handleDetach({ tabId: 7 }, 'canceled_by_user');

@@ -211,7 +211,7 @@ enum Command {
     },
     /// Which sites agents may use, in all browsers
     #[command(
-        after_help = "A running daemon follows at once. deny wins; where anything is allowed, nothing else may be used.\n\nExamples:\n  tabwire sites                       what holds now\n  tabwire sites deny bank.example     keep agents out of it, with all that is below it\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json\n\nWhat lets agents use more than before is asked at the terminal. A script needs --unattended: the\nchange is then made, and named to a person until they confirm it."
+        after_help = "A running daemon follows at once. deny wins; where anything is allowed, nothing else may be used.\n\nExamples:\n  tabwire sites                       what holds now\n  tabwire sites deny bank.example     keep agents out of it, with all that is below it\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json\n  tabwire sites clear --agents        take back what agents have denied\n  tabwire sites files allow ~/site    let agents open the files in this folder\n\nWhat lets agents use more than before is asked at the terminal. A script needs --unattended: the\nchange is then made, and named to a person until they confirm it."
     )]
     Sites {
         #[command(subcommand)]

@@ -127,6 +127,7 @@ impl Daemon {
         let home = Home::open(&settings.home)?;
         // Without them nothing may be let through, so a daemon that cannot read them does not start.
         home.site_rules().read()?;
+        home.local_files().read()?;
         let (journal, history) = if settings.ephemeral {
             tracing::warn!("no journal is kept: commands do not outlive this daemon");
             (Journal::ephemeral(), History::default())
@@ -179,7 +180,7 @@ impl Daemon {
         let annotations = Annotations::new(hub.clone(), home.drawings());
         let tools = tools.with_store(home.store()).with_noise(home.noise()).with_jobs(jobs.clone());
         let tools = tools.with_annotations(annotations);
-        let sites = Sites::open(hub.clone(), home.site_rules()).map_err(io::Error::other)?;
+        let sites = Sites::open(hub.clone(), &home).map_err(io::Error::other)?;
         let tools = tools.with_sites(sites);
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         let tools = tools.with_admission(admission);

@@ -5,18 +5,17 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt as _};
 
 use super::Edge;
 use super::share::Share;
+use super::side_work::SideWork;
 use crate::hub::{Farewell, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
-    Carrier, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FrameError,
-    FromExtension, NackReason, OlderExtensionChange, PROTOCOL_VERSION, SERVER_VERSION, SiteChange,
-    ToExtension,
+    Carrier, DrawingRefusalCode, FrameError, FromExtension, NackReason, PROTOCOL_VERSION,
+    SERVER_VERSION, ToExtension,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -34,10 +33,6 @@ const DEAD: Duration = Duration::from_secs(45);
 /// How many turns of the runtime an acknowledgement waits for the answer to whoever waits for
 /// the result: it has to be written by its call's task and by its connection's.
 const ACK_TURNS: u32 = 4;
-
-/// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
-/// sent again.
-const DRAWINGS_AT_ONCE: usize = 4;
 
 /// How many frames of one link are taken in before others get a turn.
 pub(super) const FRAMES_AT_ONCE: usize = 8;
@@ -188,8 +183,7 @@ pub(super) async fn listen(
     link: &Link,
     said: &mut (impl Stream<Item = Heard> + Unpin),
 ) -> End {
-    // Drawings that are being written, which holds nothing else up.
-    let mut taking = FuturesUnordered::new();
+    let mut aside = SideWork::new(edge, extension_id, link);
     let mut share = Share::of(FRAMES_AT_ONCE);
     let mut malformed = 0;
     let mut answered = HashSet::new();
@@ -205,11 +199,7 @@ pub(super) async fn listen(
                 Ok(frame) => frame,
                 Err(end) => return end,
             },
-            Some(taken) = taking.next() => {
-                let Taken { drawing_id, error } = taken;
-                link.acknowledge_drawing(drawing_id, error);
-                continue;
-            }
+            () = aside.proceed() => continue,
             _ = heartbeat.tick() => {
                 link.ping();
                 continue;
@@ -227,21 +217,14 @@ pub(super) async fn listen(
         last_heard = link.now();
         share.spend(1).await;
         match frame {
-            Ok(FromExtension::Annotations(drawing)) if taking.len() >= DRAWINGS_AT_ONCE => {
-                let why = "other drawings are just being written; send it again";
-                let code = DrawingRefusalCode::StorageUnavailable;
-                refuse_drawing(link, drawing.drawing_id, code, why.to_owned());
+            Ok(frame) => {
+                if let Some(frame) = aside.take(frame) {
+                    link.receive(frame);
+                }
             }
-            Ok(FromExtension::Annotations(drawing)) => taking.push(edge.take_drawing(*drawing)),
-            Ok(FromExtension::SiteRule(change)) => edge.change_sites(link, &change),
-            Ok(FromExtension::OlderExtension(change)) => edge.change_admission(link, &change),
-            Ok(FromExtension::ConfirmWidening { id }) => {
-                edge.confirm_widening(link, extension_id, &id);
-            }
-            Ok(frame) => link.receive(frame),
             Err(FrameError::BadDrawing { drawing_id, why }) => {
                 let code = DrawingRefusalCode::Malformed;
-                refuse_drawing(link, drawing_id, code, why.to_string());
+                aside.refuse_drawing(drawing_id, code, why.to_string());
             }
             Err(FrameError::UnknownType(kind)) => {
                 if answered.len() < UNKNOWN_TYPES && answered.insert(kind) {
@@ -258,77 +241,6 @@ pub(super) async fn listen(
             }
         }
     }
-}
-
-/// A drawing that was written, or could not be.
-pub(super) struct Taken {
-    drawing_id: DrawingId,
-    pub(super) error: Option<DrawingRefusal>,
-}
-
-impl Edge {
-    /// Changes which sites may be used, as a person has said in the extension's popup.
-    fn change_sites(&self, link: &Link, change: &SiteChange) {
-        let changed = match self.tools.sites() {
-            Some(sites) => sites.change(change).map(drop).map_err(|error| error.to_string()),
-            None => Err("this daemon keeps no rules for sites".to_owned()),
-        };
-        if let Err(problem) = changed {
-            link.refuse_site_change(problem);
-        }
-    }
-
-    /// Lets an older extension in or no more, as a person has said in the extension's popup.
-    fn change_admission(&self, link: &Link, change: &OlderExtensionChange) {
-        if let Err(error) = self.guard.admission().change(change) {
-            link.refuse_older_extension(error.to_string());
-        }
-    }
-
-    /// Confirms a widening, as a person has said in the popup. Another extension, even one that
-    /// was allowed, could have been let in by what it confirms.
-    fn confirm_widening(&self, link: &Link, extension_id: &str, id: &str) {
-        if extension_id != EXTENSION_ID {
-            tracing::warn!(extension = extension_id, "only the Tabwire extension confirms");
-            return link.refuse(NackReason::UnknownType);
-        }
-        let home = self.guard.home();
-        let confirmed = home.confirm_widenings(&[id.to_owned()]);
-        match confirmed.and_then(|count| Ok((count, home.unconfirmed()?))) {
-            Ok((count, left)) => {
-                tracing::info!(id, count, "a person has confirmed a widening in the popup");
-                self.tools.hub().set_unconfirmed(left);
-            }
-            Err(error) => tracing::warn!(%error, "a widening cannot be confirmed"),
-        }
-    }
-
-    /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.
-    pub(super) fn take_drawing(&self, drawing: Drawing) -> impl Future<Output = Taken> + use<> {
-        let drawing_id = drawing.drawing_id.clone();
-        let tools = self.tools.clone();
-        let taking = self.tasks.spawn(async move {
-            match tools.annotations() {
-                Some(annotations) => {
-                    annotations.take(drawing).await.map_err(|error| error.to_string())
-                }
-                None => Err("this daemon has no disk".to_owned()),
-            }
-        });
-        async move {
-            let taken = taking.await.unwrap_or_else(|broken| Err(broken.to_string()));
-            let error = taken.err().map(|message| {
-                tracing::warn!(drawing = %drawing_id, message, "a drawing cannot be kept");
-                DrawingRefusal { code: DrawingRefusalCode::StorageUnavailable, message }
-            });
-            Taken { drawing_id, error }
-        }
-    }
-}
-
-fn refuse_drawing(link: &Link, id: DrawingId, code: DrawingRefusalCode, message: String) {
-    tracing::debug!(drawing = %id, ?code, message, "a drawing is refused");
-    link.acknowledge_drawing(id, Some(DrawingRefusal { code, message }));
 }
 
 #[cfg(test)]

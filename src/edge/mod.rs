@@ -18,6 +18,7 @@ mod peer;
 mod problem;
 mod routes;
 mod share;
+mod side_work;
 mod ws;
 
 use std::net::SocketAddr;

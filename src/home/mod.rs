@@ -8,11 +8,13 @@ mod agent_files;
 mod drawings;
 mod files;
 mod legacy;
+mod local_files;
 mod lock;
 mod noise;
 mod removal;
 mod site_rules;
 mod store;
+mod unpacked;
 mod widenings;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -31,6 +33,7 @@ pub use drawings::{
     KeptDrawing,
 };
 pub use legacy::{Legacy, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode};
+pub use local_files::{LocalFileStore, LocalFileStoreError};
 pub use lock::{DaemonLock, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
 pub use removal::Removal;
@@ -44,7 +47,6 @@ const START_LOCK: &str = "start.lock";
 const DAEMON_RECORD: &str = "daemon.json";
 const SETTINGS_LOCK: &str = "settings.lock";
 const EXTENSIONS: &str = "extensions.json";
-const UNPACKED: &str = "unpacked.json";
 
 /// An opened state directory.
 #[derive(Debug)]
@@ -242,26 +244,6 @@ impl Home {
         Ok(true)
     }
 
-    /// Where the extension was unpacked last; `None` if it never was.
-    ///
-    /// # Errors
-    ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn unpacked(&self) -> Result<Option<PathBuf>, HomeError> {
-        read_json(&self.dir.join(UNPACKED))
-    }
-
-    /// Remembers where the extension was unpacked.
-    ///
-    /// # Errors
-    ///
-    /// [`HomeError::Io`].
-    pub fn note_unpacked(&self, to: &Path) -> Result<(), HomeError> {
-        // A name that JSON cannot hold is not remembered.
-        let Some(to) = to.to_str() else { return Ok(()) };
-        write_json(&self.dir.join(UNPACKED), &to)
-    }
-
     /// Where the journal is.
     #[must_use]
     pub fn journal_path(&self) -> PathBuf {
@@ -400,6 +382,7 @@ mod tests {
     use proptest::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
+    use crate::home::unpacked::UNPACKED;
     use crate::protocol::garbled;
 
     fn temporary() -> tempfile::TempDir {

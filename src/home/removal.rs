@@ -8,7 +8,7 @@ use super::files::{ASIDE, decode};
 use super::{AUTH_KEY, Home, HomeError, drawings, noise, store};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
@@ -16,6 +16,7 @@ const FILES: [&str; 13] = [
     "extensions.json",
     "installed.json",
     "legacy.json",
+    "local_files.json",
     "native-host",
     "settings.lock",
     "site_rules.json",

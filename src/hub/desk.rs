@@ -27,8 +27,8 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, Owner, SiteRules, Stream, Tab,
-    ToExtension, Widening,
+    Attempt, BrowserId, ClientId, CorrelationId, LocalFileRules, Moment, NackReason, Owner,
+    SiteRules, Stream, Tab, ToExtension, Widening,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -63,6 +63,8 @@ pub(super) struct Books {
     pub(super) captured: BTreeSet<Stream>,
     /// Which sites may be used, in every browser.
     pub(super) site_rules: Arc<SiteRules>,
+    /// Which local files agents may open, in every browser.
+    pub(super) local_files: Arc<LocalFileRules>,
     /// What was widened and no person has confirmed yet.
     pub(super) unconfirmed: Arc<[Widening]>,
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
@@ -115,6 +117,7 @@ impl Books {
             captured: BTreeSet::new(),
             site_rules: Arc::default(),
             unconfirmed: Arc::default(),
+            local_files: Arc::default(),
             is_draining: false,
             swept: now,
         }

@@ -272,6 +272,9 @@ impl Link {
                 | FromExtension::SiteRule(_)
                 | FromExtension::OlderExtension(_)
                 | FromExtension::ConfirmWidening { .. }
+                | FromExtension::LocalFileRule(_)
+                | FromExtension::FileCheck { .. }
+                | FromExtension::KeyStored {}
                 | FromExtension::Hello(_) => {}
             }
         });
@@ -367,6 +370,7 @@ impl Desk<'_> {
         }
         let held: Vec<_> = browser.held.iter().cloned().collect();
         self.tell_site_rules(&peer.browser, None);
+        self.tell_local_files(&peer.browser, None);
         self.show_older_extensions(&peer.browser, None);
         self.tell_unconfirmed_to_newcomer(&peer.browser);
         if let Some(session) = session {

@@ -11,7 +11,8 @@ use super::desk::Desk;
 use super::links::Link;
 use crate::lifecycle::{Command, Event, Peer};
 use crate::protocol::{
-    BrowserId, CorrelationId, ExtensionReport, ReportedError, SiteRules, ToExtension, Widening,
+    Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
+    ToExtension, Widening,
 };
 
 impl Hub {
@@ -46,7 +47,38 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Which local files agents may open from here on, in all browsers; those that are here are
+    /// told.
+    pub fn set_local_files(&self, rules: LocalFileRules) {
+        self.with_desk(|desk| {
+            desk.local_files = Arc::new(rules);
+            for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
+                desk.tell_local_files(&browser, None);
+            }
+        });
+    }
+
+    /// Which local files agents may open.
+    #[must_use]
+    pub fn local_files(&self) -> Arc<LocalFileRules> {
+        self.with_desk(|desk| desk.local_files.clone())
+    }
+}
+
 impl Link {
+    /// Tells the person why a change that they made of the open folders does not count.
+    pub fn refuse_local_file_change(&self, problem: String) {
+        let browser = &self.peer().browser;
+        self.hub().with_desk(|desk| desk.tell_local_files(browser, Some(problem)));
+    }
+
+    /// Answers a `file_check`.
+    pub fn tell_file_verdict(&self, check: u64, admitted: Vec<bool>) {
+        let verdict = ToExtension::FileVerdict { check, admitted };
+        self.hub().with_desk(|desk| desk.send(&self.peer().browser, verdict));
+    }
+
     /// Tells the person why a change that they made of the rules does not count.
     pub fn refuse_site_change(&self, problem: String) {
         let browser = &self.peer().browser;
@@ -60,6 +92,14 @@ impl Desk<'_> {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
             let rules = self.site_rules.clone();
             self.send(browser, ToExtension::SiteRules { rules, problem });
+        }
+    }
+
+    /// Tells a browser which folders are open, if its extension asks about files.
+    pub(super) fn tell_local_files(&mut self, browser: &BrowserId, problem: Option<String>) {
+        if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
+            let rules = self.local_files.clone();
+            self.send(browser, ToExtension::LocalFiles { rules, problem });
         }
     }
 
@@ -105,24 +145,53 @@ impl Desk<'_> {
     pub(super) fn is_refused_by_rules(&mut self, peer: &Peer, command: &Command) -> bool {
         let keeps = self.browsers.get(&peer.browser).is_some_and(|known| known.enforces_sites);
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return false };
-        if keeps || self.site_rules.is_empty() {
+        if keeps {
             return false;
         }
-        let error = ReportedError {
-            hint: Some(
-                "Ask the person to install this version's extension (`tabwire install`), or to \
-                 remove their site rules (`tabwire sites`)."
-                    .to_owned(),
-            ),
-            may_have_run: Some(false),
-            ..ReportedError::new(
-                "blocked_by_policy",
-                "There are rules for which sites agents may use, and this browser's extension is \
-                 an old one that does not enforce them",
-            )
+        let work = &command.facts().work;
+        let error = if work.action().is_some_and(Action::opens_local_file) {
+            file_refusal()
+        } else if self.site_rules.is_empty() {
+            return false;
+        } else {
+            site_refusal()
         };
         let report = ExtensionReport::Error { error };
         self.apply(&command.facts().id, Event::Report(peer.clone(), attempt, report));
         true
+    }
+}
+
+/// Why an extension gets no command that would open a local file.
+fn file_refusal() -> ReportedError {
+    ReportedError {
+        hint: Some(
+            "Ask the person to install this version's extension (`tabwire install`) and to open \
+             the folder (`tabwire sites files allow DIR`)."
+                .to_owned(),
+        ),
+        may_have_run: Some(false),
+        ..ReportedError::new(
+            "blocked_by_policy",
+            "Agents may not open local files through this browser's extension: it is an old one \
+             that does not enforce which files they may open",
+        )
+    }
+}
+
+/// Why an extension gets no command while there are rules.
+fn site_refusal() -> ReportedError {
+    ReportedError {
+        hint: Some(
+            "Ask the person to install this version's extension (`tabwire install`), or to \
+             remove their site rules (`tabwire sites`)."
+                .to_owned(),
+        ),
+        may_have_run: Some(false),
+        ..ReportedError::new(
+            "blocked_by_policy",
+            "There are rules for which sites agents may use, and this browser's extension is \
+             an old one that does not enforce them",
+        )
     }
 }

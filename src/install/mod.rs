@@ -211,8 +211,10 @@ impl Installation {
         let Ok(Some(home)) = Home::find(&self.state) else { return false };
         let dir = self.extension();
         let is_noted = home.unpacked().is_ok_and(|noted| noted.as_ref() == Some(&dir));
-        is_noted
-            && extension::is_as_unpacked(&dir, self.port, &home.auth().extension_key(EXTENSION_ID))
+        // A browser that asks for the key by native messaging needs none in the folder.
+        let may_lack_key = !self.browsers().is_empty();
+        let key = home.auth().extension_key(EXTENSION_ID);
+        is_noted && extension::is_as_unpacked(&dir, self.port, &key, may_lack_key)
     }
 
     fn system(&self) -> System {

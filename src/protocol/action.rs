@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Analysis, CorrelationId, SessionName};
+use super::{Analysis, CorrelationId, SessionName, is_local_file_url};
 
 /// One browser action with its own parameters. Its name is the command's `type`
 /// on the wire and its fields are the `params`.
@@ -143,6 +143,27 @@ impl ImageFormat {
 }
 
 impl Action {
+    /// Whether it sends a tab to a local file.
+    #[must_use]
+    pub fn opens_local_file(&self) -> bool {
+        let url = match self {
+            Self::Navigate { url, .. } => Some(url),
+            Self::TabOpen { url, .. } => url.as_ref(),
+            Self::ExecuteJs { .. }
+            | Self::Refresh {}
+            | Self::Back {}
+            | Self::Forward {}
+            | Self::PageInfo {}
+            | Self::TabList {}
+            | Self::TabClose {}
+            | Self::TabActivate { .. }
+            | Self::Screenshot { .. }
+            | Self::DrawMode { .. }
+            | Self::Analyze(_) => None,
+        };
+        url.is_some_and(|url| is_local_file_url(url))
+    }
+
     /// The action's name, as MCP and the wire call it.
     #[must_use]
     pub const fn name(&self) -> &'static str {

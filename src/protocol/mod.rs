@@ -12,6 +12,7 @@ pub(crate) mod garbled;
 mod ids;
 mod job;
 mod legacy;
+mod local_files;
 mod moment;
 mod name;
 mod older;
@@ -41,6 +42,10 @@ pub use legacy::{
     CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, LegacySyncAnswer,
     LegacySyncRequest, session_name,
 };
+pub use local_files::{
+    FILE_CHECK_MAX, LocalFileChange, LocalFileRuleError, LocalFileRules, OPEN_FOLDERS_MAX,
+    is_local_file_url,
+};
 pub use moment::Moment;
 pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};
 pub use older::{
@@ -52,8 +57,8 @@ pub use report::{
     Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
 };
 pub use sites::{
-    SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern, SiteRuleError,
-    SiteRules,
+    AGENT_DENIALS_MAX, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern,
+    SiteRuleError, SiteRules,
 };
 pub use widening::Widening;
 

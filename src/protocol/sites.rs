@@ -1,4 +1,5 @@
-//! Which sites agents may use: two lists of patterns, and the form of one.
+//! Which sites agents may use: the person's two lists of patterns, a third of what agents have
+//! denied on their own, and the form of a pattern.
 //!
 //! What a pattern matches is decided in the extension alone (`extension-shim/sites.js`): it is
 //! enforced there. Here a pattern is only read, so that a wrong one is refused where it is given.
@@ -14,8 +15,16 @@ use serde::{Deserialize, Serialize};
 /// The longest pattern, in bytes.
 pub const SITE_PATTERN_MAX: usize = 256;
 
-/// How many patterns both lists may have together.
+/// How many patterns the person's two lists may have together.
 pub const SITE_PATTERNS_MAX: usize = 1_000;
+
+/// How many sites agents may have denied. They have a list of their own, so that the person's has
+/// room whatever agents did.
+pub const AGENT_DENIALS_MAX: usize = 200;
+
+/// The pattern of all local files. It can be denied. Allowed, as older versions let it be, it
+/// stays loadable and opens nothing: files are opened by folder.
+const LOCAL_FILES: &str = "file:";
 
 /// A pattern of sites: `example.com` with all that is below it, `*.example.com` for what is below
 /// it alone, an address, each with a scheme and a port where only these are meant, or `file:`.
@@ -39,16 +48,31 @@ pub enum SiteRuleError {
     /// There are as many as there may be.
     #[error("there are {SITE_PATTERNS_MAX} site patterns already; remove some first")]
     TooMany,
+    /// Local files are not allowed as a site.
+    #[error("local files are opened by folder: `tabwire sites files allow DIR`")]
+    LocalFiles,
+    /// Agents have denied as many as they may.
+    #[error(
+        "agents have denied {AGENT_DENIALS_MAX} sites already; the person can take those back: `tabwire sites clear --agents`"
+    )]
+    TooManyOfAgents,
+    /// An agent wants to deny a whole domain under which anybody can have a site.
+    #[error(
+        "`{0}` is a public suffix: agents deny single sites, such as example.{0}; a person can deny it with `tabwire sites deny`"
+    )]
+    PublicSuffix(String),
 }
 
-/// One of the two lists.
+/// One of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SiteList {
     /// Where it is not empty, nothing else may be used.
     Allow,
-    /// What may not be used, whatever the other list says.
+    /// What may not be used, whatever is allowed.
     Deny,
+    /// The same, as agents have denied it. Only a person takes something out of it.
+    AgentDeny,
 }
 
 /// Which sites agents may use. The same for all browsers of the user.
@@ -57,6 +81,8 @@ pub enum SiteList {
 pub struct SiteRules {
     allow: Vec<SitePattern>,
     deny: Vec<SitePattern>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agent_deny: Vec<SitePattern>,
 }
 
 /// A change of the rules.
@@ -77,6 +103,8 @@ pub enum SiteChange {
         /// The pattern.
         pattern: SitePattern,
     },
+    /// All that agents have denied is denied no more.
+    ClearAgents,
 }
 
 /// The lists as they stand in a file.
@@ -87,6 +115,8 @@ struct Lists {
     allow: Vec<SitePattern>,
     #[serde(default)]
     deny: Vec<SitePattern>,
+    #[serde(default)]
+    agent_deny: Vec<SitePattern>,
 }
 
 impl SitePattern {
@@ -107,7 +137,7 @@ impl SitePattern {
             return Err(wrong("write the host as the browser sends it, in punycode (xn--…)"));
         }
         let pattern = given.to_ascii_lowercase();
-        if pattern == "file:" {
+        if pattern == LOCAL_FILES {
             return Ok(Self(pattern.into()));
         }
         let (scheme, rest) = match pattern.split_once("://") {
@@ -120,6 +150,24 @@ impl SitePattern {
         let host = checked_host(host, !subdomains.is_empty()).map_err(wrong)?;
         let scheme = scheme.map_or_else(String::new, |scheme| format!("{scheme}://"));
         Ok(Self(format!("{scheme}{subdomains}{host}{port}").into()))
+    }
+
+    /// Whether anybody can have a site under it, as under `com`, `co.uk` and `github.io`.
+    fn is_public_suffix(&self) -> bool {
+        let host = self.0.split_once("://").map_or(&*self.0, |(_, rest)| rest);
+        let host = host.strip_prefix("*.").unwrap_or(host);
+        let host = host.split(':').next().unwrap_or_default();
+        let is_suffix = |name: &str| {
+            psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.is_known() && suffix == name)
+        };
+        // Of some domains every name below is a public suffix, and they themselves are not listed.
+        is_suffix(host) || is_suffix(&format!("x.{host}"))
+    }
+
+    /// Whether it means all local files.
+    #[must_use]
+    pub fn is_local_files(&self) -> bool {
+        &*self.0 == LOCAL_FILES
     }
 
     /// The pattern as it is kept.
@@ -182,35 +230,37 @@ impl SiteRules {
         &self.allow
     }
 
-    /// What may not be used.
+    /// What the person has denied.
     #[must_use]
     pub fn deny(&self) -> &[SitePattern] {
         &self.deny
     }
 
+    /// What agents have denied.
+    #[must_use]
+    pub fn agent_deny(&self) -> &[SitePattern] {
+        &self.agent_deny
+    }
+
     /// Whether every site may be used.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.allow.is_empty() && self.deny.is_empty()
+        self.allow.is_empty() && self.deny.is_empty() && self.agent_deny.is_empty()
     }
 
     /// Makes a change. Whether it changed anything.
     ///
     /// # Errors
     ///
-    /// [`SiteRuleError::TooMany`].
+    /// [`SiteRuleError`]: nothing changed.
     pub fn apply(&mut self, change: &SiteChange) -> Result<bool, SiteRuleError> {
-        let count = self.allow.len() + self.deny.len();
         match change {
             SiteChange::Add { list, pattern } => {
-                let list = self.list_mut(*list);
-                if list.contains(pattern) {
+                if self.list_mut(*list).contains(pattern) {
                     return Ok(false);
                 }
-                if count >= SITE_PATTERNS_MAX {
-                    return Err(SiteRuleError::TooMany);
-                }
-                list.push(pattern.clone());
+                self.check_room(*list, pattern)?;
+                self.list_mut(*list).push(pattern.clone());
                 Ok(true)
             }
             SiteChange::Remove { list, pattern } => {
@@ -219,6 +269,27 @@ impl SiteRules {
                 list.retain(|known| known != pattern);
                 Ok(list.len() < before)
             }
+            SiteChange::ClearAgents => {
+                let is_changed = !self.agent_deny.is_empty();
+                self.agent_deny.clear();
+                Ok(is_changed)
+            }
+        }
+    }
+
+    /// Whether a pattern may come into a list in which it is not.
+    fn check_room(&self, list: SiteList, pattern: &SitePattern) -> Result<(), SiteRuleError> {
+        let is_full = self.allow.len() + self.deny.len() >= SITE_PATTERNS_MAX;
+        match list {
+            SiteList::Allow if pattern.is_local_files() => Err(SiteRuleError::LocalFiles),
+            SiteList::Allow | SiteList::Deny if is_full => Err(SiteRuleError::TooMany),
+            SiteList::AgentDeny if pattern.is_public_suffix() => {
+                Err(SiteRuleError::PublicSuffix(pattern.to_string()))
+            }
+            SiteList::AgentDeny if self.agent_deny.len() >= AGENT_DENIALS_MAX => {
+                Err(SiteRuleError::TooManyOfAgents)
+            }
+            SiteList::Allow | SiteList::Deny | SiteList::AgentDeny => Ok(()),
         }
     }
 
@@ -227,11 +298,19 @@ impl SiteRules {
     #[must_use]
     pub fn is_widened_by(&self, change: &SiteChange) -> bool {
         match change {
-            SiteChange::Add { list: SiteList::Deny, .. } => false,
+            SiteChange::Add { list: SiteList::Deny | SiteList::AgentDeny, .. } => false,
             SiteChange::Add { list: SiteList::Allow, pattern } => {
                 !self.allow.is_empty() && !self.allow.contains(pattern)
             }
-            SiteChange::Remove { list: SiteList::Deny, pattern } => self.deny.contains(pattern),
+            SiteChange::Remove { list: SiteList::Deny, pattern } => {
+                self.deny.contains(pattern) && !self.agent_deny.contains(pattern)
+            }
+            SiteChange::Remove { list: SiteList::AgentDeny, pattern } => {
+                self.agent_deny.contains(pattern) && !self.deny.contains(pattern)
+            }
+            SiteChange::ClearAgents => {
+                self.agent_deny.iter().any(|pattern| !self.deny.contains(pattern))
+            }
             SiteChange::Remove { list: SiteList::Allow, pattern } => {
                 self.allow.iter().all(|known| known == pattern) && !self.allow.is_empty()
             }
@@ -242,6 +321,7 @@ impl SiteRules {
         match list {
             SiteList::Allow => &mut self.allow,
             SiteList::Deny => &mut self.deny,
+            SiteList::AgentDeny => &mut self.agent_deny,
         }
     }
 }
@@ -249,11 +329,14 @@ impl SiteRules {
 impl TryFrom<Lists> for SiteRules {
     type Error = SiteRuleError;
 
-    fn try_from(Lists { allow, deny }: Lists) -> Result<Self, SiteRuleError> {
+    fn try_from(Lists { allow, deny, agent_deny }: Lists) -> Result<Self, SiteRuleError> {
         if allow.len() + deny.len() > SITE_PATTERNS_MAX {
             return Err(SiteRuleError::TooMany);
         }
-        Ok(Self { allow, deny })
+        if agent_deny.len() > AGENT_DENIALS_MAX {
+            return Err(SiteRuleError::TooManyOfAgents);
+        }
+        Ok(Self { allow, deny, agent_deny })
     }
 }
 
@@ -342,9 +425,83 @@ mod tests {
             (&[], &[], remove(Allow, "a.example"), false),
         ] {
             let list = |texts: &[&str]| texts.iter().map(|text| pattern(text)).collect();
-            let rules = SiteRules { allow: list(allow), deny: list(deny) };
+            let rules = SiteRules { allow: list(allow), deny: list(deny), agent_deny: vec![] };
             assert_eq!(rules.is_widened_by(&change), widens, "{rules:?} {change:?}");
         }
+    }
+
+    #[test]
+    fn what_agents_have_denied_has_its_own_list_cap_and_end_and_the_person_s_list_has_room() {
+        let pattern = |text: &str| SitePattern::parse(text).unwrap();
+        let add = |list, text: &str| SiteChange::Add { list, pattern: pattern(text) };
+        let mut rules = SiteRules::default();
+        for n in 0..AGENT_DENIALS_MAX {
+            let change = add(SiteList::AgentDeny, &format!("h{n}.example"));
+            assert!(!rules.is_widened_by(&change));
+            assert!(rules.apply(&change).unwrap());
+        }
+        let more = add(SiteList::AgentDeny, "more.example");
+        assert_eq!(rules.apply(&more), Err(SiteRuleError::TooManyOfAgents));
+        for n in 0..SITE_PATTERNS_MAX {
+            assert!(rules.apply(&add(SiteList::Deny, &format!("h{n}.example"))).unwrap());
+        }
+        let kept: SiteRules =
+            serde_json::from_str(&serde_json::to_string(&rules).unwrap()).unwrap();
+        assert_eq!(kept, rules);
+        let remove = |list, text: &str| SiteChange::Remove { list, pattern: pattern(text) };
+        assert!(!rules.is_widened_by(&SiteChange::ClearAgents), "the person denies them, too");
+        assert!(!rules.is_widened_by(&remove(SiteList::Deny, "h0.example")));
+        rules.apply(&remove(SiteList::Deny, "h0.example")).unwrap();
+        assert!(rules.is_widened_by(&SiteChange::ClearAgents));
+        assert!(rules.is_widened_by(&remove(SiteList::AgentDeny, "h0.example")));
+        assert!(rules.apply(&SiteChange::ClearAgents).unwrap());
+        assert!(!rules.apply(&SiteChange::ClearAgents).unwrap());
+        assert_eq!((rules.agent_deny().len(), rules.deny().len()), (0, SITE_PATTERNS_MAX - 1));
+    }
+
+    #[test]
+    fn an_agent_denies_sites_and_no_public_suffix() {
+        let mut rules = SiteRules::default();
+        let mut deny = |text: &str| {
+            let pattern = SitePattern::parse(text).unwrap();
+            rules.apply(&SiteChange::Add { list: SiteList::AgentDeny, pattern })
+        };
+        for suffix in [
+            "com",
+            "*.com",
+            "co.uk",
+            "https://org",
+            "github.io",
+            "*.github.io:443",
+            "xn--p1ai",
+            "kawasaki.jp",
+        ] {
+            let refused = deny(suffix).unwrap_err();
+            assert!(matches!(refused, SiteRuleError::PublicSuffix(_)), "{suffix}: {refused}");
+        }
+        for site in [
+            "example.com",
+            "*.example.co.uk",
+            "me.github.io",
+            "localhost",
+            "intranet",
+            "127.0.0.1",
+            "[::1]:8000",
+            "file:",
+        ] {
+            assert!(deny(site).unwrap(), "{site}");
+        }
+    }
+
+    #[test]
+    fn local_files_are_denied_as_a_site_and_never_allowed_as_one() {
+        let pattern = SitePattern::parse("file:").unwrap();
+        let add = |list| SiteChange::Add { list, pattern: pattern.clone() };
+        let mut rules: SiteRules = serde_json::from_str(r#"{"allow":["file:"]}"#).unwrap();
+        assert!(!rules.apply(&add(SiteList::Allow)).unwrap(), "an old rule stays loadable");
+        let mut rules = SiteRules { allow: Vec::new(), ..rules };
+        assert_eq!(rules.apply(&add(SiteList::Allow)), Err(SiteRuleError::LocalFiles));
+        assert!(rules.apply(&add(SiteList::Deny)).unwrap());
     }
 
     #[test]

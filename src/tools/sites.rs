@@ -19,8 +19,10 @@ const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only 
 pub(super) struct SitesAnswer<'a> {
     /// If there are any, no other site may be used.
     allow: &'a [SitePattern],
-    /// What may not be used, whatever is allowed.
+    /// What the person has denied, whatever is allowed.
     deny: &'a [SitePattern],
+    /// What agents have denied, whatever is allowed.
+    agent_deny: &'a [SitePattern],
     /// What that means.
     message: &'static str,
 }
@@ -32,7 +34,7 @@ pub(super) fn site_rules(tools: &Tools, deny: Option<&str>) -> ToolResult {
         return Failure::new("not_available", message, "Go on without.").into();
     };
     let Some(pattern) = deny else { return listed(&sites.rules()) };
-    let list = SiteList::Deny;
+    let list = SiteList::AgentDeny;
     let changed = SitePattern::parse(pattern)
         .map_err(SiteRulesError::from)
         .and_then(|pattern| sites.change(&SiteChange::Add { list, pattern }));
@@ -52,5 +54,6 @@ pub(super) fn site_rules(tools: &Tools, deny: Option<&str>) -> ToolResult {
 }
 
 fn listed(rules: &SiteRules) -> ToolResult {
-    ToolResult::of(&SitesAnswer { allow: rules.allow(), deny: rules.deny(), message: SCOPE })
+    let (allow, deny, agent_deny) = (rules.allow(), rules.deny(), rules.agent_deny());
+    ToolResult::of(&SitesAnswer { allow, deny, agent_deny, message: SCOPE })
 }

@@ -9,13 +9,13 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
-use tabwire::protocol::{Drawing, Moment};
+use tabwire::protocol::{Drawing, Moment, SiteChange, SiteList, SitePattern};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::legacy::Old;
 use crate::support::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 32] = [
+const SUBCOMMANDS: [&[&str]; 37] = [
     &["install"],
     &["uninstall"],
     &["pair"],
@@ -41,6 +41,11 @@ const SUBCOMMANDS: [&[&str]; 32] = [
     &["sites", "deny"],
     &["sites", "remove"],
     &["confirm"],
+    &["sites", "clear"],
+    &["sites", "files"],
+    &["sites", "files", "list"],
+    &["sites", "files", "allow"],
+    &["sites", "files", "remove"],
     &["files"],
     &["files", "allow"],
     &["files", "remove"],
@@ -69,7 +74,8 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
     let tighter = json!({"action": "site_rules", "pattern": "https://mail.corp.example"});
     let held = client.call("configure", tighter).await;
     assert_eq!(held["allow"], json!(["*.corp.example"]));
-    assert_eq!(held["deny"], json!(["bank.example", "https://mail.corp.example"]));
+    assert_eq!(held["deny"], json!(["bank.example"]));
+    assert_eq!(held["agent_deny"], json!(["https://mail.corp.example"]));
     for opens in [json!({"allow": "bank.example"}), json!({"remove": "bank.example"})] {
         let mut asked = opens;
         asked["action"] = "site_rules".into();
@@ -78,10 +84,14 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
     let wrong =
         client.call_fails("configure", json!({"action": "site_rules", "pattern": "*"})).await;
     assert!(wrong["message"].as_str().unwrap().contains("no site pattern"), "{wrong}");
-    assert_eq!(
-        rules(&["remove", "bank.example", "--unattended"]).await["deny"],
-        json!(["https://mail.corp.example"])
-    );
+    let left = rules(&["remove", "bank.example", "--unattended"]).await;
+    assert_eq!(left["deny"], json!([]));
+    assert_eq!(left["agent_deny"], json!(["https://mail.corp.example"]));
+    let shown = place.run(&["sites"]).await.stdout;
+    assert!(shown.contains("deny   https://mail.corp.example  (by an agent)"), "{shown}");
+    assert_eq!(rules(&["clear", "--agents", "--unattended"]).await.get("agent_deny"), None);
+    let held = client.call("configure", json!({"action": "site_rules"})).await;
+    assert_eq!(held["agent_deny"], json!([]), "the daemon follows");
     let mistyped = place.run(&["sites", "remove", "mial.corp.example"]).await.stdout;
     assert!(mistyped.starts_with("No rule was changed by that."), "{mistyped}");
     let shown = place.run(&["sites"]).await.stdout;
@@ -104,6 +114,8 @@ async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unat
         &["sites", "allow", "a.example"],
         &["sites", "allow", "a.example"],
         &["sites", "remove", "unknown.example"],
+        &["sites", "clear", "--agents"],
+        &["sites", "files", "remove", "/unknown"],
         &["legacy", "deny"],
     ] {
         assert_eq!(place.run(narrows).await.code, Some(0), "{narrows:?}");
@@ -111,13 +123,22 @@ async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unat
     let home = place.home();
     let held = || {
         let legacy = home.legacy().read().unwrap().mode;
-        (home.site_rules().read().unwrap(), home.allowed_extensions().unwrap(), legacy)
+        let files = home.local_files().read().unwrap();
+        (home.site_rules().read().unwrap(), files, home.allowed_extensions().unwrap(), legacy)
     };
+    let pattern = SitePattern::parse("shop.example").unwrap();
+    let denied = SiteChange::Add { list: SiteList::AgentDeny, pattern };
+    home.site_rules().change(&denied).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
     let before = held();
     assert_eq!(home.unconfirmed().unwrap(), []);
     let widening = [
         (&["sites", "allow", "b.example"][..], "agents use b.example"),
         (&["sites", "remove", "bank.example"], "bank.example (the rule that denies it goes)"),
+        (&["sites", "clear", "--agents"], "all sites that agents have denied"),
+        (&["sites", "files", "allow", folder], folder),
         (&["legacy", "auto"], "the first extension that polls"),
         (&["legacy", "any"], "every extension that polls"),
         (&["legacy", "allow", OTHER_ID], "the older extension"),
@@ -142,6 +163,46 @@ async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unat
     assert_eq!(last.code, Some(0), "one of two allowed sites goes: {last:?}");
     let last = place.run(&["sites", "remove", "b.example"]).await;
     assert_eq!(last.code, Some(77), "the last one: {last:?}");
+}
+
+#[tokio::test]
+async fn which_folders_agents_may_open_files_of_is_shown_and_set_and_a_daemon_that_runs_follows() {
+    let place = Place::new();
+    let files = async |arguments: &[&str]| {
+        let ran = place.run(&[&["sites", "files"], arguments, &["--json"]].concat()).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        json_of(&ran.stdout)
+    };
+    assert_eq!(files(&[]).await, json!({"enabled": true, "folders": []}));
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "to ask makes nothing");
+    let shown = place.run(&["sites", "files"]).await.stdout;
+    assert!(shown.contains("`tabwire sites files allow DIR`"), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let site = folder.path().canonicalize().unwrap().join("site");
+    fs::create_dir(&site).unwrap();
+    let named = folder.path().join("link");
+    std::os::unix::fs::symlink(&site, &named).unwrap();
+    let served = place.serve(&[]).await;
+    let opened = files(&["allow", named.to_str().unwrap(), "--unattended"]).await;
+    assert_eq!(opened, json!({"enabled": true, "folders": [site]}), "by its own name");
+    let again = place.run(&["sites", "files", "allow", site.to_str().unwrap()]).await;
+    assert_eq!(again.code, Some(0), "nothing is widened: {again:?}");
+    assert!(again.stdout.starts_with("No folder was changed by that."), "{again:?}");
+    for (closed, why) in [
+        (place.path().to_owned(), "stays closed to agents"),
+        (site.join("absent"), "Name a folder that exists"),
+        (std::env::current_exe().unwrap(), "is no folder"),
+    ] {
+        let closed = closed.to_str().unwrap();
+        let refused = place.run(&["sites", "files", "allow", closed, "--unattended"]).await;
+        assert!(refused.code != Some(0) && refused.stderr.contains(why), "{closed}: {refused:?}");
+    }
+    let allowed = place.run(&["sites", "allow", "file:", "--unattended"]).await;
+    assert!(allowed.code != Some(0), "{allowed:?}");
+    assert!(allowed.stderr.contains("`tabwire sites files allow DIR`"), "{allowed:?}");
+    assert_eq!(files(&["remove", named.to_str().unwrap()]).await["folders"], json!([]));
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
+    assert!(served.end().await.success());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
 
-use crate::support::{Daemon, Hand, McpClient, Pages, first_tab, soon, until};
+use crate::support::{Daemon, Hand, McpClient, OTHER_SITE, Pages, first_tab, soon, until};
 
 /// How often a page leaves while a command for it is on its way.
 const RACES: u32 = 20;
@@ -32,11 +32,11 @@ impl Stage {
 
     /// The same server under its other name.
     fn denied(&self, path: &str) -> String {
-        self.pages.url(path).replace("127.0.0.1", "localhost")
+        self.pages.url(path).replace("127.0.0.1", OTHER_SITE)
     }
 
-    async fn deny_localhost(&self) {
-        let rule = json!({"action": "site_rules", "pattern": "localhost"});
+    async fn deny_other_site(&self) {
+        let rule = json!({"action": "site_rules", "pattern": OTHER_SITE});
         self.client.call("configure", rule).await;
     }
 
@@ -51,7 +51,7 @@ impl Stage {
         assert_eq!(answer["status"], "error", "{answer}");
         assert_eq!(answer["reason"], "blocked_by_policy", "{answer}");
         assert_eq!(answer["may_have_run"], may_have_run, "{answer}");
-        assert!(answer["error"].as_str().unwrap().contains("localhost"), "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains(OTHER_SITE), "{answer}");
         assert!(answer["hint"].as_str().unwrap().contains("tabwire sites"), "{answer}");
         let told = answer.to_string();
         assert!(!told.contains("Second Page") && !told.contains("/second"), "{told}");
@@ -72,7 +72,7 @@ async fn nothing_is_done_on_a_denied_site_and_nothing_of_it_is_told() {
     let stage = Stage::set().await;
     let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
     hand.go(&stage.denied("/second")).await;
-    stage.deny_localhost().await;
+    stage.deny_other_site().await;
     let tab = &stage.tab;
     let acts = [
         json!({"action": "execute_js", "script": "fetch('/touched')", "tab_id": tab}),
@@ -92,7 +92,7 @@ async fn nothing_is_done_on_a_denied_site_and_nothing_of_it_is_told() {
         Stage::assert_blocked(&stage.answer("analyze", asked).await, false);
     }
     let listed = stage.answer("interact", json!({"action": "tab_list"})).await;
-    assert!(listed.to_string().contains("localhost"), "{listed}");
+    assert!(listed.to_string().contains(OTHER_SITE), "{listed}");
     assert!(!listed.to_string().contains("econd"), "neither path nor title: {listed}");
     assert_eq!(stage.pages.hits("/touched"), 0);
     stage.browser.end().await;
@@ -102,7 +102,7 @@ async fn nothing_is_done_on_a_denied_site_and_nothing_of_it_is_told() {
 #[tokio::test]
 async fn a_redirect_to_a_denied_site_and_a_page_that_goes_there_meanwhile_are_not_followed_there() {
     let stage = Stage::set().await;
-    stage.deny_localhost().await;
+    stage.deny_other_site().await;
     let to = stage.pages.url(&format!("/to?{}", stage.denied("/second")));
     let navigate = json!({"action": "navigate", "url": to, "tab_id": stage.tab});
     Stage::assert_blocked(&stage.answer("interact", navigate).await, true);
@@ -129,11 +129,11 @@ async fn a_redirect_to_a_denied_site_and_a_page_that_goes_there_meanwhile_are_no
         for answer in [touched, seen] {
             let told = answer.to_string();
             assert!(!told.contains("Second Page"), "{told}");
-            assert_ne!(answer["result"]["value"], "localhost", "{answer}");
+            assert_ne!(answer["result"]["value"], OTHER_SITE, "{answer}");
         }
     }
     println!("{ran} of {RACES} ran before the page had left");
-    assert_eq!(stage.pages.hits("/touched?localhost"), 0);
+    assert_eq!(stage.pages.hits(&format!("/touched?{OTHER_SITE}")), 0);
     stage.browser.end().await;
     stage.daemon.stop().await;
 }
@@ -148,7 +148,7 @@ async fn a_rule_that_comes_while_a_script_runs_ends_the_script_there_and_then() 
     let run = json!({"action": "execute_js", "script": script, "tab_id": tab});
     let running = stage.client.submit(run).await;
     stage.pages.asked_for("/begun").await;
-    stage.deny_localhost().await;
+    stage.deny_other_site().await;
     Stage::assert_blocked(&stage.client.outcome(&running).await, true);
     assert_eq!(stage.pages.hits("/went-on"), 0);
     stage.browser.end().await;
@@ -158,7 +158,7 @@ async fn a_rule_that_comes_while_a_script_runs_ends_the_script_there_and_then() 
 #[tokio::test]
 async fn an_empty_page_that_an_agent_has_opened_is_its_own_whatever_the_rules_are() {
     let stage = Stage::set().await;
-    stage.deny_localhost().await;
+    stage.deny_other_site().await;
     let opened = stage.answer("interact", json!({"action": "tab_open"})).await;
     let tab = &opened["result"]["value"]["tab_id"];
     let acts = [
@@ -181,7 +181,7 @@ async fn an_empty_page_that_an_agent_has_opened_is_its_own_whatever_the_rules_ar
 #[tokio::test]
 async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_the_site() {
     let stage = Stage::set().await;
-    stage.deny_localhost().await;
+    stage.deny_other_site().await;
     stage.client.call("configure", json!({"action": "capture", "streams": ["logs"]})).await;
     let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
     hand.go(&stage.denied("/opens")).await;
@@ -238,7 +238,7 @@ async fn a_rule_that_no_daemon_hears_is_said_to_be_none_and_stays_to_be_sent() {
 #[tokio::test]
 async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
     let stage = Stage::set().await;
-    let pattern = SitePattern::parse("localhost").unwrap();
+    let pattern = SitePattern::parse(OTHER_SITE).unwrap();
     let change = SiteChange::Add { list: SiteList::Deny, pattern };
     stage.daemon.home().site_rules().change(&change).unwrap();
     // Not read yet: nobody has said so.

@@ -22,7 +22,7 @@ function readJson(url) {
 
 /** The person lets agents do everything. */
 export const openGate = { isOpen: () => true, check: async () => {} };
-export const openPolicy = { isStopped: false, allowsEverySite: true, restore: async () => {}, blocks: () => false, blocksPage: () => false, assertOwner() {}, assertUrl() {}, assertTab() {} };
+export const openPolicy = { isStopped: false, allowsEverySite: true, restore: async () => {}, blocks: () => false, blocksPage: () => false, assertUrl() {}, admit: async () => {}, admitAll: async () => {}, admitOwner: async () => {}, admitTab: async () => {} };
 
 /** Lets every promise that can settle do so; works under mocked timers. */
 export async function settled() {
@@ -74,6 +74,7 @@ export function installChrome() {
       getURL: (path) => `chrome-extension://ours/${path}`,
       connectNative: (name) => new FakeHost(name),
     },
+    webNavigation: { getFrame: async () => ({ url: 'http://127.0.0.1:8000/', documentId: 'D' }) },
     windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }), getAll: async () => [{ id: 1 }] },
     tabs: {
       TAB_ID_NONE: -1,

@@ -274,7 +274,7 @@ fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected:
     } else if port != 0 && found.port != Some(port) {
         let has = found.port.map_or_else(|| "no port".to_owned(), |port| format!("port {port}"));
         format!("is for {has}, the daemon's is {port}")
-    } else if !found.has_key(&home.auth().extension_key(EXTENSION_ID)) {
+    } else if found.has_any_key() && !found.has_key(&home.auth().extension_key(EXTENSION_ID)) {
         "holds another key than this state directory's".to_owned()
     } else {
         findings.fine(FOLDER, format!("{} fits", dir.display()));

@@ -97,6 +97,9 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
         | FromExtension::SiteRule(_)
         | FromExtension::OlderExtension(_)
         | FromExtension::ConfirmWidening { .. }
+        | FromExtension::LocalFileRule(_)
+        | FromExtension::FileCheck { .. }
+        | FromExtension::KeyStored {}
         | FromExtension::Nack { .. }
         | FromExtension::Pong { .. } => None,
     }
@@ -122,6 +125,8 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::SiteRules { .. }
         | ToExtension::OlderExtensions { .. }
         | ToExtension::Widenings { .. }
+        | ToExtension::LocalFiles { .. }
+        | ToExtension::FileVerdict { .. }
         | ToExtension::Ping { .. } => None,
     }
 }

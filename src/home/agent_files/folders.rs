@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::home::{Home, HomeError, UNPACKED, lock_settings, read_json, write_json};
+use crate::home::unpacked::UNPACKED;
+use crate::home::{Home, HomeError, lock_settings, read_json, write_json};
 
 const AGENT_FOLDERS: &str = "agent_folders.json";
 

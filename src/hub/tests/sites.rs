@@ -1,7 +1,9 @@
 //! What the person decides of browsers: which sites may be used, and that nothing may be done.
 
 use super::*;
-use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
+use crate::protocol::{
+    LocalFileChange, LocalFileRules, SiteChange, SiteList, SitePattern, SiteRules,
+};
 
 fn deny(pattern: &str) -> SiteRules {
     let mut rules = SiteRules::default();
@@ -27,6 +29,15 @@ impl Extension {
             older_extensions: None,
         }));
         extension
+    }
+
+    /// The rules for sites, and those for local files if the browser has just come.
+    async fn rules_and_folders(&mut self) -> (Arc<SiteRules>, Arc<LocalFileRules>) {
+        let sites = self.rules().await;
+        match self.frame().await {
+            ToExtension::LocalFiles { rules, .. } => (sites, rules),
+            other => panic!("expected the open folders, got {other:?}"),
+        }
     }
 
     async fn rules(&mut self) -> Arc<SiteRules> {
@@ -55,12 +66,51 @@ async fn a_browser_knows_the_rules_before_its_first_command_and_hears_of_each_ch
     hub.set_site_rules(deny("a.example"));
     hub.submit(&agent("a"), script()).await.unwrap();
     let mut browser = Extension::connect_enforcing(&hub, "b", false);
-    assert_eq!(*browser.rules().await, deny("a.example"));
+    assert_eq!(*browser.rules_and_folders().await.0, deny("a.example"));
     browser.begin().await;
     hub.set_site_rules(deny("b.example"));
     assert_eq!(*browser.rules().await, deny("b.example"));
     hub.set_site_rules(SiteRules::default());
     assert!(browser.rules().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_knows_the_open_folders_before_its_first_command_and_hears_of_each_change() {
+    let hub = Hub::start(Limits::default());
+    let mut rules = LocalFileRules::default();
+    rules.apply(&LocalFileChange::Add { folder: "/site".to_owned() }).unwrap();
+    hub.set_local_files(rules.clone());
+    hub.submit(&agent("a"), script()).await.unwrap();
+    let mut browser = Extension::connect_enforcing(&hub, "b", false);
+    assert_eq!(*browser.rules_and_folders().await.1, rules);
+    browser.begin().await;
+    hub.set_local_files(LocalFileRules::default());
+    match browser.frame().await {
+        ToExtension::LocalFiles { rules, problem: None } => assert!(rules.folders().is_empty()),
+        other => panic!("expected the open folders, got {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_extension_that_enforces_nothing_is_sent_to_no_local_file() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    for url in ["file:///etc/passwd", "FILE:/etc/passwd", "view-source:file:///etc/passwd"] {
+        for action in [
+            Action::Navigate { url: url.into(), focus: None },
+            Action::TabOpen { url: Some(url.into()), focus: None },
+        ] {
+            let asked = Submission { action, ..script() };
+            let id = hub.submit(&agent("a"), asked).await.unwrap().id;
+            let Status::Error { reason, may_have_run, hint, .. } = look(&hub, "a", &id).await
+            else {
+                panic!("refused: {url}")
+            };
+            assert_eq!((&*reason, may_have_run), ("blocked_by_policy", Some(false)));
+            assert!(hint.unwrap().contains("tabwire sites files allow"));
+        }
+    }
+    assert!(browser.is_quiet().await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +134,7 @@ async fn an_extension_that_does_not_enforce_rules_gets_no_command_while_there_ar
 async fn what_the_extension_refuses_before_it_began_is_an_error_that_did_not_run() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect_enforcing(&hub, "b", false);
-    browser.rules().await;
+    browser.rules_and_folders().await;
     hub.submit(&agent("a"), script()).await.unwrap();
     let (id, attempt, _) = browser.command().await;
     let error = |may_have_run| ReportedError {
@@ -106,7 +156,7 @@ async fn what_the_extension_refuses_before_it_began_is_an_error_that_did_not_run
 async fn a_person_who_stops_all_ends_what_runs_and_waits_there_until_they_let_agents_go_on() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect_enforcing(&hub, "b", false);
-    browser.rules().await;
+    browser.rules_and_folders().await;
     let running = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
     browser.begin().await;
     let queued = hub.submit(&agent("a"), script_in(1)).await.unwrap().id;
@@ -144,7 +194,7 @@ async fn a_daemon_that_was_restarted_hears_from_the_browser_that_all_is_stopped(
     let hub = Hub::start(Limits::default());
     let waiting = hub.submit(&agent("a"), script()).await.unwrap().id;
     let mut browser = Extension::connect_enforcing(&hub, "b", true);
-    browser.rules().await;
+    browser.rules_and_folders().await;
     assert_stopped(&hub, &waiting, false).await;
     assert!(browser.is_quiet().await);
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
@@ -155,7 +205,7 @@ async fn a_daemon_that_was_restarted_hears_from_the_browser_that_all_is_stopped(
 async fn a_person_ends_one_command_of_their_browser_and_none_of_another() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect_enforcing(&hub, "b", false);
-    browser.rules().await;
+    browser.rules_and_folders().await;
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     browser.begin().await;
     let other = Extension::connect_enforcing(&hub, "other", false);

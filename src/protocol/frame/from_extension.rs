@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, BrowserId, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId, NackReason,
-    OlderExtensionChange, Ready, SiteChange, Tab,
+    Attempt, BrowserId, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
+    LocalFileChange, NackReason, OlderExtensionChange, Ready, SiteChange, Tab,
 };
 
 /// What an extension sends to the daemon.
@@ -60,6 +60,19 @@ pub enum FromExtension {
         /// Which.
         id: String,
     },
+    /// The person changes which local files agents may open.
+    LocalFileRule(LocalFileChange),
+    /// May agents see these local files? Asked before a page that shows one is touched, and
+    /// before anything of it is handed out.
+    FileCheck {
+        /// Comes back in `file_verdict`.
+        check: u64,
+        /// At most [`FILE_CHECK_MAX`](crate::protocol::FILE_CHECK_MAX), as the URL parser writes
+        /// them.
+        urls: Vec<String>,
+    },
+    /// The key that its `config.json` holds is in the extension's own storage.
+    KeyStored {},
     /// It does not know a type of frame that we sent.
     Nack {
         /// Why what we sent does not count.
@@ -233,6 +246,12 @@ impl FromExtension {
             "confirm_widening" => {
                 Self::ConfirmWidening { id: serde_json::from_str::<Confirm>(text)?.id }
             }
+            "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
+            "file_check" => {
+                let FileCheck { check, urls } = serde_json::from_str(text)?;
+                Self::FileCheck { check, urls }
+            }
+            "key_stored" => Self::KeyStored {},
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
             "pong" => Self::Pong { t: serde_json::from_str::<Pong>(text)?.t },
@@ -303,6 +322,12 @@ struct Confirm {
 #[derive(Deserialize)]
 struct Stopped {
     stopped: bool,
+}
+
+#[derive(Deserialize)]
+struct FileCheck {
+    check: u64,
+    urls: Vec<String>,
 }
 
 #[derive(Deserialize)]

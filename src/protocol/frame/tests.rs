@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{
     Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
-    DrawingId, ImageFormat, Moment, OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream,
-    TabCapture, TabId, Widening, garbled,
+    DrawingId, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, Moment,
+    OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream, TabCapture, TabId, Widening,
+    garbled,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -72,6 +73,12 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
 
 fn rules(allow: &[&str], deny: &[&str]) -> Arc<SiteRules> {
     Arc::new(serde_json::from_value(json!({"allow": allow, "deny": deny})).expect("rules"))
+}
+
+fn open_folder() -> Arc<LocalFileRules> {
+    let mut rules = LocalFileRules::default();
+    rules.apply(&LocalFileChange::Add { folder: "/home/me/site".into() }).expect("a folder");
+    Arc::new(rules)
 }
 
 /// The golden frames to an extension, built by hand.
@@ -143,7 +150,7 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
         ),
     ];
     let frames = frames.into_iter().map(|(name, frame)| (name.to_owned(), frame));
-    let frames = frames.chain(golden_site_rules()).chain(golden_older_extensions());
+    let frames = frames.chain(golden_rules()).chain(golden_older_extensions());
     frames.chain(golden_widenings()).chain(golden_commands()).collect()
 }
 
@@ -167,13 +174,32 @@ fn golden_older_extensions() -> impl Iterator<Item = (String, ToExtension)> {
     frames.into_iter().map(|(name, frame)| (name.to_owned(), frame))
 }
 
-/// The rules which sites may be used, and why a change of them does not count.
-fn golden_site_rules() -> impl Iterator<Item = (String, ToExtension)> {
+/// Which sites may be used and which local files, why a change of that does not count, and a
+/// verdict on two files.
+fn golden_rules() -> impl Iterator<Item = (String, ToExtension)> {
     let frames = [
+        ("file_verdict", ToExtension::FileVerdict { check: 7, admitted: vec![true, false] }),
+        ("local_files", ToExtension::LocalFiles { rules: open_folder(), problem: None }),
+        (
+            "local_files.problem",
+            ToExtension::LocalFiles {
+                rules: Arc::default(),
+                problem: Some(LocalFileRuleError::TooMany.to_string()),
+            },
+        ),
         (
             "site_rules",
             ToExtension::SiteRules {
                 rules: rules(&["example.com"], &["https://*.private.example.com:8443"]),
+                problem: None,
+            },
+        ),
+        (
+            "site_rules.agents",
+            ToExtension::SiteRules {
+                rules: Arc::new(
+                    serde_json::from_value(json!({"agent_deny": ["bank.example"]})).expect("rules"),
+                ),
                 problem: None,
             },
         ),
@@ -273,7 +299,10 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "confirm_widening",
         "error",
         "events",
+        "file_check",
         "hello",
+        "key_stored",
+        "local_file_rule",
         "nack",
         "older_extension",
         "pending",
@@ -302,6 +331,9 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::SiteRule(_) => "site_rule",
         FromExtension::OlderExtension(_) => "older_extension",
         FromExtension::ConfirmWidening { .. } => "confirm_widening",
+        FromExtension::LocalFileRule(_) => "local_file_rule",
+        FromExtension::FileCheck { .. } => "file_check",
+        FromExtension::KeyStored {} => "key_stored",
         FromExtension::Pong { .. } => "pong",
         FromExtension::Nack { .. } => "nack",
         FromExtension::Report { report, .. } => match report {

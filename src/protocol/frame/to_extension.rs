@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, CaptureSettings, CorrelationId, DrawingId, OlderExtensions, QueryId, SiteRules, TabId,
-    Widening,
+    Attempt, CaptureSettings, CorrelationId, DrawingId, LocalFileRules, OlderExtensions, QueryId,
+    SiteRules, TabId, Widening,
 };
 
 /// What the daemon sends to an extension.
@@ -117,6 +117,23 @@ pub enum ToExtension {
         /// Oldest first.
         widenings: Arc<[Widening]>,
     },
+    /// Which folders agents may open local files of. Comes before the first command, and whenever
+    /// it has changed.
+    LocalFiles {
+        /// The rules.
+        #[serde(flatten)]
+        rules: Arc<LocalFileRules>,
+        /// Why what the person has changed in the browser is not among them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// The answer to `file_check`.
+    FileVerdict {
+        /// What `file_check` carried.
+        check: u64,
+        /// For each URL in its order whether agents may see the file.
+        admitted: Vec<bool>,
+    },
     /// Shows that the daemon lives, as a data frame: protocol pings do not keep
     /// the extension's worker alive.
     Ping {
@@ -143,6 +160,8 @@ impl ToExtension {
             | Self::SiteRules { .. }
             | Self::OlderExtensions { .. }
             | Self::Widenings { .. }
+            | Self::LocalFiles { .. }
+            | Self::FileVerdict { .. }
             | Self::Ping { .. } => false,
         }
     }

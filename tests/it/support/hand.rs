@@ -17,6 +17,9 @@ use tabwire::protocol::EXTENSION_ID;
 
 use super::{Daemon, soon, until};
 
+/// A name under which a [`Hand`]'s browser finds the pages of this computer, as another site.
+pub(crate) const OTHER_SITE: &str = "denied.example";
+
 /// The page of the extension that a person draws in, without the tab that the picture is of.
 const DRAW_PAGE: &str = "/draw/page/draw.html?tab=";
 
@@ -76,7 +79,8 @@ impl Hand {
 
     /// A program that starts the browser so that a hand can reach in.
     pub(crate) fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
-        Self::with_flags(folder, chromium, &["--remote-debugging-port=0"])
+        let other_site = format!("--host-resolver-rules='MAP {OTHER_SITE} 127.0.0.1'");
+        Self::with_flags(folder, chromium, &["--remote-debugging-port=0", &other_site])
     }
 
     fn with_flags(folder: &Path, chromium: &Path, flags: &[&str]) -> PathBuf {
@@ -286,6 +290,11 @@ impl Hand {
         self.ask("Page.navigate", json!({"url": url})).await;
         let here = format!("location.href === '{url}' && document.readyState === 'complete'");
         soon(url, async { while self.read(&here).await != true {} }).await;
+    }
+
+    /// Sends the tab to a page that goes on to another one.
+    pub(crate) async fn leave_for(&mut self, url: &str) {
+        self.ask("Page.navigate", json!({"url": url})).await;
     }
 
     /// Closes the page.

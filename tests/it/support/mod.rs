@@ -25,7 +25,7 @@ pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use event_stream::EventStream;
 pub(crate) use extension::{Auto, Delivered, FakeExtension, Shim, active_tab, tab};
 pub(crate) use first_tab::first_tab;
-pub(crate) use hand::Hand;
+pub(crate) use hand::{Hand, OTHER_SITE};
 pub(crate) use mcp_client::{HttpAnswer, McpClient, modern_meta, phases, tasks_meta};
 pub(crate) use pages::{LATE, Pages};
 pub(crate) use program::{Place, Ran, Served, StdioClient, cli_of, finish, signal};

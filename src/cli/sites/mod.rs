@@ -1,5 +1,7 @@
 //! `tabwire sites`: which sites agents may use.
 
+mod files;
+
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -7,7 +9,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::ask::Daemon;
-use super::person::{Unattended, person_widens_reversibly};
+use super::person::{Unattended, person_widens, person_widens_reversibly};
 use crate::config::Place;
 use crate::home::Home;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
@@ -19,7 +21,7 @@ pub(super) enum Command {
     List,
     /// Let agents use a site, and from the first one on no other
     Allow {
-        /// Such as example.com, *.example.com or file:
+        /// Such as example.com or *.example.com
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
         #[command(flatten)]
@@ -39,6 +41,23 @@ pub(super) enum Command {
         #[command(flatten)]
         consent: Unattended,
     },
+    /// Take back what agents have denied
+    #[command(after_help = "Example:\n  tabwire sites clear --agents")]
+    Clear {
+        /// All that agents have denied; what you have denied stays
+        #[arg(long, required = true)]
+        agents: bool,
+        #[command(flatten)]
+        consent: Unattended,
+    },
+    /// Which local files agents may open
+    #[command(
+        after_help = "Examples:\n  tabwire sites files                   the open folders\n  tabwire sites files allow ~/site\n  tabwire sites files remove ~/site --json"
+    )]
+    Files {
+        #[command(subcommand)]
+        command: Option<files::Command>,
+    },
 }
 
 pub(super) async fn run(
@@ -46,6 +65,9 @@ pub(super) async fn run(
     command: Option<Command>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
+    if let Some(Command::Files { command }) = command {
+        return files::run(place, command, json).await;
+    }
     let dir = place.home()?;
     let (changes, consent) = changes(command.unwrap_or(Command::List));
     let home = match changes.as_slice() {
@@ -89,7 +111,12 @@ fn agreed(
         let widens = rules.is_widened_by(change);
         if widens {
             let (what, take_back) = widening(change);
-            person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
+            match take_back {
+                Some(command) => {
+                    person_widens_reversibly(home, &what, &command, consent.unattended)?;
+                }
+                None => person_widens(home, &what, consent.unattended)?,
+            }
         }
         rules.apply(change)?;
         agreed.push(widens);
@@ -98,22 +125,25 @@ fn agreed(
 }
 
 /// What a change that widens lets agents do, as it reads after "Let ", and the command that takes
-/// it back.
-fn widening(change: &SiteChange) -> (String, String) {
+/// it back, if one does.
+fn widening(change: &SiteChange) -> (String, Option<String>) {
     match change {
         SiteChange::Add { pattern, .. } => {
-            (format!("agents use {pattern}"), format!("tabwire sites remove '{pattern}'"))
+            (format!("agents use {pattern}"), Some(format!("tabwire sites remove '{pattern}'")))
         }
-        SiteChange::Remove { list: SiteList::Deny, pattern } => (
+        SiteChange::Remove { list: SiteList::Deny | SiteList::AgentDeny, pattern } => (
             format!("agents use {pattern} (the rule that denies it goes)"),
-            format!("tabwire sites deny '{pattern}'"),
+            Some(format!("tabwire sites deny '{pattern}'")),
         ),
         SiteChange::Remove { list: SiteList::Allow, pattern } => (
             format!(
                 "agents use every site that is not denied ({pattern} was the last allowed one)"
             ),
-            format!("tabwire sites allow '{pattern}'"),
+            Some(format!("tabwire sites allow '{pattern}'")),
         ),
+        SiteChange::ClearAgents => {
+            ("agents use all sites that agents have denied".to_owned(), None)
+        }
     }
 }
 
@@ -121,15 +151,16 @@ fn widening(change: &SiteChange) -> (String, String) {
 fn changes(command: Command) -> (Vec<SiteChange>, Unattended) {
     let asked = Unattended { unattended: false };
     match command {
-        Command::List => (Vec::new(), asked),
+        Command::List | Command::Files { .. } => (Vec::new(), asked),
         Command::Allow { site, consent } => {
             (vec![SiteChange::Add { list: SiteList::Allow, pattern: site }], consent)
         }
         Command::Deny { site } => {
             (vec![SiteChange::Add { list: SiteList::Deny, pattern: site }], asked)
         }
+        Command::Clear { agents: _, consent } => (vec![SiteChange::ClearAgents], consent),
         Command::Remove { site, consent } => {
-            let lists = [SiteList::Allow, SiteList::Deny];
+            let lists = [SiteList::Allow, SiteList::Deny, SiteList::AgentDeny];
             let remove = |list| SiteChange::Remove { list, pattern: site.clone() };
             (lists.map(remove).to_vec(), consent)
         }
@@ -141,16 +172,25 @@ fn told(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
         say(json!(rules))?;
         return Ok(ExitCode::SUCCESS);
     }
-    say(match (rules.allow(), rules.deny()) {
+    let denied = [rules.deny(), rules.agent_deny()].concat();
+    say(match (rules.allow(), &*denied) {
         ([], []) => "Agents may use every site.",
         ([], _) => "Agents may use every site but these:",
         (_, []) => "Agents may use these sites only:",
         (_, _) => "Agents may use the allowed sites only, without the denied ones:",
     })?;
-    for (word, patterns) in [("allow", rules.allow()), ("deny ", rules.deny())] {
+    for (word, patterns, by) in [
+        ("allow", rules.allow(), ""),
+        ("deny ", rules.deny(), ""),
+        ("deny ", rules.agent_deny(), "  (by an agent)"),
+    ] {
         for pattern in patterns {
-            say(format!("  {word}  {pattern}"))?;
+            say(format!("  {word}  {pattern}{by}"))?;
         }
+    }
+    let is_files = |pattern: &SitePattern| pattern.is_local_files();
+    if rules.allow().iter().any(is_files) && !rules.deny().iter().any(is_files) {
+        say("file: opens no local file: `tabwire sites files allow DIR` opens those in a folder.")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,109 @@
+//! `tabwire sites files`: which local files agents may open.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::cli::ask::Daemon;
+use crate::cli::person::{Unattended, person_widens_reversibly};
+use crate::config::Place;
+use crate::home::Home;
+use crate::local_files::openable_folder;
+use crate::protocol::{LocalFileChange, LocalFileRules};
+use crate::terminal::{clean, say};
+
+#[derive(Subcommand, Debug)]
+pub(in crate::cli) enum Command {
+    /// List the open folders
+    List,
+    /// Let agents open the files in a folder and below it
+    #[command(
+        after_help = "Example:\n  tabwire sites files allow ~/project/site\n\nThe state directory, the extension's folder and the profiles of browsers stay closed, also below the folder."
+    )]
+    Allow {
+        /// The folder
+        dir: PathBuf,
+        #[command(flatten)]
+        consent: Unattended,
+    },
+    /// Close a folder for agents
+    #[command(after_help = "Example:\n  tabwire sites files remove ~/project/site --json")]
+    Remove {
+        /// The folder, as the list names it
+        dir: PathBuf,
+    },
+}
+
+pub(super) async fn run(
+    place: &Place,
+    command: Option<Command>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let dir = place.home()?;
+    let (home, change) = match command.unwrap_or(Command::List) {
+        Command::List => {
+            // No state directory is made for the question.
+            let home = Home::find(&dir)?;
+            let rules = home.map(|home| home.local_files().read()).transpose()?;
+            return told(&rules.unwrap_or_default(), json);
+        }
+        Command::Allow { dir: folder, consent } => {
+            let home = Home::open(&dir)?;
+            let folder = openable_folder(&home.local_files(), &folder)?;
+            let change = LocalFileChange::Add { folder: folder.clone() };
+            let opened = home.local_files().read()?.opened_by(&change);
+            if !opened.is_empty() {
+                let what = format!("agents open the files in {}", opened.join(", "));
+                let take_back = format!("tabwire sites files remove '{folder}'");
+                person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
+            }
+            (home, change)
+        }
+        Command::Remove { dir: folder } => {
+            let home = Home::open(&dir)?;
+            let folder = listed_as(&folder, &home.local_files().read()?)?;
+            (home, LocalFileChange::Remove { folder })
+        }
+    };
+    let (rules, is_changed) = home.local_files().change(&change)?;
+    if !is_changed && !json {
+        say("No folder was changed by that.")?;
+    }
+    if is_changed && home.has_daemon()? {
+        let reloaded = Daemon::of(place)?.post("/api/sites").await?.ok();
+        reloaded.context("the folders are changed, but the daemon that runs does not follow")?;
+    }
+    told(&rules, json)
+}
+
+/// The folder as the list has it: it may be gone from the disk by now.
+fn listed_as(folder: &Path, rules: &LocalFileRules) -> anyhow::Result<String> {
+    let is_listed = |path: &Path| rules.folders().iter().any(|known| Path::new(known) == path);
+    let absolute = std::path::absolute(folder)?;
+    let real = folder.canonicalize().ok().filter(|real| is_listed(real));
+    let folder = real.unwrap_or(absolute);
+    Ok(folder.to_str().context("the folder's path is no text")?.to_owned())
+}
+
+fn told(rules: &LocalFileRules, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        say(json!(rules))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    say(match (rules.folders(), rules.is_enabled()) {
+        ([], _) => {
+            "Agents may open no local files. `tabwire sites files allow DIR` opens a folder."
+        }
+        (_, true) => "Agents may open the files in these folders:",
+        (_, false) => {
+            "Agents may open no local files: these folders are switched off in the extension's popup."
+        }
+    })?;
+    for folder in rules.folders() {
+        say(format!("  {}", clean(folder)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,204 @@
+//! What an extension asks of the daemon beside its commands: to keep drawings, to look files up, to
+//! change the person's rules. None of it holds the conversation up.
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use super::Edge;
+use crate::hub::Link;
+use crate::protocol::{
+    Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX,
+    FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
+};
+
+/// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
+/// sent again.
+const DRAWINGS_AT_ONCE: usize = 4;
+
+/// How many questions about local files of one link are looked up at the same time. One more is
+/// answered with a refusal: the extension asks again when it needs to.
+const FILE_CHECKS_AT_ONCE: usize = 16;
+
+/// The side work of one link.
+pub(super) struct SideWork<'a> {
+    edge: &'a Edge,
+    extension_id: &'a str,
+    link: &'a Link,
+    /// Drawings that are being written.
+    drawings: FuturesUnordered<BoxFuture<'static, Taken>>,
+    /// Files that are being looked up: the number of the check, and whether each may be seen.
+    files: FuturesUnordered<BoxFuture<'static, (u64, Vec<bool>)>>,
+}
+
+impl<'a> SideWork<'a> {
+    pub(super) fn new(edge: &'a Edge, extension_id: &'a str, link: &'a Link) -> Self {
+        let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
+        Self { edge, extension_id, link, drawings, files }
+    }
+
+    /// Answers the next work that is done. Pending while there is none.
+    pub(super) async fn proceed(&mut self) {
+        tokio::select! {
+            Some(Taken { drawing_id, error }) = self.drawings.next() => {
+                self.link.acknowledge_drawing(drawing_id, error);
+            }
+            Some((check, admitted)) = self.files.next() => {
+                self.link.tell_file_verdict(check, admitted);
+            }
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Begins what a frame asks for; a frame that asks for no side work is returned.
+    pub(super) fn take(&self, frame: FromExtension) -> Option<FromExtension> {
+        let Self { edge, link, .. } = self;
+        match frame {
+            FromExtension::Annotations(drawing) if self.drawings.len() >= DRAWINGS_AT_ONCE => {
+                let why = "other drawings are just being written; send it again";
+                let code = DrawingRefusalCode::StorageUnavailable;
+                self.refuse_drawing(drawing.drawing_id, code, why.to_owned());
+            }
+            FromExtension::Annotations(drawing) => {
+                self.drawings.push(Box::pin(edge.take_drawing(*drawing)));
+            }
+            FromExtension::SiteRule(change) => {
+                if let Err(problem) = edge.change_sites(&change) {
+                    link.refuse_site_change(problem);
+                }
+            }
+            FromExtension::LocalFileRule(change) => {
+                if let Err(problem) = edge.change_local_files(&change) {
+                    link.refuse_local_file_change(problem);
+                }
+            }
+            FromExtension::OlderExtension(change) => {
+                if let Err(problem) = edge.change_admission(&change) {
+                    link.refuse_older_extension(problem);
+                }
+            }
+            FromExtension::FileCheck { check, urls } => self.check_files(check, urls),
+            // The key of another extension is in no folder that we have written.
+            FromExtension::KeyStored {} if self.extension_id == EXTENSION_ID => {
+                edge.forget_unpacked_key();
+            }
+            FromExtension::ConfirmWidening { id } => {
+                edge.confirm_widening(link, self.extension_id, &id);
+            }
+            other @ (FromExtension::Hello(_)
+            | FromExtension::Ready(_)
+            | FromExtension::Claim { .. }
+            | FromExtension::Events { .. }
+            | FromExtension::Tabs { .. }
+            | FromExtension::Stop { .. }
+            | FromExtension::Stopped { .. }
+            | FromExtension::KeyStored {}
+            | FromExtension::Nack { .. }
+            | FromExtension::Pong { .. }
+            | FromExtension::Report { .. }) => return Some(other),
+        }
+        None
+    }
+
+    fn check_files(&self, check: u64, urls: Vec<String>) {
+        if self.files.len() >= FILE_CHECKS_AT_ONCE || urls.len() > FILE_CHECK_MAX {
+            self.link.tell_file_verdict(check, vec![false; urls.len().min(FILE_CHECK_MAX)]);
+        } else {
+            self.files.push(Box::pin(self.edge.check_files(check, urls)));
+        }
+    }
+
+    pub(super) fn refuse_drawing(&self, id: DrawingId, code: DrawingRefusalCode, message: String) {
+        tracing::debug!(drawing = %id, ?code, message, "a drawing is refused");
+        self.link.acknowledge_drawing(id, Some(DrawingRefusal { code, message }));
+    }
+}
+
+/// A drawing that was written, or could not be.
+pub(super) struct Taken {
+    drawing_id: DrawingId,
+    pub(super) error: Option<DrawingRefusal>,
+}
+
+impl Edge {
+    /// Changes which sites may be used, as a person has said in the extension's popup.
+    fn change_sites(&self, change: &SiteChange) -> Result<(), String> {
+        let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;
+        sites.change(change).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Changes which local files agents may open, as a person has said in the extension's popup.
+    fn change_local_files(&self, change: &LocalFileChange) -> Result<(), String> {
+        let sites = self.tools.sites().ok_or("this daemon keeps no rules for local files")?;
+        sites.local_files().change(change).map_err(|error| error.to_string())
+    }
+
+    /// Lets an older extension in or no more, as a person has said in the extension's popup.
+    fn change_admission(&self, change: &OlderExtensionChange) -> Result<(), String> {
+        self.guard.admission().change(change).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Confirms a widening, as a person has said in the popup. Another extension, even one that
+    /// was allowed, could have been let in by what it confirms.
+    fn confirm_widening(&self, link: &Link, extension_id: &str, id: &str) {
+        if extension_id != EXTENSION_ID {
+            tracing::warn!(extension = extension_id, "only the Tabwire extension confirms");
+            return link.refuse(NackReason::UnknownType);
+        }
+        let home = self.guard.home();
+        let confirmed = home.confirm_widenings(&[id.to_owned()]);
+        match confirmed.and_then(|count| Ok((count, home.unconfirmed()?))) {
+            Ok((count, left)) => {
+                tracing::info!(id, count, "a person has confirmed a widening in the popup");
+                self.tools.hub().set_unconfirmed(left);
+            }
+            Err(error) => tracing::warn!(%error, "a widening cannot be confirmed"),
+        }
+    }
+
+    /// Looks up whether agents may see files, on a thread that may wait for the disk.
+    fn check_files(
+        &self,
+        check: u64,
+        urls: Vec<String>,
+    ) -> impl Future<Output = (u64, Vec<bool>)> + use<> {
+        let sites = self.tools.sites().cloned();
+        async move {
+            let refused = vec![false; urls.len()];
+            let Some(sites) = sites else { return (check, refused) };
+            let checked =
+                tokio::task::spawn_blocking(move || sites.local_files().check(&urls)).await;
+            (check, checked.unwrap_or(refused))
+        }
+    }
+
+    /// The extension has its key in its own storage: no folder need hold it any more.
+    fn forget_unpacked_key(&self) {
+        let Some(sites) = self.tools.sites().cloned() else { return };
+        let key = self.guard.home().auth().extension_key(EXTENSION_ID);
+        let forget = move || sites.local_files().forget_unpacked_key(&key);
+        self.tasks.spawn_blocking(forget);
+    }
+
+    /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.
+    pub(super) fn take_drawing(&self, drawing: Drawing) -> impl Future<Output = Taken> + use<> {
+        let drawing_id = drawing.drawing_id.clone();
+        let tools = self.tools.clone();
+        let taking = self.tasks.spawn(async move {
+            match tools.annotations() {
+                Some(annotations) => {
+                    annotations.take(drawing).await.map_err(|error| error.to_string())
+                }
+                None => Err("this daemon has no disk".to_owned()),
+            }
+        });
+        async move {
+            let taken = taking.await.unwrap_or_else(|broken| Err(broken.to_string()));
+            let error = taken.err().map(|message| {
+                tracing::warn!(drawing = %drawing_id, message, "a drawing cannot be kept");
+                DrawingRefusal { code: DrawingRefusalCode::StorageUnavailable, message }
+            });
+            Taken { drawing_id, error }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which folders agents may open files of, as the state directory keeps it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::unpacked::unpacked_below;
+use super::{Home, HomeError, lock_settings, read_json, write_json};
+use crate::protocol::{LocalFileChange, LocalFileRuleError, LocalFileRules};
+
+const LOCAL_FILES: &str = "local_files.json";
+
+/// The file of the rules for local files. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LocalFileStore {
+    dir: PathBuf,
+}
+
+/// Why the rules for local files are not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalFileStoreError {
+    /// They cannot be read or written.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The change cannot be made.
+    #[error(transparent)]
+    Change(#[from] LocalFileRuleError),
+}
+
+impl Home {
+    /// The file of the rules for local files.
+    #[must_use]
+    pub fn local_files(&self) -> LocalFileStore {
+        LocalFileStore { dir: self.dir.clone() }
+    }
+}
+
+impl LocalFileStore {
+    /// The rules; no folder is open if there is no file.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn read(&self) -> Result<LocalFileRules, HomeError> {
+        let path = self.dir.join(LOCAL_FILES);
+        // As an object first: serde would read a list field by field.
+        let Some(fields) = read_json::<Map<String, Value>>(&path)? else {
+            return Ok(LocalFileRules::default());
+        };
+        serde_json::from_value(fields.into()).map_err(|source| HomeError::Damaged { path, source })
+    }
+
+    /// Makes a change. Returns the rules after it, and whether it changed anything.
+    ///
+    /// # Errors
+    ///
+    /// [`LocalFileStoreError`]: nothing changed.
+    pub fn change(
+        &self,
+        change: &LocalFileChange,
+    ) -> Result<(LocalFileRules, bool), LocalFileStoreError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let mut rules = self.read()?;
+        let is_changed = rules.apply(change)?;
+        if is_changed {
+            write_json(&self.dir.join(LOCAL_FILES), &rules)?;
+        }
+        Ok((rules, is_changed))
+    }
+
+    /// The state directory.
+    #[must_use]
+    pub fn state_dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The folder that the extension was unpacked to last, if it is known.
+    #[must_use]
+    pub fn unpacked(&self) -> Option<PathBuf> {
+        unpacked_below(&self.dir).ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::home::in_temporary;
+
+    #[test]
+    fn open_folders_are_kept_in_a_file_that_only_its_owner_can_read() {
+        let (_dir, home) = in_temporary();
+        let store = home.local_files();
+        assert_eq!(store.read().unwrap(), LocalFileRules::default());
+        let add = LocalFileChange::Add { folder: "/srv/site".to_owned() };
+        assert!(store.change(&add).unwrap().1);
+        assert!(!store.change(&add).unwrap().1);
+        assert_eq!(store.read().unwrap().open_folders(), ["/srv/site"]);
+        let mode = fs::metadata(home.dir().join(LOCAL_FILES)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_damaged_file_opens_no_folder_and_is_named() {
+        let (_dir, home) = in_temporary();
+        for text in ["", "[]", "null", r#"{"folders":["x"]}"#, r#"{"folder":["/x"]}"#] {
+            fs::write(home.dir().join(LOCAL_FILES), text).unwrap();
+            let error = home.local_files().read().unwrap_err().to_string();
+            assert!(error.contains(LOCAL_FILES), "{text}: {error}");
+        }
+    }
+}

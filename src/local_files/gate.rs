@@ -1,0 +1,406 @@
+//! Decides about one file by its canonical path and by the identity of its folders, so that no
+//! link and no spelling of a path leads around it.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::extension;
+use crate::home::LocalFileStore;
+use crate::install::{BROWSERS, Machine};
+use crate::protocol::LocalFileRules;
+
+/// How many entries of closed folders are looked at to find another name of a file. A file that
+/// has more names than one is refused if there are more entries.
+const CLOSED_ENTRIES_MAX: usize = 500_000;
+
+/// What lies in a browser's folder of profiles, or in one profile. A folder that holds one of
+/// these is closed wherever it is.
+const PROFILE_MARKS: [&str; 4] =
+    ["Local State", "Secure Preferences", "Local Extension Settings", "Sync Extension Settings"];
+
+/// Which files agents may see.
+#[derive(Debug)]
+pub(super) struct FileGate {
+    store: LocalFileStore,
+    /// The folders in which the browsers of this computer keep their profiles.
+    profiles: Vec<PathBuf>,
+}
+
+/// Why a folder cannot be opened for agents.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// It is not there, or cannot be read.
+    #[error("cannot open {path} for agents: {source}. Name a folder that exists")]
+    Io {
+        /// As it was named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a file, or its path is not UTF-8.
+    #[error("{0} is no folder with a path in UTF-8. Name the folder that the file is in")]
+    NoFolder(PathBuf),
+    /// Nobody can open it.
+    #[error(
+        "{0} stays closed to agents: it belongs to Tabwire's state directory, to its extension or to a browser's profile. Name another folder"
+    )]
+    Closed(PathBuf),
+}
+
+/// The canonical path of a folder that a person wants to open for agents.
+///
+/// # Errors
+///
+/// [`FolderError`].
+pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, FolderError> {
+    let real = fs::canonicalize(folder)
+        .map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
+    let Some(text) = real.to_str().filter(|_| real.is_dir()) else {
+        return Err(FolderError::NoFolder(real));
+    };
+    let gate = FileGate::new(store.clone(), Machine::current().ok().as_ref());
+    let closed = gate.closed();
+    if real.ancestors().any(|folder| closed.has_folder(folder)) {
+        return Err(FolderError::Closed(real));
+    }
+    Ok(text.to_owned())
+}
+
+/// What a file or folder is, whatever it is called.
+type Identity = (u64, u64);
+
+/// What one question about several files looks up once.
+struct Closed {
+    folders: Vec<PathBuf>,
+    identities: HashSet<Identity>,
+    /// The files in these folders; `None`: there are too many to know.
+    files: OnceCell<Option<HashSet<Identity>>>,
+}
+
+impl FileGate {
+    /// One for this state directory. Without a machine no browser's folder is known by its place,
+    /// only by what lies in it.
+    pub(super) fn new(store: LocalFileStore, machine: Option<&Machine>) -> Self {
+        let profiles = machine
+            .into_iter()
+            .flat_map(|machine| BROWSERS.iter().filter_map(|browser| browser.folder(machine)));
+        Self { store, profiles: profiles.collect() }
+    }
+
+    /// Whether agents may see each of the files, in the order of the URLs.
+    pub(super) fn admits(&self, rules: &LocalFileRules, urls: &[String]) -> Vec<bool> {
+        let is_same = |folder: &Path| fs::canonicalize(folder).is_ok_and(|real| real == folder);
+        // A link that took the place of an opened folder opens nothing.
+        let open: Vec<_> =
+            rules.open_folders().iter().map(Path::new).filter(|folder| is_same(folder)).collect();
+        if open.is_empty() {
+            return vec![false; urls.len()];
+        }
+        let closed = self.closed();
+        urls.iter().map(|url| is_admitted(url, &open, &closed)).collect()
+    }
+
+    /// The folders whose files nobody can open for agents.
+    fn closed(&self) -> Closed {
+        let state = self.store.state_dir();
+        let own = [state.to_owned(), extension::default_folder(state)];
+        let folders: Vec<_> =
+            own.into_iter().chain(self.store.unpacked()).chain(self.profiles.clone()).collect();
+        let identities = folders.iter().filter_map(|folder| fs::metadata(folder).ok());
+        let identities = identities.map(|found| identity(&found)).collect();
+        Closed { folders, identities, files: OnceCell::new() }
+    }
+}
+
+fn identity(found: &Metadata) -> Identity {
+    (found.dev(), found.ino())
+}
+
+fn is_admitted(url: &str, open: &[&Path], closed: &Closed) -> bool {
+    let Some(path) = path_of(url) else { return false };
+    let Ok(real) = fs::canonicalize(path) else { return false };
+    let Ok(found) = fs::metadata(&real) else { return false };
+    (found.is_file() || found.is_dir())
+        && open.iter().any(|folder| real.starts_with(folder))
+        && !real.ancestors().any(|folder| closed.has_folder(folder))
+        && !(found.is_file() && closed.has_another_name_of(&found))
+}
+
+impl Closed {
+    fn has_folder(&self, folder: &Path) -> bool {
+        let Ok(found) = fs::metadata(folder) else { return true };
+        found.is_dir()
+            && (self.identities.contains(&identity(&found))
+                || extension::find(folder).is_some()
+                || PROFILE_MARKS.iter().any(|mark| folder.join(mark).exists()))
+    }
+
+    fn has_another_name_of(&self, file: &Metadata) -> bool {
+        if file.nlink() < 2 {
+            return false;
+        }
+        let files = self.files.get_or_init(|| files_below(&self.folders));
+        files.as_ref().is_none_or(|files| files.contains(&identity(file)))
+    }
+}
+
+/// The files that have several names, in these folders and below.
+fn files_below(folders: &[PathBuf]) -> Option<HashSet<Identity>> {
+    let mut files = HashSet::new();
+    let mut left = CLOSED_ENTRIES_MAX;
+    let mut folders = folders.to_vec();
+    while let Some(folder) = folders.pop() {
+        // A browser may not have made its folder yet.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            left = left.checked_sub(1)?;
+            let Ok(entry) = entry else { return None };
+            // Not followed: a link in a closed folder closes nothing elsewhere.
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                folders.push(entry.path());
+            } else if found.nlink() > 1 {
+                files.insert(identity(&found));
+            }
+        }
+    }
+    Some(files)
+}
+
+/// The path that a browser opens for a URL as its parser writes it. Refused is what a browser may
+/// read in another way than we do.
+fn path_of(url: &str) -> Option<PathBuf> {
+    let rest = url.strip_prefix("file://")?;
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let path = PathBuf::from(OsString::from_vec(decoded(&rest[..end])?));
+    let is_plain =
+        path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    // `components` leaves out a `.` in the middle.
+    let has_dots = path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'/').any(is_dots);
+    (path.is_absolute() && is_plain && !has_dots).then_some(path)
+}
+
+fn is_dots(part: &[u8]) -> bool {
+    part == b"." || part == b".."
+}
+
+/// Percent-decoded once, as browsers do. `None`: what it holds can be meant in two ways.
+fn decoded(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = path.bytes();
+    let mut decoded = Vec::with_capacity(path.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
+        match u8::try_from(high * 16 + low) {
+            // Separators, and the end of a C string.
+            Ok(b'/' | b'\\' | 0) | Err(_) => return None,
+            Ok(byte) => decoded.push(byte),
+        }
+    }
+    Some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::home::Home;
+    use crate::install::System;
+    use crate::proof::AuthKey;
+    use crate::protocol::{EXTENSION_ID, LocalFileChange};
+
+    /// A home directory with a state directory, an unpacked extension, a browser and a site.
+    struct Scene {
+        dir: tempfile::TempDir,
+        gate: FileGate,
+        rules: LocalFileRules,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            let home = Home::open(&root.join("state")).unwrap();
+            let key = AuthKey::generate().extension_key(EXTENSION_ID);
+            for folder in ["unpacked", "copy"] {
+                extension::unpack(&root.join("site").join(folder), 1, &key).unwrap();
+            }
+            home.note_unpacked(&root.join("site/unpacked")).unwrap();
+            for folder in [".config/chromium/Default", "site/profile", "other", "site/plain"] {
+                fs::create_dir_all(root.join(folder)).unwrap();
+            }
+            for file in [
+                "site/index.html",
+                "site/plain/100%.txt",
+                "site/profile/Local State",
+                "site/profile/file",
+                ".config/chromium/Default/Cookies",
+                "other/id_rsa",
+                "siteelse",
+            ] {
+                fs::write(root.join(file), "x").unwrap();
+            }
+            let machine = Machine::in_home(System::Linux, &root);
+            let gate = FileGate::new(home.local_files(), Some(&machine));
+            let mut rules = LocalFileRules::default();
+            let folder = root.join("site").to_str().unwrap().to_owned();
+            rules.apply(&LocalFileChange::Add { folder }).unwrap();
+            Self { dir, gate, rules }
+        }
+
+        fn root(&self) -> PathBuf {
+            self.dir.path().canonicalize().unwrap()
+        }
+
+        fn admits_url(&self, url: &str) -> bool {
+            self.gate.admits(&self.rules, &[url.to_owned()])[0]
+        }
+
+        fn admits(&self, path: &str) -> bool {
+            self.admits_url(&format!("file://{}/{path}", self.root().display()))
+        }
+    }
+
+    #[test]
+    fn what_lies_in_an_opened_folder_is_admitted_and_nothing_else() {
+        let scene = Scene::new();
+        for path in ["site/index.html", "site", "site/", "site//plain", "site/plain/100%25.txt"] {
+            assert!(scene.admits(path), "{path}");
+        }
+        assert!(scene.admits("site/index.html?q=1#x"));
+        let local = format!("file://localhost{}/site/index.html", scene.root().display());
+        assert!(scene.admits_url(&local));
+        for path in ["other/id_rsa", "siteelse", "", "other", "site/absent", "site%2Findex.html"] {
+            assert!(!scene.admits(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn before_a_folder_is_opened_and_while_they_are_switched_off_nothing_is_admitted() {
+        let mut scene = Scene::new();
+        scene.rules.apply(&LocalFileChange::Switch { enabled: false }).unwrap();
+        assert!(!scene.admits("site/index.html"));
+        scene.rules = LocalFileRules::default();
+        assert!(!scene.admits("site/index.html"));
+    }
+
+    #[test]
+    fn no_spelling_leads_out_of_the_folder() {
+        let scene = Scene::new();
+        for path in [
+            "site/../other/id_rsa",
+            "site/%2e%2e/other/id_rsa",
+            "site/%2E./other/id_rsa",
+            "site/plain/..%2f..%2fother/id_rsa",
+            "site/..%5c../other/id_rsa",
+            "site/index.html%00",
+            "site/./index.html",
+            "site/%zz",
+            "site/%2",
+        ] {
+            assert!(!scene.admits(path), "{path}");
+        }
+        let root = scene.root().display().to_string();
+        for url in [
+            format!("file://elsewhere{root}/site/index.html"),
+            format!("file:{root}/site/index.html"),
+            format!("FILE://{root}/site/index.html"),
+            format!("http://{root}/site/index.html"),
+            format!("file://localhost.{root}/site/index.html"),
+            "file://".to_owned(),
+            String::new(),
+        ] {
+            assert!(!scene.admits_url(&url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_link_counts_as_what_it_leads_to() {
+        let scene = Scene::new();
+        let at = |path: &str| scene.root().join(path);
+        symlink(at("other"), at("site/out")).unwrap();
+        symlink(at("other/id_rsa"), at("site/key.html")).unwrap();
+        symlink(at("site/index.html"), at("site/in.html")).unwrap();
+        symlink(at("state/auth.key"), at("site/auth")).unwrap();
+        for path in ["site/out/id_rsa", "site/out", "site/key.html", "site/auth"] {
+            assert!(!scene.admits(path), "{path}");
+        }
+        assert!(scene.admits("site/in.html"));
+        // A link in the place of the folder itself opens nothing either.
+        fs::rename(at("site"), at("moved")).unwrap();
+        symlink(at("other"), at("site")).unwrap();
+        assert!(!scene.admits("site/id_rsa"));
+    }
+
+    #[test]
+    fn state_extension_and_profiles_stay_closed_below_an_opened_folder() {
+        let mut scene = Scene::new();
+        for path in [
+            "site/unpacked/config.json",
+            "site/unpacked",
+            "site/unpacked/actions/index.js",
+            "site/copy/config.json",
+            "site/profile/file",
+            "site/profile",
+        ] {
+            assert!(!scene.admits(path), "{path}");
+        }
+        let folder = scene.root().to_str().unwrap().to_owned();
+        scene.rules.apply(&LocalFileChange::Add { folder }).unwrap();
+        assert!(scene.admits("other/id_rsa"), "the person has opened all of it");
+        for path in ["state/auth.key", "state", ".config/chromium/Default/Cookies"] {
+            assert!(!scene.admits(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn another_name_of_a_file_in_a_closed_folder_is_refused() {
+        let scene = Scene::new();
+        let at = |path: &str| scene.root().join(path);
+        for (from, to) in [
+            ("state/auth.key", "site/innocent.html"),
+            ("site/unpacked/config.json", "site/notes.txt"),
+            (".config/chromium/Default/Cookies", "site/cookies.html"),
+        ] {
+            fs::hard_link(at(from), at(to)).unwrap();
+            assert!(!scene.admits(to), "{to}");
+        }
+        fs::hard_link(at("site/index.html"), at("site/twice.html")).unwrap();
+        assert!(scene.admits("site/twice.html"), "a second name alone closes nothing");
+    }
+
+    #[test]
+    fn a_folder_is_opened_by_its_real_path_and_a_closed_one_not_at_all() {
+        let scene = Scene::new();
+        let at = |path: &str| scene.root().join(path);
+        symlink(at("other"), at("link")).unwrap();
+        let open = |path: &str| openable_folder(&scene.gate.store, &at(path));
+        assert_eq!(open("link").unwrap(), at("other").to_str().unwrap());
+        for closed in ["state", "state/..//state", "site/unpacked", "site/copy/actions"] {
+            let error = open(closed).unwrap_err();
+            assert!(matches!(error, FolderError::Closed(_)), "{closed}: {error}");
+        }
+        assert!(matches!(open("other/id_rsa"), Err(FolderError::NoFolder(_))));
+        assert!(matches!(open("absent"), Err(FolderError::Io { .. })));
+    }
+
+    #[test]
+    fn what_is_no_file_and_no_folder_is_refused() {
+        let scene = Scene::new();
+        let socket = scene.root().join("site/socket");
+        let _listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+        assert!(!scene.admits("site/socket"));
+    }
+}

@@ -1,0 +1,111 @@
+//! Which local files agents may open: kept, told to every browser, and decided by where a file
+//! really is.
+//!
+//! The extension knows URLs only. It asks here about each file before it touches a page that shows
+//! one, and again before it hands anything out.
+
+mod gate;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::extension;
+use crate::home::{HomeError, LocalFileStore, LocalFileStoreError};
+use crate::hub::Hub;
+use crate::install::Machine;
+use crate::proof::ExtensionKey;
+use crate::protocol::{LocalFileChange, LocalFileRules};
+use gate::FileGate;
+pub use gate::{FolderError, openable_folder};
+
+/// The rules for local files of a running daemon. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LocalFiles {
+    hub: Hub,
+    store: LocalFileStore,
+    gate: Arc<FileGate>,
+}
+
+/// Why a change of a running daemon's rules for local files is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalFilesError {
+    /// The rules cannot be kept, or the change cannot be made.
+    #[error(transparent)]
+    Store(#[from] LocalFileStoreError),
+    /// The folder cannot be opened.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
+
+impl LocalFiles {
+    /// Those of this state directory, from here on told to the hub's browsers.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: the file cannot be read.
+    pub fn open(hub: Hub, store: LocalFileStore) -> Result<Self, HomeError> {
+        let gate = Arc::new(FileGate::new(store.clone(), Machine::current().ok().as_ref()));
+        let this = Self { hub, store, gate };
+        this.reload()?;
+        Ok(this)
+    }
+
+    /// Makes a change, keeps it and tells the browsers.
+    ///
+    /// # Errors
+    ///
+    /// [`LocalFilesError`]: nothing changed.
+    pub fn change(&self, change: &LocalFileChange) -> Result<(), LocalFilesError> {
+        let (rules, _) = match change {
+            LocalFileChange::Add { folder } => {
+                let folder = openable_folder(&self.store, Path::new(folder))?;
+                self.store.change(&LocalFileChange::Add { folder })?
+            }
+            LocalFileChange::Remove { .. } | LocalFileChange::Switch { .. } => {
+                self.store.change(change)?
+            }
+        };
+        self.hold(rules);
+        Ok(())
+    }
+
+    /// Reads the file again after another process changed it.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError`]: it cannot be read, and the rules stay as they are.
+    pub fn reload(&self) -> Result<Arc<LocalFileRules>, HomeError> {
+        self.hold(self.store.read()?);
+        Ok(self.hub.local_files())
+    }
+
+    fn hold(&self, rules: LocalFileRules) {
+        if *self.hub.local_files() != rules {
+            self.hub.set_local_files(rules);
+        }
+    }
+
+    /// Whether agents may see each of these files, in the order of the URLs. Reads the disk, so
+    /// call it where blocking is allowed.
+    #[must_use]
+    pub fn check(&self, urls: &[String]) -> Vec<bool> {
+        self.gate.admits(&self.hub.local_files(), urls)
+    }
+
+    /// Removes this key from the `config.json` of every unpacked extension that is known. The
+    /// extension has it in its own storage by now.
+    pub fn forget_unpacked_key(&self, key: &ExtensionKey) {
+        let default = extension::default_folder(self.store.state_dir());
+        for dir in self.store.unpacked().into_iter().chain([default]) {
+            match extension::remove_key(&dir, key) {
+                Ok(true) => {
+                    tracing::info!(dir = %dir.display(), "config.json holds no key any more")
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(dir = %dir.display(), %error, "config.json keeps its key");
+                }
+            }
+        }
+    }
+}
