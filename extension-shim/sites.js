@@ -18,7 +18,7 @@ const ADDRESS = /^\[|(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$/i;
 const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 const FOUR_NUMBERS = /^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})$/;
 /** What shows or holds the content of another URL. */
-const AROUND = /^(?:view-source|blob|filesystem):/i;
+const AROUND = new Set(['view-source:', 'blob:', 'filesystem:']);
 /** Made by a page that has no origin to name: a local file, or a page in a sandbox. */
 const BLOB_OF_NO_SITE = /^blob:null\//i;
 const EMPTY_PAGE = /^about:(?:blank|srcdoc)(?:[?#]|$)/i;
@@ -113,10 +113,16 @@ function placeOf(url) {
 
 /** What a URL shows or holds. @param {string} url @returns {URL | null} null: it is no URL */
 function innermost(url) {
-  let inner = url.trim();
-  while (AROUND.test(inner)) inner = inner.slice(inner.indexOf(':') + 1);
+  let inner = parsed(url);
+  // Of what the parser has read: it drops control characters that would hide a scheme from us.
+  while (inner !== null && AROUND.has(inner.protocol)) inner = parsed(inner.href.slice(inner.protocol.length));
+  return inner;
+}
+
+/** @param {string} url @returns {URL | null} null: it is none */
+function parsed(url) {
   try {
-    return new URL(inner);
+    return new URL(url);
   } catch {
     return null;
   }

@@ -63,6 +63,8 @@ test('a local file is known behind what shows or holds it, without query and fra
     ['view-source:file:///etc/passwd', 'file:///etc/passwd'],
     ['blob:file:///0b-1', 'file:///0b-1'],
     ['filesystem:file:///temporary/x', 'file:///temporary/x'],
+    ['\u0001view-\tsource:file:///etc/passwd', 'file:///etc/passwd'],
+    ['view-source:\nblob:FILE:/etc/passwd', 'file:///etc/passwd'],
     ['file://host/share', 'file://host/share'],
   ]) assert.equal(fileIn(url), file, url);
   for (const url of ['https://example.com/?file:///etc/passwd', 'about:blank', 'blob:null/0b-1', 'data:text/html,file:///', '', 'no url']) assert.equal(fileIn(url), null, url);

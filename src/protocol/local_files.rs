@@ -150,7 +150,7 @@ impl TryFrom<StoredLocalFileRules> for LocalFileRules {
 pub fn is_local_file_url(url: &str) -> bool {
     let plain = |c: &char| !c.is_ascii_control() && *c != ' ';
     // The URL parser drops these wherever they stand.
-    let url: String = url.chars().filter(plain).take(64).collect::<String>().to_ascii_lowercase();
+    let url: String = url.chars().filter(plain).collect::<String>().to_ascii_lowercase();
     let mut inner = url.as_str();
     while let Some(rest) =
         ["view-source:", "blob:", "filesystem:"].iter().find_map(|head| inner.strip_prefix(head))
@@ -206,6 +206,8 @@ mod tests {
             "view-source:file:///x",
             "blob:view-source:file:///x",
             "filesystem:file:///temporary/x",
+            "\u{1}view-\tsource:file:///x",
+            &format!("{}file:///x", "blob:".repeat(100)),
         ] {
             assert!(is_local_file_url(url), "{url}");
         }
