@@ -60,7 +60,31 @@ impl LocalFileStore {
         change: &LocalFileChange,
     ) -> Result<(LocalFileRules, bool), LocalFileStoreError> {
         let _others_wait = lock_settings(&self.dir)?;
-        let mut rules = self.read()?;
+        self.apply(self.read()?, change)
+    }
+
+    /// Makes a change unless it opens a folder that is not among these: then `None`, and nothing
+    /// changed. Looked at and made under one lock, so that no other change comes between.
+    ///
+    /// # Errors
+    ///
+    /// [`LocalFileStoreError`]: nothing changed.
+    pub fn change_opening(
+        &self,
+        change: &LocalFileChange,
+        folders: &[String],
+    ) -> Result<Option<(LocalFileRules, bool)>, LocalFileStoreError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let rules = self.read()?;
+        let opens_others = rules.opened_by(change).iter().any(|opened| !folders.contains(opened));
+        if opens_others { Ok(None) } else { self.apply(rules, change).map(Some) }
+    }
+
+    fn apply(
+        &self,
+        mut rules: LocalFileRules,
+        change: &LocalFileChange,
+    ) -> Result<(LocalFileRules, bool), LocalFileStoreError> {
         let is_changed = rules.apply(change)?;
         if is_changed {
             write_json(&self.dir.join(LOCAL_FILES), &rules)?;
@@ -100,6 +124,22 @@ mod tests {
         assert_eq!(store.read().unwrap().open_folders(), ["/srv/site"]);
         let mode = fs::metadata(home.dir().join(LOCAL_FILES)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_change_that_opens_more_than_was_agreed_to_is_not_made() {
+        let (_dir, home) = in_temporary();
+        let store = home.local_files();
+        let add = |folder: &str| LocalFileChange::Add { folder: folder.to_owned() };
+        store.change(&add("/a")).unwrap();
+        store.change(&LocalFileChange::Switch { enabled: false }).unwrap();
+        let before = store.read().unwrap();
+        assert_eq!(store.change_opening(&add("/b"), &["/b".to_owned()]).unwrap(), None);
+        assert_eq!(store.change_opening(&add("/a"), &[]).unwrap(), None);
+        assert_eq!(store.read().unwrap(), before);
+        let both = ["/a".to_owned(), "/b".to_owned()];
+        assert!(store.change_opening(&add("/b"), &both).unwrap().unwrap().1);
+        assert_eq!(store.read().unwrap().open_folders(), both);
     }
 
     #[test]

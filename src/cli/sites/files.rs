@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
 
@@ -43,7 +43,7 @@ pub(super) async fn run(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let dir = place.home()?;
-    let (home, change) = match command.unwrap_or(Command::List) {
+    let (home, change, agreed) = match command.unwrap_or(Command::List) {
         Command::List => {
             // No state directory is made for the question.
             let home = Home::find(&dir)?;
@@ -60,15 +60,17 @@ pub(super) async fn run(
                 let take_back = format!("tabwire sites files remove '{folder}'");
                 person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
             }
-            (home, change)
+            (home, change, opened)
         }
         Command::Remove { dir: folder } => {
             let home = Home::open(&dir)?;
             let folder = listed_as(&folder, &home.local_files().read()?)?;
-            (home, LocalFileChange::Remove { folder })
+            (home, LocalFileChange::Remove { folder }, Vec::new())
         }
     };
-    let (rules, is_changed) = home.local_files().change(&change)?;
+    let Some((rules, is_changed)) = home.local_files().change_opening(&change, &agreed)? else {
+        bail!("the folders have just been changed by somebody else: try again")
+    };
     if !is_changed && !json {
         say("No folder was changed by that.")?;
     }
