@@ -19,6 +19,7 @@ use super::outbox::{Farewell, Outgoing, command_frame};
 use super::owner_rates::OwnerRates;
 use super::reaper::Deadlines;
 use super::sessions::Sessions;
+use super::sites::PersonDecisions;
 use super::tracked::Tracked;
 use super::{Hub, Inner};
 use crate::journal::{Burial, Entry, Seq};
@@ -27,8 +28,8 @@ use crate::lifecycle::{
     State, Step, Wish,
 };
 use crate::protocol::{
-    Attempt, BrowserId, ClientId, CorrelationId, LocalFileRules, Moment, NackReason, Owner,
-    SiteRules, Stream, Tab, ToExtension, Widening,
+    Attempt, BrowserId, ClientId, CorrelationId, Moment, NackReason, Owner, Stream, Tab,
+    ToExtension,
 };
 
 /// What is said of a result that nobody had read when it had to go for newer ones.
@@ -61,12 +62,8 @@ pub(super) struct Books {
     pub(super) kept: Kept,
     /// What every browser is to record on its own.
     pub(super) captured: BTreeSet<Stream>,
-    /// Which sites may be used, in every browser.
-    pub(super) site_rules: Arc<SiteRules>,
-    /// Which local files agents may open, in every browser.
-    pub(super) local_files: Arc<LocalFileRules>,
-    /// What was widened and no person has confirmed yet.
-    pub(super) unconfirmed: Arc<[Widening]>,
+    /// What the person has decided for every browser.
+    pub(super) decided: PersonDecisions,
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
     pub(super) is_draining: bool,
     /// When clients and browsers that were idle for long were last looked for.
@@ -115,9 +112,7 @@ impl Books {
             links: 0,
             kept: Kept::default(),
             captured: BTreeSet::new(),
-            site_rules: Arc::default(),
-            unconfirmed: Arc::default(),
-            local_files: Arc::default(),
+            decided: PersonDecisions::default(),
             is_draining: false,
             swept: now,
         }

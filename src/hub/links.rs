@@ -369,10 +369,7 @@ impl Desk<'_> {
             link.ready = true;
         }
         let held: Vec<_> = browser.held.iter().cloned().collect();
-        self.tell_site_rules(&peer.browser, None);
-        self.tell_local_files(&peer.browser, None);
-        self.show_older_extensions(&peer.browser, None);
-        self.tell_unconfirmed_to_newcomer(&peer.browser);
+        self.tell_decisions(&peer.browser);
         if let Some(session) = session {
             self.record(Entry::Session(peer.browser.clone(), session));
         }

@@ -1,8 +1,8 @@
-//! What the person decides of browsers: which sites may be used, that nothing may be done, and what
-//! of the widenings that nobody has confirmed stays.
+//! What the person decides of browsers: which sites and local files may be used, that nothing may be
+//! done, and what of the widenings that nobody has confirmed stays.
 //!
-//! Both are enforced in the extension. Here it is seen to that each extension knows the rules
-//! before its first command, and that one which cannot enforce them gets none.
+//! The extension enforces the rules. The daemon tells them to each extension before its first
+//! command, and gives an extension that cannot enforce them no command that they are about.
 
 use std::sync::Arc;
 
@@ -15,11 +15,22 @@ use crate::protocol::{
     ToExtension, Widening,
 };
 
+/// What the person has decided for every browser.
+#[derive(Debug, Default)]
+pub(super) struct PersonDecisions {
+    /// Which sites may be used.
+    site_rules: Arc<SiteRules>,
+    /// Which local files agents may open.
+    local_files: Arc<LocalFileRules>,
+    /// What was widened and no person has confirmed yet.
+    unconfirmed: Arc<[Widening]>,
+}
+
 impl Hub {
     /// Which sites may be used from here on, in all browsers; those that are here are told.
     pub fn set_site_rules(&self, rules: SiteRules) {
         self.with_desk(|desk| {
-            desk.site_rules = Arc::new(rules);
+            desk.decided.site_rules = Arc::new(rules);
             for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
                 desk.tell_site_rules(&browser, None);
             }
@@ -29,10 +40,10 @@ impl Hub {
     /// What was widened and no person has confirmed yet; the browsers that are here are told.
     pub fn set_unconfirmed(&self, widenings: Vec<Widening>) {
         self.with_desk(|desk| {
-            if *desk.unconfirmed == *widenings {
+            if *desk.decided.unconfirmed == *widenings {
                 return;
             }
-            desk.unconfirmed = widenings.into();
+            desk.decided.unconfirmed = widenings.into();
             let here = desk.browsers.iter().filter(|(_, browser)| browser.is_ready());
             for browser in here.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
                 desk.tell_unconfirmed(&browser);
@@ -43,16 +54,14 @@ impl Hub {
     /// Which sites may be used.
     #[must_use]
     pub fn site_rules(&self) -> Arc<SiteRules> {
-        self.with_desk(|desk| desk.site_rules.clone())
+        self.with_desk(|desk| desk.decided.site_rules.clone())
     }
-}
 
-impl Hub {
     /// Which local files agents may open from here on, in all browsers; those that are here are
     /// told.
     pub fn set_local_files(&self, rules: LocalFileRules) {
         self.with_desk(|desk| {
-            desk.local_files = Arc::new(rules);
+            desk.decided.local_files = Arc::new(rules);
             for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
                 desk.tell_local_files(&browser, None);
             }
@@ -62,7 +71,7 @@ impl Hub {
     /// Which local files agents may open.
     #[must_use]
     pub fn local_files(&self) -> Arc<LocalFileRules> {
-        self.with_desk(|desk| desk.local_files.clone())
+        self.with_desk(|desk| desk.decided.local_files.clone())
     }
 }
 
@@ -87,10 +96,18 @@ impl Link {
 }
 
 impl Desk<'_> {
+    /// Tells a browser that has just come all that the person has decided.
+    pub(super) fn tell_decisions(&mut self, browser: &BrowserId) {
+        self.tell_site_rules(browser, None);
+        self.tell_local_files(browser, None);
+        self.show_older_extensions(browser, None);
+        self.tell_unconfirmed_to_newcomer(browser);
+    }
+
     /// Tells a browser which sites may be used, if its extension asks about that.
     pub(super) fn tell_site_rules(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
-            let rules = self.site_rules.clone();
+            let rules = self.decided.site_rules.clone();
             self.send(browser, ToExtension::SiteRules { rules, problem });
         }
     }
@@ -98,7 +115,7 @@ impl Desk<'_> {
     /// Tells a browser which folders are open, if its extension asks about files.
     pub(super) fn tell_local_files(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
-            let rules = self.local_files.clone();
+            let rules = self.decided.local_files.clone();
             self.send(browser, ToExtension::LocalFiles { rules, problem });
         }
     }
@@ -106,13 +123,13 @@ impl Desk<'_> {
     /// Tells a browser what no person has confirmed yet. An extension that does not know the frame
     /// says so, once.
     pub(super) fn tell_unconfirmed(&mut self, browser: &BrowserId) {
-        let widenings = self.unconfirmed.clone();
+        let widenings = self.decided.unconfirmed.clone();
         self.send(browser, ToExtension::Widenings { widenings });
     }
 
     /// The same for one that has just come, and knows of none.
-    pub(super) fn tell_unconfirmed_to_newcomer(&mut self, browser: &BrowserId) {
-        if !self.unconfirmed.is_empty() {
+    fn tell_unconfirmed_to_newcomer(&mut self, browser: &BrowserId) {
+        if !self.decided.unconfirmed.is_empty() {
             self.tell_unconfirmed(browser);
         }
     }
@@ -151,7 +168,7 @@ impl Desk<'_> {
         let work = &command.facts().work;
         let error = if work.action().is_some_and(Action::opens_local_file) {
             file_refusal()
-        } else if self.site_rules.is_empty() {
+        } else if self.decided.site_rules.is_empty() {
             return false;
         } else {
             site_refusal()
