@@ -22,7 +22,7 @@ const HELD_SECS: f64 = 0.4;
 
 /// A request as a `/sync` extension makes it.
 #[derive(Clone, Copy)]
-struct Newer<'a> {
+pub(crate) struct Newer<'a> {
     daemon: &'a Daemon,
     extension: &'a str,
     version: &'a str,
@@ -70,7 +70,7 @@ impl<'a> Newer<'a> {
         self.begin(body).await.answer().await.expect("an answer")
     }
 
-    async fn sync(&self, fields: Value) -> Value {
+    pub(crate) async fn sync(&self, fields: Value) -> Value {
         let answer = self.post(self.body(&fields)).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()
@@ -78,7 +78,7 @@ impl<'a> Newer<'a> {
 
     /// One that a person has let in: it has brought a result that nobody knows, and so was not
     /// held.
-    async fn connect(daemon: &'a Daemon) -> Self {
+    pub(crate) async fn connect(daemon: &'a Daemon) -> Self {
         let newer = Self::new(daemon);
         daemon.home().legacy().allow(newer.extension).unwrap();
         newer.sync(json!({"command_results": [{"id": "q_0", "result": 1}]})).await;

@@ -10,6 +10,8 @@ use tabwire::demo::Browser;
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
+use crate::legacy::Old;
+use crate::legacy_sync::Newer;
 use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon, until};
 
 /// What stands in every file that agents must not see.
@@ -393,4 +395,81 @@ async fn row_22_a_folder_that_the_person_closes_in_the_popup_is_closed_at_once()
     row.tried("the rules", !victim.daemon.home().local_files().read().unwrap().is_enabled(), "on");
     row.report();
     victim.end().await;
+}
+
+/// What an agent gets for a call while an extension asks for commands, and which it was given.
+async fn called(
+    client: &McpClient,
+    asked: &Value,
+    given: impl AsyncFn() -> Vec<Value>,
+) -> (Value, Vec<Value>) {
+    let mut taken = Vec::new();
+    let mut call = asked.clone();
+    call["wait_ms"] = 20_000.into();
+    let mut answer = std::pin::pin!(client.call_raw("interact", call));
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return (answer["structuredContent"].clone(), taken),
+            commands = given() => {
+                let is_given = !commands.is_empty();
+                taken.extend(commands);
+                // It does not answer: what is known of it is that it has the command.
+                if is_given {
+                    return (Value::Null, taken);
+                }
+            }
+        }
+    }
+}
+
+/// Local files, and any page while there are rules, are refused by the daemon: an extension that
+/// only polls asks nobody.
+async fn nothing_is_given(daemon: &Daemon, row: &mut Row, given: impl AsyncFn() -> Vec<Value>) {
+    let client = McpClient::legacy(daemon);
+    for url in [
+        "file:///etc/passwd",
+        "FILE:/etc/passwd",
+        "file://localhost/etc/passwd",
+        "fi\tle:///etc/passwd",
+        "\u{1}file:///etc/passwd",
+        "view-source:file:///etc/passwd",
+        "view-\nsource:file:///etc/passwd",
+        "filesystem:file:///temporary/x",
+        "blob:file:///0b-1",
+    ] {
+        let asked = json!({"action": "navigate", "url": url});
+        let (answer, taken) = called(&client, &asked, &given).await;
+        let is_refused = answer["reason"] == "blocked_by_policy"
+            && answer["hint"].as_str().is_some_and(|hint| hint.contains("sites files allow"))
+            && taken.is_empty();
+        row.tried(&format!("navigate {url:?}"), is_refused, format!("{answer} {taken:?}"));
+    }
+    let web = json!({"action": "navigate", "url": "https://denied.example/"});
+    let (_, taken) = called(&client, &web, &given).await;
+    assert_eq!(taken.len(), 1, "without rules a page of the web is no secret");
+    let deny = json!({"action": "site_rules", "pattern": "denied.example"});
+    client.call("configure", deny).await;
+    for asked in
+        [web, json!({"action": "execute_js", "script": "location = 'https://denied.example/'"})]
+    {
+        let (answer, taken) = called(&client, &asked, &given).await;
+        let is_refused = answer["reason"] == "blocked_by_policy" && taken.is_empty();
+        row.tried(&asked.to_string(), is_refused, format!("{answer} {taken:?}"));
+    }
+}
+
+#[tokio::test]
+async fn row_22_an_extension_that_only_polls_is_sent_to_no_local_file() {
+    let mut row = Row::new(22);
+    let daemon = Daemon::start().await;
+    let old = Old::connect(&daemon).await;
+    nothing_is_given(&daemon, &mut row, async || old.poll().await).await;
+    daemon.stop().await;
+    let daemon = Daemon::start().await;
+    let newer = Newer::connect(&daemon).await;
+    let given = async || newer.sync(json!({})).await["commands"].as_array().unwrap().clone();
+    nothing_is_given(&daemon, &mut row, given).await;
+    daemon.stop().await;
+    row.report();
 }
