@@ -6,7 +6,9 @@
 
 use serde::Serialize;
 
-use crate::home::{HomeError, Legacy, LegacyAnswer, LegacyApproval, LegacyFile, LegacyMode};
+use crate::home::{
+    HomeError, Legacy, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode,
+};
 use crate::hub::{Hub, KnockList};
 use crate::protocol::{AdmissionChange, InstanceId, OlderExtensionChange};
 
@@ -61,6 +63,15 @@ impl PollerAdmission {
     pub fn new(hub: Hub, file: LegacyFile) -> Self {
         let admission = Self { hub, file };
         admission.tell();
+        let rights = admission.hub.poller_rights();
+        let auto = rights.approvals.iter().filter(|known| known.by == LegacyApprover::Auto);
+        for LegacyApproval { id, .. } in auto {
+            tracing::warn!(
+                extension_id = id,
+                "an older extension is let in although no person has let it in by name: \
+                 `tabwire legacy remove {id}` takes that back"
+            );
+        }
         admission
     }
 
@@ -68,6 +79,12 @@ impl PollerAdmission {
     #[must_use]
     pub fn answer(&self, extension_id: &str) -> LegacyAnswer {
         answered(self.file.answer(extension_id))
+    }
+
+    /// Notes that an extension asks while polling is switched off.
+    pub fn note_switched_off(&self, extension_id: &str) {
+        self.tell();
+        self.hub.note_switched_off(extension_id);
     }
 
     /// An extension names a session: that is its own from here on, if the extension is let in.
@@ -106,10 +123,10 @@ impl PollerAdmission {
         answer == LegacyAnswer::Welcome
     }
 
-    /// The extension that polls under this session, if it is let in. The one that is let in for
-    /// being the first is so from here on.
+    /// The extension that polls under this session and says it has this version, if it is let in.
+    /// The one that is let in for being the first is so from here on.
     #[must_use]
-    pub fn poller_of(&self, session: &InstanceId) -> Option<String> {
+    pub fn poller_of(&self, session: &InstanceId, version: &str) -> Option<String> {
         if let Some(id) = self.hub.extension_of(session) {
             if self.answer(&id) == LegacyAnswer::Welcome {
                 return Some(id);
@@ -117,7 +134,13 @@ impl PollerAdmission {
             self.tell();
             return None;
         }
-        let id = self.hub.knocking_under(session)?;
+        let Some(id) = self.hub.knocking_under(session) else {
+            // While polling is switched off, none is listened to that names itself.
+            if self.hub.poller_rights().mode != LegacyMode::Deny {
+                self.hub.note_nameless(version);
+            }
+            return None;
+        };
         if self.answer_poll(&id) != LegacyAnswer::Welcome {
             return None;
         }
@@ -194,7 +217,12 @@ impl PollerAdmission {
     /// in or no longer let in without anybody having said so.
     #[must_use]
     pub fn notice(&self, lacks_browser: bool) -> Option<String> {
-        let (rights, knocks) = self.hub.poller_news(lacks_browser);
+        let (mut rights, mut knocks) = self.hub.poller_news(lacks_browser);
+        if !knocks.is_empty() {
+            // A person may just have let one in, whose next request is still to come.
+            self.tell();
+            (rights, knocks) = self.hub.poller_news(lacks_browser);
+        }
         let untold = rights.untold();
         let mut said: Vec<_> = untold.iter().map(|id| untold_notice(id, &rights)).collect();
         if !untold.is_empty() && self.note_told(&untold).is_err() {
@@ -202,6 +230,15 @@ impl PollerAdmission {
             said.clear();
         }
         said.extend(knocks.asking.first().map(|_| asking_notice(&knocks)));
+        said.extend(knocks.switched_off.first().map(|knock| {
+            let id = &knock.extension_id;
+            format!(
+                "The older extension {id} asks to control this computer's browser, and such \
+                 extensions are switched off. If the person wants to use it, they run `tabwire \
+                 legacy ask`."
+            )
+        }));
+        said.extend(knocks.nameless.as_ref().map(|_| NAMELESS_NOTICE.to_owned()));
         (!said.is_empty()).then(|| said.join(" "))
     }
 
@@ -235,6 +272,11 @@ fn answered(answer: Result<LegacyAnswer, HomeError>) -> LegacyAnswer {
     })
 }
 
+/// What is said of an extension that polls and cannot be let in.
+const NAMELESS_NOTICE: &str = "An extension asks for commands and does not say which one it is, so \
+    it is too old to be let in. Ask the person to update it, or to run `tabwire install`, which sets \
+    up the Tabwire extension.";
+
 /// What is said once of an extension that nobody has let in by name.
 fn untold_notice(id: &str, rights: &Legacy) -> String {
     if rights.ended.iter().any(|known| known == id) {
@@ -264,5 +306,40 @@ fn asking_notice(knocks: &KnockList) -> String {
              legacy allow ID` with it.",
             several.join(", ")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::home::Home;
+    use crate::lifecycle::Limits;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_hears_why_nobody_can_let_in_one_that_does_not_say_which_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("state")).unwrap();
+        let admission = PollerAdmission::new(Hub::start(Limits::default()), home.legacy());
+        let poll_for_eleven_seconds = async || {
+            for _ in 0..12 {
+                assert_eq!(admission.poller_of(&"ext_1".into(), "5.0.0"), None);
+                tokio::time::advance(Duration::from_secs(1)).await;
+            }
+        };
+        home.legacy().set_mode(LegacyMode::Deny).unwrap();
+        assert!(!admission.name_session("an id", &"ext_1".into(), "5.0.0"));
+        poll_for_eleven_seconds().await;
+        assert_eq!(
+            admission.notice(false),
+            None,
+            "it may well name itself, and is not listened to"
+        );
+        home.legacy().set_mode(LegacyMode::Ask).unwrap();
+        assert!(admission.status().unwrap().knocks.is_empty());
+        poll_for_eleven_seconds().await;
+        let notice = admission.notice(false).unwrap();
+        assert!(notice.contains("too old") && notice.contains("`tabwire install`"), "{notice}");
     }
 }

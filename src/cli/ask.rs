@@ -17,7 +17,7 @@ use crate::config::Place;
 use crate::home::{DaemonRecord, Home};
 use crate::mcp::LEGACY_VERSIONS;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::CLIENT_HEADER;
+use crate::protocol::{CLIENT_HEADER, DOCTOR_CLIENT};
 
 /// How long a daemon may take to answer what it knows already.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -118,7 +118,7 @@ impl Daemon {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .header("mcp-protocol-version", LEGACY_VERSIONS[0])
-            .header(CLIENT_HEADER, "doctor")
+            .header(CLIENT_HEADER, DOCTOR_CLIENT)
             .body(Full::from(call.to_string()));
         let mut answer = self.within(takes + GRACE, read(self.send(request))).await?;
         let result = answer.body["result"]["structuredContent"].take();

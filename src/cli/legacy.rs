@@ -215,8 +215,17 @@ fn picked<'a>(answer: &str, asking: &'a [String]) -> Option<&'a String> {
 
 /// The ids of those that ask, oldest first.
 pub(super) fn asking(status: &Value) -> Vec<String> {
-    let asking = status["asking"].as_array().into_iter().flatten();
-    asking.map(|knock| text(&knock["extension_id"]).to_owned()).collect()
+    ids(&status["asking"], "extension_id")
+}
+
+/// The ids of those that ask while all are switched off.
+pub(super) fn switched_off(status: &Value) -> Vec<String> {
+    ids(&status["switched_off"], "extension_id")
+}
+
+fn ids(list: &Value, field: &str) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.map(|one| text(&one[field]).to_owned()).collect()
 }
 
 fn lines(status: &Value) -> Vec<String> {
@@ -224,7 +233,7 @@ fn lines(status: &Value) -> Vec<String> {
         match text(&status["mode"]) {
             "auto" => "auto: the first extension that polls is let in, until the Tabwire extension connects.",
             "any" => "any: every extension that polls is let in.",
-            "deny" => "deny: no extension that polls is let in.",
+            "deny" => "deny: no extension that polls is let in; `tabwire legacy ask` lets in those that a person allows.",
             _ => "ask: extensions that poll are let in if a person allows them.",
         }
         .to_owned(),
@@ -243,9 +252,13 @@ fn lines(status: &Value) -> Vec<String> {
 /// A line for each that is let in, was, or asks.
 pub(super) fn rows(status: &Value) -> Vec<String> {
     let array = |name: &str| status[name].as_array().cloned().unwrap_or_default();
+    let is_off = text(&status["mode"]) == "deny";
     let let_in = array("let_in").into_iter().map(|approval| {
         let id = text(&approval["id"]).to_owned();
         match text(&approval["by"]) {
+            _ if is_off => {
+                format!("  off     {id}  let in before; `tabwire legacy ask` lets it in again")
+            }
             "auto" => format!(
                 "  let in  {id}  by no person; `tabwire legacy remove {id}` takes that back"
             ),
@@ -267,7 +280,19 @@ pub(super) fn rows(status: &Value) -> Vec<String> {
             text(&knock["last_seen"])
         )
     });
-    let mut rows: Vec<_> = let_in.chain(ended).chain(asks).collect();
+    let known = ids(&status["let_in"], "id");
+    let off = switched_off(status).into_iter().filter(|id| !known.contains(id)).map(|id| {
+        format!("  off     {id}  asks, and all are switched off: `tabwire legacy ask` ends that")
+    });
+    let nameless = status["nameless"].as_object().map(|poller| {
+        format!(
+            "  too old {}  polls and does not say which extension it is, last at {}: update it, or \
+             run `tabwire install`",
+            poller.get("extension_version").map_or("", text),
+            poller.get("last_seen").map_or("", text)
+        )
+    });
+    let mut rows: Vec<_> = let_in.chain(ended).chain(asks).chain(off).chain(nameless).collect();
     if let Some(more) = status["not_shown"].as_u64().filter(|more| *more > 0) {
         rows.push(format!("  asks    others, {more} times: too many ask at once to list them"));
     }
@@ -333,5 +358,19 @@ mod tests {
             assert!(all.contains(part), "{part}: {all}");
         }
         assert!(rows(&json!({"mode": "ask"})).is_empty());
+    }
+
+    #[test]
+    fn of_one_that_is_switched_off_or_too_old_the_next_step_stands_with_it() {
+        let off = json!({
+            "mode": "deny", "let_in": [{"id": "aa", "by": "person"}], "asking": [],
+            "switched_off": [{"extension_id": "aa"}, {"extension_id": "bb"}],
+            "nameless": {"extension_version": "5.0.0", "last_seen": "now"},
+        });
+        let [let_in, asks, too_old] = &*rows(&off) else { panic!("{:?}", rows(&off)) };
+        assert!(let_in.contains("aa  let in before; `tabwire legacy ask`"), "{let_in}");
+        assert!(asks.contains("bb") && asks.contains("`tabwire legacy ask`"), "{asks}");
+        assert!(too_old.contains("5.0.0") && too_old.contains("`tabwire install`"), "{too_old}");
+        assert!(!rows(&off).join("").contains("legacy allow"), "that would not help");
     }
 }

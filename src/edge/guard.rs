@@ -193,7 +193,7 @@ impl Guard {
                 let id = id.filter(|id| is_extension_id(id)).ok_or(Problem::ForeignOrigin)?;
                 match who {
                     Who::Poller => self.check_poller(id)?,
-                    Who::Asker => drop(self.check_asker(id)?),
+                    Who::Asker => self.check_may_ask(id)?,
                     Who::Extension | Who::Session | Who::Owner | Who::Program => {
                         self.check_may_connect(id)?;
                     }
@@ -224,7 +224,16 @@ impl Guard {
         }
     }
 
-    /// Whether an extension may ask to be let in. Our own never polls: who comes under its name
+    /// Whether an extension may ask to be let in. One that may not is named to the person.
+    fn check_may_ask(&self, id: &str) -> Result<(), Problem> {
+        let answer = self.check_asker(id);
+        if answer == Err(Problem::PollingSwitchedOff) {
+            self.admission.note_switched_off(id);
+        }
+        answer.map(drop)
+    }
+
+    /// What is said to an extension that asks to be let in. Our own never polls: who comes under its name
     /// is another one.
     fn check_asker(&self, id: &str) -> Result<LegacyAnswer, Problem> {
         if id == EXTENSION_ID {

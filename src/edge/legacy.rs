@@ -93,7 +93,7 @@ pub(super) async fn pending_queries(
         is_pilot_on: header(&headers, &PILOT) != Some("0"),
         carrier: Carrier::Poll,
     };
-    let query = match edge.guard.admission().poller_of(&poll.session) {
+    let query = match edge.guard.admission().poller_of(&poll.session, &poll.extension_version) {
         Some(id) => {
             connection.prove(Holder::Extension(id));
             hub.poll(poll).await

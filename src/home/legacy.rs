@@ -130,7 +130,8 @@ pub enum LegacyAnswer {
 
 impl Legacy {
     /// Whether this extension may come in.
-    fn answer(&self, id: &str) -> LegacyAnswer {
+    #[must_use]
+    pub fn answer(&self, id: &str) -> LegacyAnswer {
         match self.mode {
             LegacyMode::Deny => LegacyAnswer::SwitchedOff,
             LegacyMode::Any => LegacyAnswer::Welcome,

@@ -11,7 +11,7 @@ use super::Hub;
 use super::desk::Desk;
 use super::links::{Browser, Link};
 use super::sessions::{Poller, is_browser_of};
-use crate::home::Legacy;
+use crate::home::{Legacy, LegacyAnswer, LegacyMode};
 use crate::protocol::{
     AdmittedExtension, AskingExtension, BrowserId, InstanceId, Moment, OlderExtensions,
     ToExtension, plain_version,
@@ -26,6 +26,10 @@ const KNOCK_FRESH: Duration = Duration::from_secs(10);
 /// How long one that has asked is shown. Their workers are woken once a minute.
 const KNOCK_SHOWN: Duration = Duration::from_secs(70);
 
+/// How long a nameless extension must have polled before it is shown: one that names itself does
+/// so every 2 s, also after a restart of the daemon.
+const NAMELESS_AFTER: Duration = Duration::from_secs(10);
+
 /// An extension that asks to be let in.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct KnockSummary {
@@ -39,26 +43,55 @@ pub struct KnockSummary {
     pub count: u64,
 }
 
+/// An extension that polls and never says which one it is, so nobody can let it in.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct NamelessPoller {
+    /// The version that it says it has; `unknown` if that is none.
+    pub extension_version: String,
+    /// When it polled last.
+    pub last_seen: Moment,
+}
+
 /// Those who ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct KnockList {
     /// Oldest first.
     pub asking: Vec<KnockSummary>,
+    /// Those that ask while polling is switched off for all.
+    pub switched_off: Vec<KnockSummary>,
+    /// One that polls without saying which it is.
+    pub nameless: Option<NamelessPoller>,
     /// How often others asked for whom there was no place.
     pub not_shown: u64,
+}
+
+impl KnockList {
+    /// Whether nobody asks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.asking.is_empty() && self.switched_off.is_empty() && self.nameless.is_none()
+    }
 }
 
 #[derive(Debug)]
 struct Knock {
     summary: KnockSummary,
-    /// The session that it named last.
-    session: InstanceId,
+    /// The session that it named last, if it was listened to so far.
+    session: Option<InstanceId>,
+}
+
+/// Polls of a session that no extension has named.
+#[derive(Debug)]
+struct NamelessPolls {
+    since: Moment,
+    last: NamelessPoller,
 }
 
 /// What the hub knows of extensions that poll and are not let in, and of who is.
 #[derive(Debug, Default)]
 pub(super) struct Knocks {
     known: Vec<Knock>,
+    nameless: Option<NamelessPolls>,
     not_shown: u64,
     /// Who is let in, as it stands in the state directory.
     rights: Arc<Legacy>,
@@ -68,10 +101,10 @@ pub(super) struct Knocks {
 
 impl Knocks {
     /// Notes that an extension asks. Whether it did not before.
-    fn note(&mut self, id: &str, session: &InstanceId, version: &str, now: Moment) -> bool {
+    fn note(&mut self, id: &str, session: Option<&InstanceId>, version: &str, now: Moment) -> bool {
         let extension_version = plain_version(version).to_owned();
         if let Some(known) = self.known.iter_mut().find(|k| k.summary.extension_id == id) {
-            known.session = session.clone();
+            known.session = session.cloned();
             known.summary.last_seen = now;
             known.summary.count += 1;
             known.summary.extension_version = extension_version;
@@ -87,8 +120,27 @@ impl Knocks {
             last_seen: now,
             count: 1,
         };
-        self.known.push(Knock { summary, session: session.clone() });
+        self.known.push(Knock { summary, session: session.cloned() });
         true
+    }
+
+    /// Notes a poll of a session that no extension has named. Whether it is to be shown from now
+    /// on.
+    fn note_nameless(&mut self, version: &str, now: Moment) -> bool {
+        let was_shown = self.nameless_poller(now).is_some();
+        let before = self.nameless.take();
+        let goes_on = before.filter(|polls| now.since(polls.last.last_seen) < KNOCK_FRESH);
+        let since = goes_on.map_or(now, |polls| polls.since);
+        let extension_version = plain_version(version).to_owned();
+        let last = NamelessPoller { extension_version, last_seen: now };
+        self.nameless = Some(NamelessPolls { since, last });
+        !was_shown && self.nameless_poller(now).is_some()
+    }
+
+    fn nameless_poller(&self, now: Moment) -> Option<&NamelessPoller> {
+        let NamelessPolls { since, last } = self.nameless.as_ref()?;
+        let has_gone_on = last.last_seen.since(*since) >= NAMELESS_AFTER;
+        (has_gone_on && now.since(last.last_seen) < KNOCK_SHOWN).then_some(last)
     }
 
     /// Makes room for a newcomer. False: all ask still.
@@ -116,7 +168,7 @@ impl Hub {
     pub fn note_knock(&self, extension_id: &str, session: &InstanceId, version: &str) {
         self.with_desk(|desk| {
             let now = desk.now();
-            if desk.knocks.note(extension_id, session, version, now) {
+            if desk.knocks.note(extension_id, Some(session), version, now) {
                 tracing::warn!(
                     extension_id,
                     version = plain_version(version),
@@ -128,11 +180,40 @@ impl Hub {
         });
     }
 
+    /// Notes that an extension asks while polling is switched off for all.
+    pub fn note_switched_off(&self, extension_id: &str) {
+        self.with_desk(|desk| {
+            let now = desk.now();
+            if desk.knocks.note(extension_id, None, "", now) {
+                tracing::warn!(
+                    extension_id,
+                    "an older extension polls, and polling is switched off: `tabwire legacy ask` \
+                     lets in those that a person allows"
+                );
+            }
+        });
+    }
+
+    /// Notes that something polls under a session that no extension has named.
+    pub fn note_nameless(&self, version: &str) {
+        self.with_desk(|desk| {
+            let now = desk.now();
+            if desk.knocks.note_nameless(version, now) {
+                tracing::warn!(
+                    version = plain_version(version),
+                    "an extension polls that does not say which one it is, so it is too old to be \
+                     let in: `tabwire install` sets up the Tabwire extension"
+                );
+            }
+        });
+    }
+
     /// The extension that asks under this session.
     #[must_use]
     pub fn knocking_under(&self, session: &InstanceId) -> Option<String> {
         self.with_desk(|desk| {
-            let found = desk.knocks.known.iter().find(|knock| knock.session == *session);
+            let found =
+                desk.knocks.known.iter().find(|knock| knock.session.as_ref() == Some(session));
             found.map(|knock| knock.summary.extension_id.clone())
         })
     }
@@ -181,6 +262,8 @@ impl Hub {
     /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
     pub fn set_poller_rights(&self, rights: Legacy) {
         self.with_desk(|desk| {
+            let is_let_in = |id: &str| rights.answer(id) == LegacyAnswer::Welcome;
+            desk.knocks.known.retain(|knock| !is_let_in(&knock.summary.extension_id));
             desk.knocks.rights = Arc::new(rights);
             desk.tell_older_extensions();
         });
@@ -205,7 +288,13 @@ impl Desk<'_> {
     fn knock_list(&mut self) -> KnockList {
         self.sweep_knocks();
         let asking = self.knocks.known.iter().map(|knock| knock.summary.clone()).collect();
-        KnockList { asking, not_shown: self.knocks.not_shown }
+        let nameless = self.knocks.nameless_poller(self.now()).cloned();
+        let mut list = KnockList { asking, nameless, ..KnockList::default() };
+        list.not_shown = self.knocks.not_shown;
+        if self.knocks.rights.mode == LegacyMode::Deny {
+            list.switched_off = std::mem::take(&mut list.asking);
+        }
+        list
     }
 
     /// Forgets those who ask no more.
@@ -239,8 +328,10 @@ impl Desk<'_> {
     }
 
     fn older_extensions(&self) -> OlderExtensions {
-        let Legacy { approvals, ended, .. } = &*self.knocks.rights;
-        let asking = self.knocks.known.iter().map(|Knock { summary, .. }| AskingExtension {
+        let Legacy { mode, approvals, ended, .. } = &*self.knocks.rights;
+        // A click could not let one in while polling is switched off.
+        let known = self.knocks.known.iter().filter(|_| *mode != LegacyMode::Deny);
+        let asking = known.map(|Knock { summary, .. }| AskingExtension {
             extension_id: summary.extension_id.clone(),
             extension_version: summary.extension_version.clone(),
             was_let_in: ended.contains(&summary.extension_id),

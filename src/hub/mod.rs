@@ -63,7 +63,7 @@ use events::Change;
 pub use events::{Events, Following, News, Term, Told};
 use health::Counters;
 pub use health::{Health, Requests};
-pub use knocks::{KnockList, KnockSummary};
+pub use knocks::{KnockList, KnockSummary, NamelessPoller};
 pub use links::Link;
 pub use outbox::{Farewell, Outbox};
 pub use pollers::{Glimpse, Poll, Verdict};

@@ -85,6 +85,9 @@ pub const WS_SUBPROTOCOL: &str = "tabwire.v1";
 /// lists and caps, not an identity.
 pub const CLIENT_HEADER: &str = "x-tabwire-client";
 
+/// The client that `tabwire doctor` calls as. No agent reads its answers.
+pub const DOCTOR_CLIENT: &str = "doctor";
+
 /// The header by which an HTTP caller asks for the status and headers of a call that waits
 /// as soon as the command is accepted. Its value does not matter.
 pub const EARLY_HEADER: &str = "x-tabwire-early";

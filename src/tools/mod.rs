@@ -331,10 +331,12 @@ impl Tools {
         }
         let call = match name {
             interact::NAME => {
-                return Some(self.with_notice(interact::call(self, caller, &given, key).await));
+                let call = interact::call(self, caller, &given, key).await;
+                return Some(self.with_notice(caller, call));
             }
             analyze::NAME => {
-                return Some(self.with_notice(analyze::call(self, caller, &given, key).await));
+                let call = analyze::call(self, caller, &given, key).await;
+                return Some(self.with_notice(caller, call));
             }
             jobs::NAME => return Some(jobs::call(self, caller, &given, key).await),
             observe::NAME => observe::call(self, caller, &given).await,
@@ -343,7 +345,7 @@ impl Tools {
         if matches!(call.outcome, Outcome::Now(_)) {
             self.hub.settle().await;
         }
-        Some(self.with_notice(call))
+        Some(self.with_notice(caller, call))
     }
 }
 

@@ -6,13 +6,19 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Call, Outcome, ToolResult, Tools};
+use crate::hub::Caller;
+use crate::protocol::DOCTOR_CLIENT;
 
 /// The field that it stands in, of any answer.
 const FIELD: &str = "notice";
 
 impl Tools {
     /// The same call, whose answer has the notice that there is when it is given.
-    pub(super) fn with_notice(&self, call: Call) -> Call {
+    pub(super) fn with_notice(&self, caller: &Caller, call: Call) -> Call {
+        // What is told once is for an agent.
+        if caller.client.as_str() == DOCTOR_CLIENT {
+            return call;
+        }
         let Some(admission) = self.admission.clone() else { return call };
         let noticed = move |result: ToolResult| match admission.notice(result.lacks_browser) {
             Some(notice) => ToolResult { body: with_field(&result.body, &notice), ..result },

@@ -312,6 +312,8 @@ async fn an_extension_of_another_version_is_named_by_doctor_status_and_log() {
     assert!(log.contains("WARN") && log.contains("of another version"), "{log}");
 }
 
+const OLDER: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
+
 /// An extension that polls with `/sync` and answers every command, for as long as it is let.
 async fn poll(port: u16, extension: &str, pilot_enabled: bool) {
     let mut results = json!([]);
@@ -330,7 +332,8 @@ async fn poll(port: u16, extension: &str, pilot_enabled: bool) {
         connection.send(head + &body).await;
         let Some(answer) = connection.answer().await else { return };
         let answer = answer.json();
-        let commands = answer["commands"].as_array().unwrap().iter();
+        // One that is switched off gets none.
+        let commands = answer["commands"].as_array().into_iter().flatten();
         results =
             commands.map(|query| json!({"id": query["id"], "result": {"tabs": []}})).collect();
     }
@@ -338,7 +341,6 @@ async fn poll(port: u16, extension: &str, pilot_enabled: bool) {
 
 #[tokio::test]
 async fn an_older_extension_that_works_is_well_and_one_that_is_switched_off_is_named() {
-    const OLDER: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
     let (place, daemon, _) = with_daemon().await;
     place.home().legacy().allow(OLDER).unwrap();
     let client = McpClient::at(daemon.port, place.home().auth().token(&DEFAULT_OWNER.into()));
@@ -367,6 +369,39 @@ async fn an_older_extension_that_works_is_well_and_one_that_is_switched_off_is_n
         }
         polling.abort();
     }
+}
+
+/// Waits until this list of older extensions, as `tabwire status` shows it, has one.
+async fn has_one(place: &Place, list: &str) {
+    let shown = async {
+        loop {
+            let status = place.run(&["status", "--json"]).await.stdout;
+            let status: Value = serde_json::from_str(&status).unwrap();
+            if status["older_extensions"][list][0].is_object() {
+                return;
+            }
+        }
+    };
+    soon("the older extension", shown).await;
+}
+
+#[tokio::test]
+async fn an_older_extension_that_asks_or_is_switched_off_is_named_with_its_one_command() {
+    let place = Place::new();
+    let daemon = place.serve(&[]).await;
+    let polling = tokio::spawn(poll(daemon.port, OLDER, true));
+    has_one(&place, "asking").await;
+    // Nobody needs the folder of an extension that they do not use.
+    let allow = format!("tabwire legacy allow {OLDER}");
+    assert_broken(&place, "extension connected", "asks to be let in", &allow).await;
+    assert_eq!(place.run(&["legacy", "deny"]).await.code, Some(0));
+    has_one(&place, "switched_off").await;
+    let found = examine(&place).await;
+    assert_eq!(found["first_broken"], "extension folder", "they chose to do without: {found:#}");
+    assert_eq!(place.run(&["extension", "unpack"]).await.code, Some(0));
+    let cause = "while such are switched off";
+    assert_broken(&place, "extension connected", cause, "tabwire legacy ask").await;
+    polling.abort();
 }
 
 #[tokio::test]

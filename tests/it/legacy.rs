@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
-use tabwire::protocol::EXTENSION_ID;
+use tabwire::protocol::{DOCTOR_CLIENT, EXTENSION_ID};
 
-use crate::support::{Daemon, McpClient, RawAnswer, Shim, phases, raw, soon};
+use crate::support::{Daemon, McpClient, RawAnswer, Shim, cli_of, finish, phases, raw, soon};
 
 /// The recorded traffic of an extension that polls.
 const RECORDED: &str = include_str!("../fixtures/legacy-5.6.0.json");
@@ -393,7 +393,12 @@ async fn one_that_nobody_let_in_stays_up_gets_nothing_and_is_named_with_the_comm
     let notice = told["notice"].as_str().unwrap();
     assert!(notice.contains(&format!("`tabwire legacy allow {EXTENSION}`")), "{notice}");
     // A person lets it in: its next request counts, without a restart of anything.
-    daemon.home().legacy().allow(EXTENSION).unwrap();
+    let let_in =
+        finish(cli_of(&daemon, &["legacy", "allow", EXTENSION, "--unattended", "--json"])).await;
+    let list: Value = serde_json::from_str(&let_in.stdout).unwrap();
+    assert_eq!((&list["let_in"][0]["id"], &list["asking"]), (&json!(EXTENSION), &json!([])));
+    let told = agent.call("observe", json!({"what": "browsers"})).await;
+    assert!(told["notice"].is_null(), "the person has done it: {told}");
     let query = old.poll().await.remove(0);
     let body = json!({"id": query["id"], "result": {"url": "http://a/"}}).to_string();
     assert_eq!(old.post("/query-result", &body).await.json()["accepted"], true);
@@ -421,7 +426,13 @@ async fn switched_off_is_off_also_for_a_session_that_is_known() {
         (refused.status, refused.json()["error"].as_str()),
         (403, Some("polling_switched_off"))
     );
-    assert_eq!(older_extensions(&daemon).await["asking"], json!([]));
+    let status = older_extensions(&daemon).await;
+    assert_eq!(status["asking"], json!([]), "no click could let it in");
+    assert_eq!(status["switched_off"][0]["extension_id"], EXTENSION, "{status}");
+    let told = agent.call("interact", json!({"action": "page_info"})).await;
+    let notice = told["notice"].as_str().unwrap();
+    assert!(notice.contains("switched off") && notice.contains("`tabwire legacy ask`"), "{notice}");
+    assert!(!notice.contains("legacy allow"), "that would not help: {notice}");
 }
 
 #[tokio::test]
@@ -486,6 +497,9 @@ async fn the_file_of_the_version_before_is_read_its_approval_stands_and_ends_whe
     let old = Old::new(&daemon);
     old.name_session().await;
     assert!(old.poll().await.is_empty());
+    let doctor = McpClient::modern(&daemon).named(DOCTOR_CLIENT);
+    let found = doctor.call("observe", json!({"what": "browsers"})).await;
+    assert!(found["notice"].is_null(), "no agent reads this: {found}");
     let agent = McpClient::modern(&daemon).named("agent");
     let told = agent.call("interact", json!({"action": "page_info"})).await;
     let notice = told["notice"].as_str().unwrap();

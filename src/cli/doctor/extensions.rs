@@ -26,16 +26,10 @@ pub(super) fn extension_connected(
         findings.broken(CONNECTED, says, remedy);
         return;
     }
-    let asking = legacy::asking(&status["older_extensions"]);
     if connected.is_empty()
-        && let Some(id) = asking.first()
+        && let Some((says, remedy)) = not_let_in(&status["older_extensions"])
     {
-        let says = format!(
-            "no browser is connected, and an older extension asks to be let in: {}",
-            asking.join(", ")
-        );
-        let remedy = format!("if it is yours, run `tabwire legacy allow {id}`");
-        findings.broken(CONNECTED, says, remedy);
+        findings.broken(CONNECTED, format!("no browser is connected, and {says}"), remedy);
         return;
     }
     if !connected.is_empty() {
@@ -54,6 +48,29 @@ pub(super) fn extension_connected(
     };
     let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected. If it says nothing at all, reload the extension there";
     findings.not_used(CONNECTED, says, remedy);
+}
+
+/// What there is to say and to do of extensions that poll in vain.
+fn not_let_in(older: &Value) -> Option<(String, String)> {
+    let asking = legacy::asking(older);
+    if let Some(id) = asking.first() {
+        let says = format!("an older extension asks to be let in: {}", asking.join(", "));
+        return Some((says, format!("if it is yours, run `tabwire legacy allow {id}`")));
+    }
+    let ids = legacy::switched_off(older);
+    if !ids.is_empty() {
+        let ids = ids.join(", ");
+        let says =
+            format!("an older extension asks to be let in while such are switched off: {ids}");
+        return Some((says, "if you want to use it, run `tabwire legacy ask`".to_owned()));
+    }
+    older["nameless"].is_object().then(|| {
+        let says =
+            "an extension polls that does not say which one it is: it is too old to be let in";
+        let remedy =
+            "update that extension, or run `tabwire install`, which sets up the Tabwire extension";
+        (says.to_owned(), remedy.to_owned())
+    })
 }
 
 /// Which extensions that only poll are let in, and which ask.
@@ -99,4 +116,26 @@ pub(super) fn extension_version(findings: &mut Findings, connected: &[&Value]) {
         format!("{} is an older extension, version {version}, and works as it is", label(browser))
     }));
     findings.fine(EXTENSION_VERSION, says.join("; "));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_extensions_that_poll_in_vain_the_cause_and_the_next_step_are_named() {
+        let knock = |id: &str| json!([{"extension_id": id}]);
+        let nameless = json!({"extension_version": "5.0.0"});
+        for (older, cause, step) in [
+            (json!({"asking": knock("aa"), "nameless": nameless}), "asks", "legacy allow aa"),
+            (json!({"switched_off": knock("bb")}), "switched off: bb", "tabwire legacy ask"),
+            (json!({"nameless": nameless}), "too old", "tabwire install"),
+        ] {
+            let (says, remedy) = not_let_in(&older).unwrap();
+            assert!(says.contains(cause) && remedy.contains(step), "{says}: {remedy}");
+        }
+        assert_eq!(not_let_in(&json!({"asking": [], "nameless": null})), None);
+    }
 }

@@ -15,6 +15,7 @@ use super::native_host::native_host;
 use super::other_users::other_users;
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
+use crate::cli::legacy;
 use crate::config::Place;
 use crate::daemon::PortHolder;
 use crate::extension;
@@ -55,7 +56,9 @@ pub(super) async fn walk(place: &Place) -> Findings {
         browsers.map(|all| all.iter().filter(|browser| browser["connected"] == true).collect());
     let port = record.map_or(place.port, |record| record.port);
     let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
-    folder(&mut findings, home.as_ref(), port, is_connected);
+    let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
+    let has_older = !legacy::asking(older).is_empty();
+    folder(&mut findings, home.as_ref(), port, is_connected, has_older);
     native_host(&mut findings, place, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
@@ -246,7 +249,14 @@ async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value
 
 /// Whether the folder that the browser loads the extension from fits this program and the
 /// daemon. It is the one that was unpacked last.
-fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected: bool) {
+/// An older extension may be all that the person uses.
+fn folder(
+    findings: &mut Findings,
+    home: Option<&Home>,
+    port: u16,
+    is_connected: bool,
+    has_older: bool,
+) {
     let Some(home) = home else {
         findings.unknown(FOLDER, "it needs the state directory and the key");
         return;
@@ -263,6 +273,8 @@ fn folder(findings: &mut Findings, home: Option<&Home>, port: u16, is_connected:
         let says = format!("there is no extension of ours in {}", dir.display());
         if is_connected {
             findings.unknown(FOLDER, format!("{says}, and one is connected all the same"));
+        } else if has_older {
+            findings.unknown(FOLDER, format!("{says}, and an older extension asks to be let in"));
         } else {
             findings.broken(FOLDER, says, UNPACK);
         }
