@@ -137,6 +137,13 @@ impl Knocks {
         !was_shown && self.nameless_poller(now).is_some()
     }
 
+    /// Those that are not let in. One that just was stays known by its session, so that its next
+    /// poll counts.
+    fn asking(&self) -> impl Iterator<Item = &KnockSummary> {
+        let summaries = self.known.iter().map(|knock| &knock.summary);
+        summaries.filter(|of| self.rights.answer(&of.extension_id) != LegacyAnswer::Welcome)
+    }
+
     fn nameless_poller(&self, now: Moment) -> Option<&NamelessPoller> {
         let NamelessPolls { since, last } = self.nameless.as_ref()?;
         let has_gone_on = last.last_seen.since(*since) >= NAMELESS_AFTER;
@@ -262,8 +269,6 @@ impl Hub {
     /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
     pub fn set_poller_rights(&self, rights: Legacy) {
         self.with_desk(|desk| {
-            let is_let_in = |id: &str| rights.answer(id) == LegacyAnswer::Welcome;
-            desk.knocks.known.retain(|knock| !is_let_in(&knock.summary.extension_id));
             desk.knocks.rights = Arc::new(rights);
             desk.tell_older_extensions();
         });
@@ -287,7 +292,7 @@ impl Link {
 impl Desk<'_> {
     fn knock_list(&mut self) -> KnockList {
         self.sweep_knocks();
-        let asking = self.knocks.known.iter().map(|knock| knock.summary.clone()).collect();
+        let asking = self.knocks.asking().cloned().collect();
         let nameless = self.knocks.nameless_poller(self.now()).cloned();
         let mut list = KnockList { asking, nameless, ..KnockList::default() };
         list.not_shown = self.knocks.not_shown;
@@ -330,8 +335,8 @@ impl Desk<'_> {
     fn older_extensions(&self) -> OlderExtensions {
         let Legacy { mode, approvals, ended, .. } = &*self.knocks.rights;
         // A click could not let one in while polling is switched off.
-        let known = self.knocks.known.iter().filter(|_| *mode != LegacyMode::Deny);
-        let asking = known.map(|Knock { summary, .. }| AskingExtension {
+        let asking = self.knocks.asking().filter(|_| *mode != LegacyMode::Deny);
+        let asking = asking.map(|summary| AskingExtension {
             extension_id: summary.extension_id.clone(),
             extension_version: summary.extension_version.clone(),
             was_let_in: ended.contains(&summary.extension_id),
