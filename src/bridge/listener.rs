@@ -12,6 +12,7 @@ use super::daemon_link::DaemonLink;
 use super::events::Events;
 use super::request::{is_events, stream_request};
 use crate::home::DaemonRecord;
+use crate::mcp::JobCalls;
 
 /// How long after a stream broke a daemon is looked for that others may have started.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -55,6 +56,7 @@ impl DaemonLink {
     pub(super) fn listen(
         self: Arc<Self>,
         lines: mpsc::Sender<String>,
+        calls: JobCalls<()>,
     ) -> impl Future<Output = ()> + Send + 'static {
         self.listener.is_wanted.store(true, Ordering::Relaxed);
         let mut finds = self.finder.finds();
@@ -63,7 +65,7 @@ impl DaemonLink {
             while finds.wait_for(Option::is_some).await.is_ok() {
                 finds.mark_unchanged();
                 let end = match self.finder.running().await {
-                    Some(found) => self.hear(&found, &lines).await,
+                    Some(found) => self.hear(&found, &lines, &calls).await,
                     None => End::Broken,
                 };
                 match end {
@@ -79,8 +81,9 @@ impl DaemonLink {
         }
     }
 
-    /// Reads a daemon's stream to its end.
-    async fn hear(&self, found: &Found, lines: &mpsc::Sender<String>) -> End {
+    /// Reads a daemon's stream to its end. What comes while a call is open that may begin the job
+    /// waits for its answer, and the stream with it: the daemon tells the newest later.
+    async fn hear(&self, found: &Found, lines: &mpsc::Sender<String>, calls: &JobCalls<()>) -> End {
         let Ok(request) = stream_request(found) else { return End::Refused };
         let Ok(response) = self.http.request(request).await else { return End::Broken };
         let is_stream = is_events(&response);
@@ -91,6 +94,9 @@ impl DaemonLink {
         }
         let mut events = Events::new(response.into_body());
         while let Ok(Some(message)) = events.next().await {
+            if let Some(answered) = calls.until_answered(&()) {
+                answered.await;
+            }
             // Nobody reads any more: the bridge is about to end.
             let _ = lines.send(message).await;
         }

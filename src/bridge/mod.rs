@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::mcp::{self, Calls, Era, Incoming, MODERN_VERSION, Request};
+use crate::mcp::{self, Calls, Era, Incoming, JobCall, JobCalls, MODERN_VERSION, Request};
 use crate::proof;
 use crate::tools;
 pub use daemon_finder::Target;
@@ -104,6 +104,8 @@ struct Bridge {
     answers: mpsc::Sender<String>,
     /// The calls that are forwarded and not answered yet.
     calls: Calls<()>,
+    /// Those of them that begin jobs, until their answers stand before all that is written later.
+    job_calls: JobCalls<()>,
     /// Listens to what the daemon tells of jobs, once the client wants to know.
     listening: OnceLock<AbortOnDropHandle<()>>,
 }
@@ -117,14 +119,16 @@ struct Forward {
     deadline: Pin<Box<Sleep>>,
     /// Fires when the submission before this one is accepted.
     after: Option<oneshot::Receiver<()>>,
+    /// Open until its answer is on its way out, if it begins a job.
+    job_call: Option<JobCall<()>>,
 }
 
 impl Bridge {
     fn new(target: Target, answers: mpsc::Sender<String>) -> Self {
         let wants_jobs = target.job_notifications;
         let daemon = Arc::new(DaemonLink::new(target));
-        let (calls, listening) = (Calls::default(), OnceLock::new());
-        let bridge = Self { daemon, answers, calls, listening };
+        let (calls, job_calls, listening) = Default::default();
+        let bridge = Self { daemon, answers, calls, job_calls, listening };
         if wants_jobs {
             bridge.listen();
         }
@@ -134,7 +138,7 @@ impl Bridge {
     /// Passes on what the daemon tells of jobs from here on.
     fn listen(&self) {
         self.listening.get_or_init(|| {
-            let hearing = self.daemon.clone().listen(self.answers.clone());
+            let hearing = self.daemon.clone().listen(self.answers.clone(), self.job_calls.clone());
             AbortOnDropHandle::new(tokio::spawn(hearing))
         });
     }
@@ -246,17 +250,19 @@ impl Bridge {
             submit_key: is_submit.then(proof::random_hex::<16>),
         };
         let in_progress = self.calls.begin(&(), &request.id, None);
+        let job_call = self.job_calls.begin(&(), &request);
         let progress = ProgressLines::new(self.answers.clone());
         let (line, id, method) = (line.into(), request.id, request.method);
         let call = Outgoing { line, id, method, headers, in_progress, progress, accepted };
-        Forward { call, era, timeout, deadline: Box::pin(tokio::time::sleep(timeout)), after }
+        let deadline = Box::pin(tokio::time::sleep(timeout));
+        Forward { call, era, timeout, deadline, after, job_call }
     }
 }
 
 impl Forward {
     /// Sends it, in its turn, and passes the answer on. The wait for its turn is part of its time.
     async fn run(self, daemon: Arc<DaemonLink>, answers: mpsc::Sender<String>) {
-        let Self { mut call, era, timeout, deadline, after } = self;
+        let Self { mut call, era, timeout, deadline, after, job_call } = self;
         let mut was_sent = false;
         let exchange = async {
             if let Some(after) = after {
@@ -285,6 +291,7 @@ impl Forward {
         drop(call);
         // Nobody reads any more: the bridge is about to end.
         let _ = answers.send(text).await;
+        drop(job_call);
     }
 }
 

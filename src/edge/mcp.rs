@@ -89,11 +89,12 @@ async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -
     }
     let early = headers.contains_key(EARLY_HEADER);
     let tasks = edge.tasks.clone();
+    let job_call = edge.job_calls.begin(&caller, &request);
     let handled = async move {
         let answer = mcp::handle(&*edge.toolbox, &edge.calls, &caller, request, era, key).await;
         let Answer { submitted, progress, outcome } = answer;
         let given_up_by_closing = submitted.filter(|_| era == Era::Modern && !early);
-        (Receipt::new(edge, caller, given_up_by_closing), progress, outcome)
+        (Receipt::new(edge, caller, given_up_by_closing, job_call), progress, outcome)
     };
     let (receipt, progress, outcome) = SeenThrough { rest: Some(Box::pin(handled)), tasks }.await;
     match outcome {

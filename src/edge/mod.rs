@@ -36,7 +36,7 @@ use tokio_util::task::TaskTracker;
 use crate::home::Home;
 use crate::hub::{Caller, Farewell};
 use crate::lifecycle::limits;
-use crate::mcp::{Calls, Toolbox};
+use crate::mcp::{Calls, JobCalls, Toolbox};
 use crate::protocol::SERVER_VERSION;
 use crate::tools::Tools;
 use body::BodyParser;
@@ -63,6 +63,8 @@ struct Edge {
     toolbox: Arc<dyn Toolbox>,
     /// The calls of MCP clients that are in progress.
     calls: Calls<Caller>,
+    /// Those of them that begin jobs, until their answers are out.
+    job_calls: JobCalls<Caller>,
     /// The links of extensions over HTTP.
     sessions: Sessions,
     /// The streams of MCP clients for what no call carries.
@@ -87,12 +89,20 @@ impl Server {
     pub fn new(port: u16, home: Home, tools: Tools, toolbox: Arc<dyn Toolbox>) -> Self {
         let tasks = TaskTracker::new();
         let guard = Guard::new(home, port, tools.hub().clone());
-        let calls = Calls::default();
+        let (calls, job_calls) = (Calls::default(), JobCalls::default());
         let sessions = Sessions::default();
         let (streams, parser) = (OpenStreams::default(), BodyParser::default());
-        let edge =
-            Edge { guard, tools, parser, toolbox, calls, sessions, streams, tasks: tasks.clone() };
-        let edge = Arc::new(edge);
+        let edge = Arc::new(Edge {
+            guard,
+            tools,
+            parser,
+            toolbox,
+            calls,
+            job_calls,
+            sessions,
+            streams,
+            tasks: tasks.clone(),
+        });
         let routes = Routes::of(edge.clone());
         let connections = Connections::default();
         Self { edge, routes, connections, tasks, ending: CancellationToken::new() }

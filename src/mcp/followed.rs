@@ -1,5 +1,7 @@
 //! Commands that are followed side by side.
 
+use std::future;
+
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -14,8 +16,14 @@ pub(super) struct Followed(FuturesUnordered<BoxFuture<'static, Next>>);
 type Next = (Following, Option<CommandReport>);
 
 impl Followed {
-    pub(super) fn add(&self, mut following: Following) {
+    pub(super) fn add(&self, following: Following) {
+        self.add_after(future::ready(()), following);
+    }
+
+    /// The same, but nothing is told before something else has happened.
+    pub(super) fn add_after(&self, before: impl Future<Output = ()> + Send + 'static, mut following: Following) {
         self.0.push(Box::pin(async move {
+            before.await;
             let report = following.next().await;
             (following, report)
         }));

@@ -7,6 +7,7 @@ mod calls;
 mod client_info;
 mod era;
 mod followed;
+mod job_calls;
 mod message;
 mod methods;
 mod notices;
@@ -23,6 +24,7 @@ pub use era::{
     Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, name_in_header,
     negotiate,
 };
+pub use job_calls::{JobCall, JobCalls};
 pub use message::{CANCELLED, Fault, Id, Incoming, Notification, Request, RpcError};
 pub use methods::{answer_alone, handle};
 pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};

@@ -1,11 +1,16 @@
 //! What a client is told of its jobs: progress and result, as notifications of their own.
 //!
+//! Nothing is told of a job before the answer to the call that began it is out.
+//!
 //! Nothing is kept for it here. What a slow reader misses, or one that was not there, can
 //! be read by the job's id.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::followed::Followed;
+use super::job_calls::JobCalls;
 use super::message::Request;
 use super::progress::{PROGRESS, notification};
 use crate::hub::{Caller, Events, Hub, News};
@@ -17,6 +22,10 @@ pub const JOBS_CAPABILITY: &str = "tabwire/jobs";
 
 /// The notification that a job is over.
 const TOOL_RESULT: &str = "notifications/tool_result";
+
+/// An answer goes over another connection than what is told beside it. It has this long to arrive
+/// before anything is told of the job that it names.
+const ANSWER_LEAD: Duration = Duration::from_millis(20);
 
 /// Whether an `initialize` asks that its client be told of its jobs.
 #[must_use]
@@ -31,6 +40,8 @@ pub struct JobNotices {
     hub: Hub,
     caller: Caller,
     is_job: fn(&CorrelationId) -> bool,
+    /// The calls that begin jobs.
+    calls: JobCalls<Caller>,
     events: Events,
     jobs: Followed,
     /// Those that are followed, until the news of their end has come.
@@ -41,11 +52,17 @@ impl JobNotices {
     /// The notices of this caller. `is_job` says which commands are jobs:
     /// [`CorrelationId::is_job`].
     #[must_use]
-    pub fn new(hub: &Hub, caller: &Caller, is_job: fn(&CorrelationId) -> bool) -> Self {
+    pub fn new(
+        hub: &Hub,
+        caller: &Caller,
+        calls: JobCalls<Caller>,
+        is_job: fn(&CorrelationId) -> bool,
+    ) -> Self {
         let mut notices = Self {
             hub: hub.clone(),
             caller: caller.clone(),
             is_job,
+            calls,
             events: hub.events(&caller.owner),
             jobs: Followed::default(),
             known: Vec::new(),
@@ -96,7 +113,14 @@ impl JobNotices {
             && let Some(following) = self.hub.follow(&self.caller, id)
         {
             self.known.push(id.clone());
-            self.jobs.add(following);
+            let answered = self.calls.until_answered(&self.caller);
+            let is_named = async move {
+                if let Some(answered) = answered {
+                    answered.await;
+                }
+                tokio::time::sleep(ANSWER_LEAD).await;
+            };
+            self.jobs.add_after(is_named, following);
         }
     }
 }
@@ -132,8 +156,6 @@ fn notice(report: &CommandReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::value::RawValue;
 
     use super::*;
@@ -155,6 +177,7 @@ mod tests {
         hub: Hub,
         link: Link,
         outbox: Outbox,
+        calls: JobCalls<Caller>,
     }
 
     impl World {
@@ -174,12 +197,12 @@ mod tests {
                 stopped: None,
                 older_extensions: None,
             }));
-            Self { hub, link, outbox }
+            Self { hub, link, outbox, calls: JobCalls::default() }
         }
 
         /// The notices of client `a`, to whom every command is a job.
         fn notices(&self) -> JobNotices {
-            JobNotices::new(&self.hub, &caller("ann", "a"), |_| true)
+            JobNotices::new(&self.hub, &caller("ann", "a"), self.calls.clone(), |_| true)
         }
 
         async fn begin(&mut self, owner: &str, client: &str) -> (CorrelationId, Attempt) {
@@ -280,8 +303,12 @@ mod tests {
     async fn jobs_of_others_and_commands_that_are_none_are_not_told_of() {
         let mut world = World::new();
         let mut notices = world.notices();
-        let mut of_no_jobs =
-            JobNotices::new(&world.hub, &caller("ann", "a"), CorrelationId::is_job);
+        let mut of_no_jobs = JobNotices::new(
+            &world.hub,
+            &caller("ann", "a"),
+            JobCalls::default(),
+            CorrelationId::is_job,
+        );
         for (owner, client) in [("ann", "b"), ("bob", "a")] {
             let job = world.begin(owner, client).await;
             world.report(&job, said(0.5));
@@ -326,6 +353,30 @@ mod tests {
         world.report(&late, complete("2"));
         assert_eq!(next(&mut notices).await[1]["job_id"], json!(late.0));
         assert_silent(&mut notices).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_told_of_a_job_before_the_answer_that_names_it_is_out() {
+        let mut world = World::new();
+        let mut notices = world.notices();
+        let before = world.begin("ann", "a").await;
+        world.report(&before, said(0.1));
+        assert_eq!(next(&mut notices).await[1]["job_id"], json!(before.0));
+        let params = json!({"name": "wksm_monitor_sync"}).as_object().unwrap().clone();
+        let (id, method) = (super::super::Id::Number(1), "tools/call".to_owned());
+        let request = Request { id, method, params };
+        let call = world.calls.begin(&caller("ann", "a"), &request);
+        assert!(call.is_some());
+        let job = world.begin("ann", "a").await;
+        world.report(&job, said(0.5));
+        world.report(&job, complete("1"));
+        // What was named before is told of meanwhile.
+        world.report(&before, said(0.2));
+        assert_eq!(next(&mut notices).await[1]["job_id"], json!(before.0));
+        assert_silent(&mut notices).await;
+        drop(call);
+        let told = next(&mut notices).await;
+        assert_eq!((&told[0], &told[1]["job_id"]), (&json!(TOOL_RESULT), &json!(job.0)));
     }
 
     #[test]

@@ -19,8 +19,7 @@ use crate::protocol::{Action, Analysis};
 
 pub(super) const NAME: &str = "analyze";
 
-pub(super) const DESCRIPTION: &str =
-    "Looks at a page and waits for the result. annotations asks the user.";
+pub(super) const DESCRIPTION: &str = "Looks at a page and waits for the result.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::of::<Analysis, Parameters>("what").and::<ByPerson>());

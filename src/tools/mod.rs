@@ -208,6 +208,12 @@ pub fn answers() -> &'static Value {
     &ANSWERS
 }
 
+/// Whether calls of this tool begin jobs of the daemon's own.
+#[must_use]
+pub fn begins_job(tool: &str) -> bool {
+    tool == jobs::NAME
+}
+
 /// Whether a call of this tool submits a command.
 #[must_use]
 pub fn submits(tool: &str) -> bool {

@@ -28,6 +28,8 @@ const OLDEST: &str = "oldest";
 
 /// Which entries of a stream.
 #[derive(Default, Deserialize, JsonSchema)]
+// Else this would describe each stream that has no description of its own.
+#[schemars(description = "")]
 pub(super) struct StreamArguments {
     /// A next_cursor, or `oldest`; default: the newest.
     cursor: Option<String>,

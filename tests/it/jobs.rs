@@ -1,7 +1,9 @@
 //! Jobs of the daemon's own, as MCP clients see them: two answers, and one command.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -229,6 +231,35 @@ async fn a_call_that_is_sent_again_under_its_key_is_the_same_job() {
         ids.push(answer["result"]["structuredContent"]["job_id"].clone());
     }
     assert!(ids[0].is_string() && ids[0] == ids[1], "{ids:?}");
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http_nothing_is_told_of_a_job_before_the_answer_that_names_it() {
+    const JOBS: usize = 15;
+    let folder = folder();
+    let daemon = daemon_for(folder.path()).await;
+    let client = McpClient::legacy(&daemon);
+    let asks = [("x-tabwire-jobs", "1"), ("mcp-protocol-version", "2025-11-25")];
+    let mut stream = client.listen("text/event-stream", &asks).await;
+    let answered = Arc::new(Mutex::new(HashSet::new()));
+    let named = answered.clone();
+    let hears = tokio::spawn(async move {
+        let mut ended = HashSet::new();
+        while ended.len() < JOBS {
+            let told = stream.message().await.unwrap();
+            let job = told["params"]["job_id"].as_str().unwrap().to_owned();
+            assert!(named.lock().unwrap().contains(&job), "told before its answer: {told}");
+            if told["method"] == "notifications/tool_result" {
+                ended.insert(job);
+            }
+        }
+    });
+    for _ in 0..JOBS {
+        let id = begin(&client, folder.path()).await;
+        answered.lock().unwrap().insert(id);
+    }
+    soon("all jobs' ends", hears).await.unwrap();
     daemon.stop().await;
 }
 

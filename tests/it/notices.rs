@@ -130,6 +130,29 @@ async fn a_bridge_whose_client_asks_opens_the_stream_before_the_first_call_and_p
 }
 
 #[tokio::test]
+async fn a_bridge_writes_nothing_of_a_job_before_the_answer_that_names_it() {
+    let place = Place::new();
+    let mut daemon = StandIn::start(&place).await;
+    let mut client = asking(&place).await;
+    client.ask(&json!(1), "wksm_monitor_sync", json!({"path": "/srv"})).await;
+    greeted(&mut daemon).await;
+    let mut stream = opened(&mut daemon).await;
+    let call = daemon.next().await;
+    for n in 1..=3 {
+        stream.event(&notice(n)).await;
+    }
+    // Another call goes on meanwhile, and the bridge has had the time to write.
+    client.ask(&json!(2), "configure", health()).await;
+    daemon.next().await.answer(false, &json!({})).await;
+    assert_eq!(client.read().await.unwrap()["id"], 2);
+    call.answer(false, &json!({"job_id": "job_1"})).await;
+    assert_eq!(client.read().await.unwrap()["id"], 1, "the answer comes first");
+    for n in 1..=3 {
+        assert_eq!(client.read().await.unwrap(), notice(n));
+    }
+}
+
+#[tokio::test]
 async fn after_a_restart_of_the_daemon_the_stream_is_opened_again() {
     let place = Place::new();
     let mut daemon = StandIn::start(&place).await;

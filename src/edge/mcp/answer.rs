@@ -16,7 +16,7 @@ use http_body::{Frame, SizeHint};
 use super::stream::{event, event_response};
 use super::{Edge, json_response, status};
 use crate::hub::Caller;
-use crate::mcp::{CallProgress, Done, Era};
+use crate::mcp::{CallProgress, Done, Era, JobCall};
 use crate::protocol::CorrelationId;
 
 /// Sees to it that an answer gets to the caller's socket: then an outcome was read. If it
@@ -26,6 +26,8 @@ pub(super) struct Receipt {
     caller: Caller,
     /// The command that is cancelled if the connection closes before the answer is out.
     given_up_by_closing: Option<CorrelationId>,
+    /// Open until the answer is out: then the job that it names may be told of.
+    _job_call: Option<JobCall<Caller>>,
 }
 
 impl Receipt {
@@ -33,8 +35,9 @@ impl Receipt {
         edge: Arc<Edge>,
         caller: Caller,
         given_up_by_closing: Option<CorrelationId>,
+        job_call: Option<JobCall<Caller>>,
     ) -> Self {
-        Self { edge, caller, given_up_by_closing }
+        Self { edge, caller, given_up_by_closing, _job_call: job_call }
     }
 
     /// Answers with what is there.

@@ -41,7 +41,12 @@ pub(super) fn open(edge: &Edge, caller: &Caller, headers: &HeaderMap) -> Respons
     let hub = edge.tools.hub();
     let is_told = headers.contains_key(JOBS_HEADER) || hub.wants_jobs(caller);
     let notices = if is_told {
-        Notices::OfJobs(Box::new(JobNotices::new(hub, caller, CorrelationId::is_job)))
+        Notices::OfJobs(Box::new(JobNotices::new(
+            hub,
+            caller,
+            edge.job_calls.clone(),
+            CorrelationId::is_job,
+        )))
     } else {
         Notices::None(hub.clone())
     };

@@ -111,13 +111,15 @@ fn check_task(task: &Value) {
 
 #[test]
 fn an_answer_that_is_not_as_published_is_found() {
-    let pending = json!({"pending": [], "completed": [], "failed": []});
+    let pending = json!({"pending": [], "completed": [], "failed": [], "untrusted": true});
     let result = |answer: &Value| json!({"structuredContent": answer, "isError": false});
     assert_eq!(errors("observe", "pending_commands", &result(&pending)), Vec::<String>::new());
     let mut more = pending.clone();
     more["more"] = true.into();
-    let less = json!({"pending": [], "completed": []});
-    let other = json!({"pending": [{}], "completed": [], "failed": []});
+    let mut less = pending.clone();
+    less.as_object_mut().unwrap().remove("failed");
+    let mut other = pending.clone();
+    other["pending"] = json!([{}]);
     for wrong in [more, less, other] {
         assert_eq!(errors("observe", "pending_commands", &result(&wrong)).len(), 1, "{wrong}");
     }
