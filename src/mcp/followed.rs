@@ -21,7 +21,11 @@ impl Followed {
     }
 
     /// The same, but nothing is told before something else has happened.
-    pub(super) fn add_after(&self, before: impl Future<Output = ()> + Send + 'static, mut following: Following) {
+    pub(super) fn add_after(
+        &self,
+        before: impl Future<Output = ()> + Send + 'static,
+        mut following: Following,
+    ) {
         self.0.push(Box::pin(async move {
             before.await;
             let report = following.next().await;

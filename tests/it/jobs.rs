@@ -239,27 +239,28 @@ async fn over_http_nothing_is_told_of_a_job_before_the_answer_that_names_it() {
     const JOBS: usize = 15;
     let folder = folder();
     let daemon = daemon_for(folder.path()).await;
-    let client = McpClient::legacy(&daemon);
-    let asks = [("x-tabwire-jobs", "1"), ("mcp-protocol-version", "2025-11-25")];
-    let mut stream = client.listen("text/event-stream", &asks).await;
-    let answered = Arc::new(Mutex::new(HashSet::new()));
-    let named = answered.clone();
-    let hears = tokio::spawn(async move {
-        let mut ended = HashSet::new();
-        while ended.len() < JOBS {
-            let told = stream.message().await.unwrap();
-            let job = told["params"]["job_id"].as_str().unwrap().to_owned();
-            assert!(named.lock().unwrap().contains(&job), "told before its answer: {told}");
-            if told["method"] == "notifications/tool_result" {
-                ended.insert(job);
+    for client in [McpClient::legacy(&daemon), McpClient::modern(&daemon).named("modern")] {
+        let asks = [("x-tabwire-jobs", "1"), ("mcp-protocol-version", "2025-11-25")];
+        let mut stream = client.listen("text/event-stream", &asks).await;
+        let answered = Arc::new(Mutex::new(HashSet::new()));
+        let named = answered.clone();
+        let hears = tokio::spawn(async move {
+            let mut ended = HashSet::new();
+            while ended.len() < JOBS {
+                let told = stream.message().await.unwrap();
+                let job = told["params"]["job_id"].as_str().unwrap().to_owned();
+                assert!(named.lock().unwrap().contains(&job), "told before its answer: {told}");
+                if told["method"] == "notifications/tool_result" {
+                    ended.insert(job);
+                }
             }
+        });
+        for _ in 0..JOBS {
+            let id = begin(&client, folder.path()).await;
+            answered.lock().unwrap().insert(id);
         }
-    });
-    for _ in 0..JOBS {
-        let id = begin(&client, folder.path()).await;
-        answered.lock().unwrap().insert(id);
+        soon("all jobs' ends", hears).await.unwrap();
     }
-    soon("all jobs' ends", hears).await.unwrap();
     daemon.stop().await;
 }
 

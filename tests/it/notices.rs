@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Daemon, EventStream, Frozen, McpClient, Place, StandIn, StdioClient, TakenRequest,
+    Daemon, EventStream, Frozen, McpClient, Place, StandIn, StdioClient, TakenRequest, modern_meta,
 };
 
 const EVENTS: &str = "text/event-stream";
@@ -129,26 +129,42 @@ async fn a_bridge_whose_client_asks_opens_the_stream_before_the_first_call_and_p
     }
 }
 
+/// A call that begins a job, as a client of the era writes it.
+fn begins_a_job(is_modern: bool) -> Value {
+    let mut params = json!({"name": "wksm_monitor_sync", "arguments": {"path": "/srv"}});
+    if is_modern {
+        params["_meta"] = modern_meta();
+    }
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+}
+
 #[tokio::test]
 async fn a_bridge_writes_nothing_of_a_job_before_the_answer_that_names_it() {
     let place = Place::new();
     let mut daemon = StandIn::start(&place).await;
-    let mut client = asking(&place).await;
-    client.ask(&json!(1), "wksm_monitor_sync", json!({"path": "/srv"})).await;
-    greeted(&mut daemon).await;
-    let mut stream = opened(&mut daemon).await;
-    let call = daemon.next().await;
-    for n in 1..=3 {
-        stream.event(&notice(n)).await;
-    }
-    // Another call goes on meanwhile, and the bridge has had the time to write.
-    client.ask(&json!(2), "configure", health()).await;
-    daemon.next().await.answer(false, &json!({})).await;
-    assert_eq!(client.read().await.unwrap()["id"], 2);
-    call.answer(false, &json!({"job_id": "job_1"})).await;
-    assert_eq!(client.read().await.unwrap()["id"], 1, "the answer comes first");
-    for n in 1..=3 {
-        assert_eq!(client.read().await.unwrap(), notice(n));
+    let flag = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
+    for (mut client, is_modern) in [(asking(&place).await, false), (flag, true)] {
+        client.send(&begins_a_job(is_modern)).await;
+        if !is_modern {
+            greeted(&mut daemon).await;
+        }
+        let mut stream = opened(&mut daemon).await;
+        let call = daemon.next().await;
+        for n in 1..=3 {
+            stream.event(&notice(n)).await;
+        }
+        // Another call goes on meanwhile, and the bridge has had the time to write.
+        client.ask(&json!(2), "configure", health()).await;
+        daemon.next().await.answer(false, &json!({})).await;
+        assert_eq!(client.read().await.unwrap()["id"], 2);
+        call.answer(false, &json!({"job_id": "job_1"})).await;
+        assert_eq!(client.read().await.unwrap()["id"], 1, "the answer comes first");
+        for n in 1..=3 {
+            assert_eq!(client.read().await.unwrap(), notice(n));
+        }
+        client.end_input();
+        assert!(client.ended().await);
+        stream.closed().await;
     }
 }
 
