@@ -119,9 +119,15 @@ impl Serving {
     /// The folders that may be synced.
     fn monitor_roots(&self) -> Vec<PathBuf> {
         if self.monitor_roots.is_empty() {
-            return etcetera::home_dir().into_iter().collect();
+            return Self::usual_monitor_roots();
         }
         self.monitor_roots.clone()
+    }
+
+    /// The folders that may be synced if none is named.
+    #[must_use]
+    pub fn usual_monitor_roots() -> Vec<PathBuf> {
+        etcetera::home_dir().into_iter().collect()
     }
 }
 

@@ -52,6 +52,17 @@ impl Sites {
         Ok(self.rules())
     }
 
+    /// Makes a change unless it lets agents use more; then nothing changes, and it is false.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteRulesError`]: nothing changed.
+    pub fn narrow(&self, change: &SiteChange) -> Result<bool, SiteRulesError> {
+        let Some((rules, _)) = self.file.narrow(change)? else { return Ok(false) };
+        self.hold(rules);
+        Ok(true)
+    }
+
     /// Reads the files again after another process changed them.
     ///
     /// # Errors

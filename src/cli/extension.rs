@@ -109,12 +109,13 @@ fn allow(place: &Place, id: &str, consent: Unattended, json: bool) -> anyhow::Re
     let home = Home::open(&place.home()?)?;
     // Before anybody is asked: without a port nothing is to be allowed.
     let port = port_for_extension(place, Some(&home))?;
-    if !home.allowed_extensions()?.iter().any(|known| known == id) {
+    let is_new = !home.allowed_extensions()?.iter().any(|known| known == id);
+    if is_new {
         let what = format!("the extension {id} connect");
         let take_back = format!("tabwire legacy remove {id}");
         person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
+        home.allow_extension(id)?;
     }
-    let is_new = home.allow_extension(id)?;
     let key = home.auth().extension_key(id);
     let config = extension::pairing(port, &key);
     if json {

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::person::{Unattended, person_widens_reversibly};
 use crate::config::Place;
 use crate::home::{AgentFolders, Home};
+use crate::install::native_host::in_shell;
 use crate::terminal::{clean, say};
 
 #[derive(Subcommand, Debug)]
@@ -56,7 +57,7 @@ fn allow(home: &Home, dir: &Path, consent: Unattended) -> anyhow::Result<()> {
     let folder = home.check_agent_folder(dir, person.as_deref())?;
     if !home.agent_folders()?.write.contains(&folder) {
         let what = format!("agents write files below {}", folder.display());
-        let take_back = format!("tabwire files remove '{}'", folder.display());
+        let take_back = format!("tabwire files remove {}", in_shell(&folder.to_string_lossy()));
         person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
         home.open_agent_folder(&folder)?;
     }

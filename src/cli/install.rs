@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::doctor;
 use super::extension::{HOW_TO_LOAD, port_for_extension};
 use super::legacy;
+use super::person::Unattended;
 use super::state_removal::StateRemoval;
 use crate::config::Place;
 use crate::home::Home;
@@ -45,6 +46,8 @@ pub(super) struct Uninstall {
     /// Show what would be changed, and change nothing
     #[arg(long)]
     print: bool,
+    #[command(flatten)]
+    consent: Unattended,
     /// Say what is done as JSON
     #[arg(long)]
     json: bool,
@@ -127,6 +130,9 @@ pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<
         let state = how.state.then(|| StateRemoval::plan(&installation, &plan)).transpose()?;
         show_uninstall(&installation, &plan, state.as_ref(), how.json)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if how.state {
+        StateRemoval::agreed(&installation, how.consent)?;
     }
     plan.apply(&installation.state)?;
     let removed = if how.state { Some(StateRemoval::make(&installation).await?) } else { None };

@@ -37,7 +37,7 @@ pub(super) enum Command {
     },
     /// Let in only those that a person allows; how it is at first
     Ask(Unattended),
-    /// Let in the first one that polls, until the Tabwire extension connects
+    /// Let in the first one that polls, until the Tabwire extension connects or you remove one
     Auto(Unattended),
     /// Let in every one that polls
     Any(Unattended),
@@ -51,15 +51,13 @@ pub(super) struct LegacyServing {
     /// Which extensions that only poll are let in from now on, as `tabwire legacy MODE` sets it
     #[arg(long, value_name = "MODE")]
     legacy: Option<Mode>,
-    #[command(flatten)]
-    consent: Unattended,
 }
 
 impl LegacyServing {
     /// Sets which are let in, if the command line says so.
-    pub(super) fn set(self, place: &Place) -> anyhow::Result<()> {
+    pub(super) fn set(self, place: &Place, consent: Unattended) -> anyhow::Result<()> {
         let Some(mode) = self.legacy else { return Ok(()) };
-        set_mode(&Home::open(&place.home()?)?, mode.into(), self.consent)
+        set_mode(&Home::open(&place.home()?)?, mode.into(), consent)
     }
 }
 
@@ -109,7 +107,7 @@ pub(super) async fn run(
         }
         Command::Remove { id } => {
             if !home.legacy().remove(&id)? && !json {
-                say(format!("{id} was not let in."))?;
+                say(format!("{id} was not let in by name."))?;
             }
         }
         Command::Ask(consent) => set_mode(&home, LegacyMode::Ask, consent)?,
@@ -144,7 +142,11 @@ fn set_mode(home: &Home, mode: LegacyMode, consent: Unattended) -> anyhow::Resul
     if let Some(what) = widening(before, mode) {
         person_widens(home, what, consent.unattended)?;
     }
-    home.legacy().set_mode(mode)?;
+    if !home.legacy().replace_mode(before, mode)? {
+        bail!(
+            "which older extensions are let in has just been changed by somebody else: try again"
+        );
+    }
     Ok(())
 }
 
@@ -232,7 +234,7 @@ fn lines(status: &Value) -> Vec<String> {
     let mut lines = vec![
         match text(&status["mode"]) {
             "auto" => "auto: the first extension that polls is let in, until the Tabwire extension connects.",
-            "any" => "any: every extension that polls is let in.",
+            "any" => "any: every extension that polls is let in; `tabwire legacy ask` ends that.",
             "deny" => "deny: no extension that polls is let in; `tabwire legacy ask` lets in those that a person allows.",
             _ => "ask: extensions that poll are let in if a person allows them.",
         }

@@ -11,6 +11,7 @@ mod files;
 mod install;
 mod legacy;
 mod logs;
+mod monitor_roots;
 mod pair;
 mod person;
 mod serve;
@@ -120,6 +121,8 @@ enum Command {
         serving: Serving,
         #[command(flatten)]
         older: legacy::LegacyServing,
+        #[command(flatten)]
+        consent: person::Unattended,
         /// Say where it listens as JSON
         #[arg(long)]
         json: bool,
@@ -314,8 +317,9 @@ impl Cli {
             Command::Pair { json } => pair::pair(&place, json),
             Command::Unpair { json } => pair::unpair(&place, json).await,
             Command::NativeHost { caller } => pair::native_host(&place, &caller),
-            Command::Serve { serving, older, json } => {
-                older.set(&place)?;
+            Command::Serve { serving, older, consent, json } => {
+                older.set(&place, consent)?;
+                monitor_roots::agreed(&place, &serving, consent)?;
                 serve::serve(&place, &serving, json).await
             }
             Command::Mcp { client, job_notifications } => {

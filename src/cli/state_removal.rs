@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::person::{Unattended, person_widens};
 use super::serve::end_daemon;
 use crate::home::{DaemonRecord, Home, Removal};
 use crate::install::{Installation, Plan};
@@ -38,6 +39,27 @@ impl StateRemoval {
         })
     }
 
+    /// Returns if a person agrees that the rules for sites and what nobody has confirmed go. Without
+    /// them agents may use more, once Tabwire is installed again.
+    pub(super) fn agreed(installation: &Installation, consent: Unattended) -> anyhow::Result<()> {
+        let Some(home) = Self::home(installation)? else { return Ok(()) };
+        // What cannot be read may hold any rule.
+        let unconfirmed = home.unconfirmed();
+        let has_rules = !home.site_rules().read().is_ok_and(|rules| rules.is_empty());
+        let has_unconfirmed = !unconfirmed.as_ref().is_ok_and(Vec::is_empty);
+        if !has_rules && !has_unconfirmed {
+            return Ok(());
+        }
+        let what = "agents use every site once Tabwire is installed again (the rules for sites go)";
+        person_widens(&home, what, consent.unattended)?;
+        if !consent.unattended {
+            // What was widened before goes with the rest, and a person has seen to that.
+            let ids: Vec<_> = unconfirmed?.into_iter().map(|widening| widening.id).collect();
+            home.confirm_widenings(&ids)?;
+        }
+        Ok(())
+    }
+
     /// Ends the daemon and removes what is ours.
     pub(super) async fn make(installation: &Installation) -> anyhow::Result<Self> {
         let ended = match Self::home(installation)? {
@@ -66,7 +88,7 @@ impl StateRemoval {
         !matches!(self, Self::NoKey) && self.stays().is_empty()
     }
 
-    /// What is not ours, and stays.
+    /// What is not ours, or still to be confirmed, and stays.
     pub(super) fn stays(&self) -> &[PathBuf] {
         match self {
             Self::Ours { removal, .. } => &removal.stays,
@@ -119,7 +141,7 @@ impl StateRemoval {
         }
         let stays = self.stays();
         if !stays.is_empty() {
-            say(format!("\n{state} stays: something else is in it."))?;
+            say(format!("\n{state} stays, since this does:"))?;
         }
         for path in stays.iter().take(SHOWN) {
             say(format!("  {}", clean(&path.to_string_lossy())))?;

@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use super::Edge;
 use crate::hub::Link;
 use crate::protocol::{
-    Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX,
+    AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX,
     FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
 };
 
@@ -19,6 +19,10 @@ const DRAWINGS_AT_ONCE: usize = 4;
 /// How many questions about local files of one link are looked up at the same time. One more is
 /// answered with a refusal: the extension asks again when it needs to.
 const FILE_CHECKS_AT_ONCE: usize = 16;
+
+/// What an extension other than the Tabwire extension is told that would let agents do more: of
+/// that one alone we know that a person has clicked.
+const ONLY_OURS_WIDENS: &str = "Only the popup of the Tabwire extension lets agents do more. In a terminal, `tabwire sites` and `tabwire legacy` do";
 
 /// The side work of one link.
 pub(super) struct SideWork<'a> {
@@ -63,27 +67,27 @@ impl<'a> SideWork<'a> {
                 self.drawings.push(Box::pin(edge.take_drawing(*drawing)));
             }
             FromExtension::SiteRule(change) => {
-                if let Err(problem) = edge.change_sites(&change) {
+                if let Err(problem) = edge.change_sites(&change, self.is_ours()) {
                     link.refuse_site_change(problem);
                 }
             }
             FromExtension::LocalFileRule(change) => {
-                if let Err(problem) = edge.change_local_files(&change) {
+                if let Err(problem) = edge.change_local_files(&change, self.is_ours()) {
                     link.refuse_local_file_change(problem);
                 }
             }
             FromExtension::OlderExtension(change) => {
-                if let Err(problem) = edge.change_admission(&change) {
+                if let Err(problem) = edge.change_admission(&change, self.is_ours()) {
                     link.refuse_older_extension(problem);
                 }
             }
             FromExtension::FileCheck { check, urls } => self.check_files(check, urls),
             // The key of another extension is in no folder that we have written.
-            FromExtension::KeyStored {} if self.extension_id == EXTENSION_ID => {
+            FromExtension::KeyStored {} if self.is_ours() => {
                 edge.forget_unpacked_key();
             }
             FromExtension::ConfirmWidening { id } => {
-                edge.confirm_widening(link, self.extension_id, &id);
+                edge.confirm_widening(link, self.is_ours(), &id);
             }
             other @ (FromExtension::Hello(_)
             | FromExtension::Ready(_)
@@ -98,6 +102,11 @@ impl<'a> SideWork<'a> {
             | FromExtension::Report { .. }) => return Some(other),
         }
         None
+    }
+
+    /// Whether the Tabwire extension speaks.
+    fn is_ours(&self) -> bool {
+        self.extension_id == EXTENSION_ID
     }
 
     fn check_files(&self, check: u64, urls: Vec<String>) {
@@ -122,27 +131,46 @@ pub(super) struct Taken {
 
 impl Edge {
     /// Changes which sites may be used, as a person has said in the extension's popup.
-    fn change_sites(&self, change: &SiteChange) -> Result<(), String> {
+    fn change_sites(&self, change: &SiteChange, is_ours: bool) -> Result<(), String> {
         let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;
-        sites.change(change).map(drop).map_err(|error| error.to_string())
+        let changed = if is_ours { sites.change(change).map(|_| true) } else { sites.narrow(change) };
+        match changed {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ONLY_OURS_WIDENS.to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Changes which local files agents may open, as a person has said in the extension's popup.
-    fn change_local_files(&self, change: &LocalFileChange) -> Result<(), String> {
+    fn change_local_files(&self, change: &LocalFileChange, is_ours: bool) -> Result<(), String> {
+        let widens = match change {
+            LocalFileChange::Add { .. } | LocalFileChange::Switch { enabled: true } => true,
+            LocalFileChange::Remove { .. } | LocalFileChange::Switch { enabled: false } => false,
+        };
+        if widens && !is_ours {
+            return Err(ONLY_OURS_WIDENS.to_owned());
+        }
         let sites = self.tools.sites().ok_or("this daemon keeps no rules for local files")?;
         sites.local_files().change(change).map_err(|error| error.to_string())
     }
 
     /// Lets an older extension in or no more, as a person has said in the extension's popup.
-    fn change_admission(&self, change: &OlderExtensionChange) -> Result<(), String> {
+    fn change_admission(
+        &self,
+        change: &OlderExtensionChange,
+        is_ours: bool,
+    ) -> Result<(), String> {
+        if change.change == AdmissionChange::Allow && !is_ours {
+            return Err(ONLY_OURS_WIDENS.to_owned());
+        }
         self.guard.admission().change(change).map(drop).map_err(|error| error.to_string())
     }
 
     /// Confirms a widening, as a person has said in the popup. Another extension, even one that
     /// was allowed, could have been let in by what it confirms.
-    fn confirm_widening(&self, link: &Link, extension_id: &str, id: &str) {
-        if extension_id != EXTENSION_ID {
-            tracing::warn!(extension = extension_id, "only the Tabwire extension confirms");
+    fn confirm_widening(&self, link: &Link, is_ours: bool, id: &str) {
+        if !is_ours {
+            tracing::warn!("an extension other than the Tabwire extension would confirm a widening");
             return link.refuse(NackReason::UnknownType);
         }
         let home = self.guard.home();

@@ -244,6 +244,22 @@ impl LegacyFile {
         self.change(|legacy| legacy.mode = mode)
     }
 
+    /// Sets which polling extensions are let in, if it is still `before` that holds: what a change
+    /// lets in was judged against that. False: somebody else has changed it, and nothing is set.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn replace_mode(&self, before: LegacyMode, after: LegacyMode) -> Result<bool, HomeError> {
+        self.change(|legacy| {
+            let is_as_before = legacy.mode == before;
+            if is_as_before {
+                legacy.mode = after;
+            }
+            is_as_before
+        })
+    }
+
     /// Lets an extension poll, since a person says so. Whether anything changed.
     ///
     /// # Errors
@@ -262,7 +278,8 @@ impl LegacyFile {
     }
 
     /// Lets an extension in no more, neither to poll nor, if `tabwire extension allow` has let
-    /// it in, to connect. Whether anything changed.
+    /// it in, to connect. Whether anything changed. The mode `auto` ends with that: else the
+    /// extension would be the first again with its next poll.
     ///
     /// # Errors
     ///
@@ -277,10 +294,13 @@ impl LegacyFile {
             write_json(&self.dir.join(EXTENSIONS), &allowed)?;
         }
         let mut legacy = self.read_own()?;
-        let was_approved = legacy.approver_of(id).is_some();
+        let is_removed = was_allowed || legacy.approver_of(id).is_some();
         legacy.forget(id);
+        if is_removed && legacy.mode == LegacyMode::Auto {
+            legacy.mode = LegacyMode::Ask;
+        }
         self.write(&legacy)?;
-        Ok(was_allowed || was_approved)
+        Ok(is_removed)
     }
 
     /// Notes that our own extension has proved itself: approvals by `auto` end here, and none
@@ -460,6 +480,36 @@ mod tests {
         let legacy = home.legacy().read().unwrap();
         assert_eq!((legacy.approvals.len(), legacy.was_paired), (8, true));
         assert_eq!(home.allowed_extensions().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn one_that_is_removed_is_not_the_first_again_where_the_first_is_let_in() {
+        let (_dir, home) = in_temporary();
+        let file = home.legacy();
+        for allow in [false, true] {
+            file.set_mode(LegacyMode::Auto).unwrap();
+            if allow {
+                home.allow_extension(&id('a')).unwrap();
+            }
+            assert_eq!(file.answer_poll(&id('a')).unwrap(), LegacyAnswer::Welcome);
+            assert!(file.remove(&id('a')).unwrap());
+            assert_eq!(file.answer_poll(&id('a')).unwrap(), LegacyAnswer::Unknown);
+            assert_eq!(file.read().unwrap().mode, LegacyMode::Ask);
+        }
+        file.set_mode(LegacyMode::Auto).unwrap();
+        assert!(!file.remove(&id('a')).unwrap());
+        assert_eq!(file.read().unwrap().mode, LegacyMode::Auto, "nobody was removed");
+    }
+
+    #[test]
+    fn a_mode_that_somebody_else_has_set_meanwhile_stays() {
+        let (_dir, home) = in_temporary();
+        let file = home.legacy();
+        file.set_mode(LegacyMode::Deny).unwrap();
+        assert!(!file.replace_mode(LegacyMode::Ask, LegacyMode::Ask).unwrap());
+        assert_eq!(file.read().unwrap().mode, LegacyMode::Deny);
+        assert!(file.replace_mode(LegacyMode::Deny, LegacyMode::Any).unwrap());
+        assert_eq!(file.read().unwrap().mode, LegacyMode::Any);
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct Removal {
     /// What goes, in this order: a folder after what is in it, and the directory itself last, if
     /// nothing stays in it.
     pub goes: Vec<PathBuf>,
-    /// What is not ours, and stays.
+    /// What is not ours, or still to be confirmed, and stays.
     pub stays: Vec<PathBuf>,
 }
 
@@ -65,11 +65,15 @@ impl Home {
     /// [`HomeError::Io`].
     pub fn removal(&self, gone: &[PathBuf]) -> Result<Removal, HomeError> {
         let mut removal = Removal::default();
+        // To remove all else must be no way to have that forgotten.
+        let is_unconfirmed = !self.unconfirmed().is_ok_and(|widenings| widenings.is_empty());
+        let unconfirmed = is_unconfirmed.then(|| self.unconfirmed_path());
         for path in sorted_entries(&self.dir)? {
             if gone.contains(&path) {
                 continue;
             }
             match owners_folder(&path) {
+                None if unconfirmed.as_ref() == Some(&path) => removal.stays.push(path),
                 Some(is_own) => removal.add_owners_folder(&path, is_own)?,
                 None if is_own_file(&path) => removal.goes.push(path),
                 // A folder may have become empty by what has gone.
@@ -86,8 +90,8 @@ impl Home {
         Ok(removal)
     }
 
-    /// Removes everything of ours, and the directory unless something else is in it. What it
-    /// did. No daemon may run on it.
+    /// Removes everything of ours but what a person has still to confirm, and the directory unless
+    /// something is left in it. What it did. No daemon may run on it.
     ///
     /// # Errors
     ///

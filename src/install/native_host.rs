@@ -133,7 +133,8 @@ pub fn wrapper(system: System, program: &Path, state: &Path, port: u16) -> Strin
 }
 
 /// A word as a shell takes it literally.
-fn in_shell(word: &str) -> String {
+#[must_use]
+pub fn in_shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

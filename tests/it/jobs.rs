@@ -195,7 +195,7 @@ async fn jobs_take_turns_and_those_that_wait_outlive_the_daemon_that_was_killed(
     let long = long_file(folder.path());
     let place = Place::new();
     let roots = folder.path().to_str().unwrap();
-    let daemon = place.serve(&["--monitor-root", roots]).await;
+    let daemon = place.serve(&["--monitor-root", roots, "--unattended"]).await;
     let client = |port| McpClient::at(port, place.home().auth().token(&DEFAULT_OWNER.into()));
     let mut ids = Vec::new();
     for path in [&long, &folder.path().join("sub")] {

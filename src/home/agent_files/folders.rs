@@ -20,6 +20,10 @@ pub struct AgentFolders {
     /// Those below which agents may make new files.
     #[serde(default)]
     pub write: Vec<PathBuf>,
+    /// Those beyond the home directory that a daemon was started for, for agents to sync. Kept so
+    /// that a person is asked once; the daemon goes by how it is started.
+    #[serde(default)]
+    pub sync: Vec<PathBuf>,
 }
 
 /// Why a folder cannot be opened to agents. Nothing changed.
@@ -36,8 +40,8 @@ pub enum AgentFolderError {
     /// It is something else.
     #[error("{} is no folder. Name a folder", .0.display())]
     NoFolder(PathBuf),
-    /// Its name is no text, so it cannot be kept.
-    #[error("the path of {} is no text. Name another folder", .0.display())]
+    /// Its name is no text, so it cannot be kept, or a person would not see all of it.
+    #[error("the path of {} is no plain text. Name another folder", .0.display())]
     NoText(PathBuf),
     /// It is, or holds, a directory that is never open to agents, or lies in one.
     #[error("{} is not opened to agents: {why}. Make a folder for them and name that", .path.display())]
@@ -91,7 +95,7 @@ impl Home {
         if !path.is_dir() {
             return Err(AgentFolderError::NoFolder(path));
         }
-        if path.to_str().is_none() {
+        if path.to_str().is_none_or(|text| text.chars().any(char::is_control)) {
             return Err(AgentFolderError::NoText(path));
         }
         let person = person.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
@@ -138,13 +142,17 @@ impl Home {
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
     pub fn open_agent_folder(&self, path: &Path) -> Result<bool, HomeError> {
-        self.change_agent_folders(|folders| {
-            let is_new = !folders.write.iter().any(|known| known == path);
-            if is_new {
-                folders.write.push(path.to_owned());
-            }
-            is_new
-        })
+        self.change_agent_folders(|folders| add(&mut folders.write, path))
+    }
+
+    /// Remembers that a daemon may be started for agents to sync this folder. False: it was
+    /// remembered already.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn note_synced_folder(&self, path: &Path) -> Result<bool, HomeError> {
+        self.change_agent_folders(|folders| add(&mut folders.sync, path))
     }
 
     /// Closes a folder to agents. False: it was not open.
@@ -174,4 +182,13 @@ impl Home {
         }
         Ok(is_changed)
     }
+}
+
+/// Whether the folder is new there.
+fn add(folders: &mut Vec<PathBuf>, path: &Path) -> bool {
+    let is_new = !folders.iter().any(|known| known == path);
+    if is_new {
+        folders.push(path.to_owned());
+    }
+    is_new
 }

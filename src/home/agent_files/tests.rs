@@ -249,6 +249,9 @@ fn folders_that_hold_everything_or_keys_or_settings_are_not_opened() {
     fs::write(&file, "").unwrap();
     assert!(matches!(check(&file), Err(AgentFolderError::NoFolder(_))));
     assert!(matches!(check(&person.place.join("none")), Err(AgentFolderError::Io { .. })));
+    let unseen = person.place.join("a\rb");
+    fs::create_dir(&unseen).unwrap();
+    assert!(matches!(check(&unseen), Err(AgentFolderError::NoText(_))));
     symlink(&person.opened, person.place.join("link")).unwrap();
     assert_eq!(check(&person.place.join("link")).unwrap(), person.opened, "without links");
     // The extension was unpacked into an opened folder only afterwards.

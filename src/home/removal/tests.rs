@@ -31,7 +31,9 @@ fn full() -> (tempfile::TempDir, Home) {
     home.allow_extension("a").unwrap();
     home.note_unpacked(&state).unwrap();
     home.legacy().note_paired().unwrap();
-    home.note_widening("agents use example.com", None, Moment::from_unix_micros(0)).unwrap();
+    let at = Moment::from_unix_micros(0);
+    let widening = home.note_widening("agents use example.com", None, at).unwrap();
+    home.confirm_widenings(&[widening.id]).unwrap();
     home.open_agent_folder(&state).unwrap();
     let pattern = SitePattern::parse("example.com").unwrap();
     let change = SiteChange::Add { list: SiteList::Deny, pattern };
@@ -75,6 +77,20 @@ fn what_is_ours_goes_and_the_directory_with_it() {
     assert_eq!(planned, all_below(&state));
     assert_eq!(home.remove().unwrap().stays, Vec::<PathBuf>::new());
     assert!(!state.exists());
+}
+
+#[test]
+fn what_no_person_has_confirmed_stays_to_be_told_by_the_next_daemon() {
+    let (_dir, home) = full();
+    let state = home.dir().to_owned();
+    let list = home.unconfirmed_path();
+    let widening = home.note_widening("x", None, Moment::from_unix_micros(0)).unwrap();
+    assert_eq!(home.remove().unwrap().stays, std::slice::from_ref(&list));
+    assert_eq!(all_below(&state), BTreeSet::from([list.clone()]));
+    let home = Home::open(&state).unwrap();
+    assert_eq!(home.unconfirmed().unwrap(), [widening]);
+    fs::write(&list, "{").unwrap();
+    assert_eq!(home.removal(&[]).unwrap().stays, [list], "it may hold anything");
 }
 
 #[test]

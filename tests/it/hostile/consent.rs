@@ -9,12 +9,14 @@ use std::process::Stdio;
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, Moment};
 
+use crate::legacy::Old;
 use crate::support::{
     Daemon, FakeExtension, Hand, McpClient, Pages, Place, Ran, Row, Shim, first_tab, raw, soon,
     until,
 };
 
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
+const OLDER_ID: &str = "bcdefghijklmnopabcdefghijklmnopa";
 
 /// What can be widened on the command line, and what is told of it.
 fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
@@ -170,6 +172,107 @@ async fn only_a_person_confirms(
     let (agreed, _) = at_a_terminal(place, &["sites", "allow", "b.example"], "y\n").await;
     assert_eq!(agreed.code, Some(0), "{agreed:?}");
     assert_eq!(home.unconfirmed().unwrap(), [], "a person at a terminal has confirmed it");
+}
+
+#[tokio::test]
+async fn row_35_to_remove_everything_or_to_start_a_daemon_is_no_way_around_a_person() {
+    let place = Place::with_port(1);
+    let home = place.home();
+    let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
+    // A name that breaks out of the command that takes it back, once it is pasted.
+    let folder = dir.path().join("a'; touch owned; '");
+    std::fs::create_dir(&folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let mut row = Row::new(35);
+    let opened = place.run(&["files", "allow", folder, "--write", "--unattended"]).await;
+    assert_eq!(opened.code, Some(0), "{opened:?}");
+    let command = home.unconfirmed().unwrap()[0].take_back.clone().unwrap();
+    let pasted = tokio::process::Command::new("sh")
+        .args(["-c", &format!("tabwire() {{ printf '%s|' \"$@\"; }}; {command}")])
+        .current_dir(dir.path())
+        .output();
+    let pasted = String::from_utf8(pasted.await.unwrap().stdout).unwrap();
+    row.tried("the command", pasted == format!("files|remove|{folder}|"), &command);
+
+    assert_eq!(place.run(&["sites", "deny", "bank.example"]).await.code, Some(0));
+    let denied = |home: &Home| home.site_rules().read().unwrap().deny().len() == 1;
+    for removes in [&["uninstall", "--state"][..], &["uninstall", "--state", "--json"]] {
+        let ran = place.run(removes).await;
+        let is_whole = denied(&home) && home.unconfirmed().unwrap().len() == 1;
+        row.tried(&removes.join(" "), ran.code == Some(77) && is_whole, format!("{ran:?}"));
+    }
+    let (ran, shown) = at_a_terminal(&place, &["uninstall", "--state"], "n\n").await;
+    let is_asked = shown.contains("the rules for sites go");
+    row.tried("no", ran.code == Some(77) && is_asked && denied(&home), format!("{ran:?} {shown}"));
+    let serves = ["serve", "--monitor-root", "/"];
+    let ran = soon("that it ends", place.run(&serves)).await;
+    row.tried(&serves.join(" "), ran.code == Some(77), format!("{ran:?}"));
+
+    // Made unattended, it is named in the next life too.
+    let ran = place.run(&["uninstall", "--state", "--unattended"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let home = place.home();
+    let unconfirmed = home.unconfirmed().unwrap();
+    let is_named = unconfirmed.iter().any(|one| one.what.contains("the rules for sites go"));
+    row.tried("what is named", is_named && !denied(&home), format!("{unconfirmed:?}"));
+    assert_eq!(home.unconfirmed().unwrap().len(), 2, "what was there before as well");
+    row.report();
+    let (ran, shown) = at_a_terminal(&place, &["uninstall", "--state"], "y\n").await;
+    assert_eq!(ran.code, Some(0), "{ran:?} {shown}");
+    assert!(!place.path().join("unconfirmed.json").exists(), "a person has agreed to all of it");
+}
+
+#[tokio::test]
+async fn row_35_another_extension_that_was_let_in_narrows_and_widens_nothing() {
+    let daemon = Daemon::start().await;
+    let home = daemon.home();
+    let rule = |change: &str, list: &str, pattern: &str| json!({"type": "site_rule", "change": change, "list": list, "pattern": pattern});
+    let mut ours = Shim::of(&daemon).connect().await;
+    for (list, pattern) in [("deny", "bank.example"), ("allow", "a.example")] {
+        ours.send(&rule("add", list, pattern)).await;
+    }
+    let rules = || home.site_rules().read().unwrap();
+    let is_set = async || rules().allow().len() + rules().deny().len() == 2;
+    soon("the person's rules", until(is_set)).await;
+    let old = Old::named(&daemon, OLDER_ID, "ext_1_a");
+    assert_eq!(old.name_session().await.status, 200, "it asks to be let in");
+
+    assert!(home.allow_extension(OTHER_ID).unwrap());
+    let other = Shim::of(&daemon).extension(OTHER_ID).browser("browser-2");
+    let other = other.key(home.auth().extension_key(OTHER_ID));
+    let mut ready = other.ready_frame(&[]);
+    (ready["older_extensions"], ready["site_rules"]) = (true.into(), true.into());
+    let before = rights(&home);
+    let mut other = other.greet().await;
+    other.send(&ready).await;
+    let mut row = Row::new(35);
+    let widens = [
+        rule("add", "allow", "b.example"),
+        rule("remove", "deny", "bank.example"),
+        rule("remove", "allow", "a.example"),
+        json!({"type": "older_extension", "change": "allow", "extension_id": OLDER_ID}),
+    ];
+    for frame in widens {
+        other.send(&frame).await;
+        let told = soon("a refusal", async {
+            loop {
+                let told = other.next().await;
+                if told["problem"].is_string() {
+                    return told;
+                }
+            }
+        });
+        let told = told.await;
+        let problem = told["problem"].as_str().unwrap();
+        let is_refused = problem.contains("Only the popup") && problem.contains("`tabwire sites`");
+        row.tried(&frame.to_string(), is_refused, &told);
+    }
+    let is_out = home.legacy().read().unwrap().approver_of(OLDER_ID).is_none();
+    row.tried("all of them", is_out && rights(&home) == before, rights(&home));
+    row.report();
+    other.send(&rule("add", "deny", "c.example")).await;
+    soon("what narrows", until(async || rules().deny().len() == 2)).await;
+    daemon.stop().await;
 }
 
 #[tokio::test]

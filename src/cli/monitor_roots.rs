@@ -1,0 +1,39 @@
+//! Folders beyond the home directory that `tabwire serve` lets agents sync: a person agrees to each
+//! once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::person::{Unattended, person_widens};
+use crate::config::{Place, Serving};
+use crate::home::Home;
+
+/// Returns if a person agrees to every folder that the daemon is started for, or has agreed before.
+pub(super) fn agreed(place: &Place, serving: &Serving, consent: Unattended) -> anyhow::Result<()> {
+    let usual: Vec<_> = Serving::usual_monitor_roots().iter().map(|path| real(path)).collect();
+    let beyond = |root: &PathBuf| !usual.iter().any(|usual| root.starts_with(usual));
+    let roots: Vec<_> =
+        serving.monitor_roots.iter().map(|root| real(root)).filter(beyond).collect();
+    if roots.is_empty() {
+        return Ok(());
+    }
+    let home = Home::open(&place.home()?)?;
+    for root in roots {
+        if home.agent_folders()?.sync.contains(&root) {
+            continue;
+        }
+        let what = format!(
+            "agents sync (see names, sizes and hashes of) all files below {}",
+            root.display()
+        );
+        // A daemon in the background has nobody to ask, and is to start all the same.
+        person_widens(&home, &what, consent.unattended || serving.detach)?;
+        home.note_synced_folder(&root)?;
+    }
+    Ok(())
+}
+
+/// Without links. One that is not there yet has none.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
