@@ -8,8 +8,8 @@ use futures_util::stream::FuturesUnordered;
 use super::Edge;
 use crate::hub::Link;
 use crate::protocol::{
-    AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX,
-    FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
+    AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID,
+    FILE_CHECK_MAX, FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
 };
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
@@ -133,7 +133,8 @@ impl Edge {
     /// Changes which sites may be used, as a person has said in the extension's popup.
     fn change_sites(&self, change: &SiteChange, is_ours: bool) -> Result<(), String> {
         let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;
-        let changed = if is_ours { sites.change(change).map(|_| true) } else { sites.narrow(change) };
+        let changed =
+            if is_ours { sites.change(change).map(|_| true) } else { sites.narrow(change) };
         match changed {
             Ok(true) => Ok(()),
             Ok(false) => Err(ONLY_OURS_WIDENS.to_owned()),
@@ -155,11 +156,7 @@ impl Edge {
     }
 
     /// Lets an older extension in or no more, as a person has said in the extension's popup.
-    fn change_admission(
-        &self,
-        change: &OlderExtensionChange,
-        is_ours: bool,
-    ) -> Result<(), String> {
+    fn change_admission(&self, change: &OlderExtensionChange, is_ours: bool) -> Result<(), String> {
         if change.change == AdmissionChange::Allow && !is_ours {
             return Err(ONLY_OURS_WIDENS.to_owned());
         }
@@ -170,7 +167,9 @@ impl Edge {
     /// was allowed, could have been let in by what it confirms.
     fn confirm_widening(&self, link: &Link, is_ours: bool, id: &str) {
         if !is_ours {
-            tracing::warn!("an extension other than the Tabwire extension would confirm a widening");
+            tracing::warn!(
+                "an extension other than the Tabwire extension would confirm a widening"
+            );
             return link.refuse(NackReason::UnknownType);
         }
         let home = self.guard.home();

@@ -43,8 +43,10 @@ pub enum FolderError {
         /// What the system said.
         source: io::Error,
     },
-    /// It is a file, or its path is not UTF-8.
-    #[error("{0} is no folder with a path in UTF-8. Name the folder that the file is in")]
+    /// It is a file, or its path is no plain text.
+    #[error(
+        "{0} is no folder with a path in plain text. Name the folder that the file is in, or another one"
+    )]
     NoFolder(PathBuf),
     /// Nobody can open it.
     #[error(
@@ -61,7 +63,9 @@ pub enum FolderError {
 pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, FolderError> {
     let real = fs::canonicalize(folder)
         .map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
-    let Some(text) = real.to_str().filter(|_| real.is_dir()) else {
+    // A person is shown all of the name before they agree.
+    let is_plain = |text: &&str| real.is_dir() && !text.chars().any(char::is_control);
+    let Some(text) = real.to_str().filter(is_plain) else {
         return Err(FolderError::NoFolder(real));
     };
     let gate = FileGate::new(store.clone(), Machine::current().ok().as_ref());
@@ -393,6 +397,8 @@ mod tests {
             assert!(matches!(error, FolderError::Closed(_)), "{closed}: {error}");
         }
         assert!(matches!(open("other/id_rsa"), Err(FolderError::NoFolder(_))));
+        fs::create_dir(at("other/a\rb")).unwrap();
+        assert!(matches!(open("other/a\rb"), Err(FolderError::NoFolder(_))));
         assert!(matches!(open("absent"), Err(FolderError::Io { .. })));
     }
 

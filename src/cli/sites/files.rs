@@ -11,6 +11,7 @@ use crate::cli::ask::Daemon;
 use crate::cli::person::{Unattended, person_widens_reversibly};
 use crate::config::Place;
 use crate::home::Home;
+use crate::install::native_host::in_shell;
 use crate::local_files::openable_folder;
 use crate::protocol::{LocalFileChange, LocalFileRules};
 use crate::terminal::{clean, say};
@@ -57,7 +58,7 @@ pub(super) async fn run(
             let opened = home.local_files().read()?.opened_by(&change);
             if !opened.is_empty() {
                 let what = format!("agents open the files in {}", opened.join(", "));
-                let take_back = format!("tabwire sites files remove '{folder}'");
+                let take_back = format!("tabwire sites files remove {}", in_shell(&folder));
                 person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
             }
             (home, change, opened)

@@ -26,6 +26,7 @@ fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
         (texts(&["sites", "remove", "bank.example"]), "bank.example".to_owned()),
         (texts(&["extension", "allow", OTHER_ID]), OTHER_ID.to_owned()),
         (texts(&["files", "allow", folder, "--write"]), folder.to_owned()),
+        (texts(&["sites", "files", "allow", folder]), format!("open the files in {folder}")),
         (texts(&["legacy", "any"]), "every extension that polls".to_owned()),
     ]
 }
@@ -33,10 +34,11 @@ fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
 /// Everything that the commands above change.
 fn rights(home: &Home) -> String {
     format!(
-        "{:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?}",
         home.site_rules().read().unwrap(),
         home.allowed_extensions().unwrap(),
         home.agent_folders().unwrap(),
+        home.local_files().read().unwrap(),
         home.legacy().read().unwrap().mode,
     )
 }
@@ -250,6 +252,8 @@ async fn row_35_another_extension_that_was_let_in_narrows_and_widens_nothing() {
         rule("add", "allow", "b.example"),
         rule("remove", "deny", "bank.example"),
         rule("remove", "allow", "a.example"),
+        json!({"type": "local_file_rule", "change": "add", "folder": "/srv"}),
+        json!({"type": "local_file_rule", "change": "switch", "enabled": true}),
         json!({"type": "older_extension", "change": "allow", "extension_id": OLDER_ID}),
     ];
     for frame in widens {
