@@ -24,10 +24,10 @@ const DRAIN: usize = 32 * 1024 * 1024;
 /// How much of a body is read before others get a turn, in bytes.
 const AT_ONCE: usize = 64 * 1024;
 
-/// A body of more bytes is large: it is parsed on another thread, and counted by its owner.
-pub(super) const LARGE: usize = AT_ONCE;
+/// A body or frame of more bytes is parsed on another thread.
+const LARGE: usize = AT_ONCE;
 
-/// How many large bodies are parsed at the same time: one core at most is busy with them.
+/// How many large bodies of a lane are parsed at the same time: one core at most is busy with them.
 const PARSED_AT_ONCE: usize = 1;
 
 /// Reads a whole body of at most `limit` bytes.
@@ -77,25 +77,38 @@ pub(super) async fn drain(mut body: Body) {
     let _ = tokio::time::timeout(BODY, drained).await;
 }
 
-/// Parses bodies. A large one takes milliseconds, in which nothing else would happen: it is parsed
-/// on another thread.
-#[derive(Debug)]
-pub(super) struct BodyParser(Arc<Semaphore>);
+/// Parses bodies, and the frames of a socket. A large one takes milliseconds, in which nothing else
+/// would happen: it is parsed on another thread.
+#[derive(Debug, Default)]
+pub(super) struct BodyParsers {
+    /// For callers, and for extensions that are not let in.
+    pub(super) calls: ParserLane,
+    /// For extensions that are let in: their results do not wait for what callers send.
+    pub(super) extensions: ParserLane,
+}
 
-impl Default for BodyParser {
+/// Large bodies that wait for each other, in the order in which they came.
+#[derive(Debug)]
+pub(super) struct ParserLane(Arc<Semaphore>);
+
+impl Default for ParserLane {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(PARSED_AT_ONCE)))
     }
 }
 
-impl BodyParser {
-    /// What `parse` makes of a body.
-    pub(super) async fn parse<T: Send + 'static>(
+impl ParserLane {
+    /// What `parse` makes of a body. `Err`: the runtime ends.
+    pub(super) async fn parse<B, T>(
         &self,
-        body: Bytes,
-        parse: impl FnOnce(&[u8]) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        if body.len() <= LARGE {
+        body: B,
+        parse: impl FnOnce(&B) -> T + Send + 'static,
+    ) -> Result<T, Problem>
+    where
+        B: AsRef<[u8]> + Send + 'static,
+        T: Send + 'static,
+    {
+        if body.as_ref().len() <= LARGE {
             return Ok(parse(&body));
         }
         // The permit goes along: the other thread goes on if nobody waits for it any more.
@@ -145,12 +158,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_body_is_parsed_on_another_thread_one_at_a_time_and_a_small_one_at_once() {
-        let (parser, here) = (BodyParser::default(), std::thread::current().id());
+        let (lane, here) = (ParserLane::default(), std::thread::current().id());
         let now = Arc::new(AtomicUsize::new(0));
         let parse = |size: usize| {
             let now = now.clone();
             let body = Bytes::from(vec![b' '; size]);
-            parser.parse(body, move |_| {
+            lane.parse(body, move |_| {
                 let others = now.fetch_add(1, Ordering::SeqCst);
                 std::thread::yield_now();
                 now.fetch_sub(1, Ordering::SeqCst);

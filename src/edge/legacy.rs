@@ -17,7 +17,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use super::Edge;
-use super::body::read_body;
+use super::body::{BodyParsers, ParserLane, read_body};
 use super::connections::{Connection, Holder};
 use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, SESSION_BODY, check_user, single};
 use super::problem::{Problem, json_response};
@@ -63,7 +63,8 @@ pub(super) async fn settings(
         return Ok(json_response(StatusCode::OK, "{}"));
     }
     let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
-    let Settings { session_id } = parse(&edge, read_body(body, SESSION_BODY).await?).await?;
+    let body = read_body(body, SESSION_BODY).await?;
+    let Settings { session_id } = parse(&edge.parsers.calls, body).await?;
     let version = header(&headers, &VERSION).unwrap_or_default();
     let admission = edge.guard.admission();
     if let Some(session) = session_name(&session_id)
@@ -116,8 +117,9 @@ pub(super) async fn sync(
     let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
     let admission = edge.guard.admission();
     let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
-    let most = if is_let_in { EXTENSION_BODY } else { ASKING_BODY };
-    let mut request: LegacySyncRequest = parse(&edge, read_body(body, most).await?).await?;
+    let BodyParsers { calls, extensions } = &edge.parsers;
+    let (most, lane) = if is_let_in { (EXTENSION_BODY, extensions) } else { (ASKING_BODY, calls) };
+    let mut request: LegacySyncRequest = parse(lane, read_body(body, most).await?).await?;
     let session = request.session().ok_or_else(|| malformed("no session, or no name for one"))?;
     if !admission.admit_sync(&extension_id, &session, request.version()) {
         let nothing = LegacySyncAnswer::nothing(request.version(), edge.tools.hub().now());
@@ -154,7 +156,8 @@ pub(super) async fn result(
     body: Body,
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
-    let report: LegacyReport = parse(&edge, read_body(body, EXTENSION_BODY).await?).await?;
+    let body = read_body(body, EXTENSION_BODY).await?;
+    let report: LegacyReport = parse(&edge.parsers.extensions, body).await?;
     let verdict = edge
         .tools
         .hub()
@@ -206,7 +209,8 @@ pub(super) async fn logs(
 /// What the extension says of itself, and pictures that it takes of errors: read, answered
 /// and not kept.
 pub(super) async fn noted(State(edge): State<Arc<Edge>>, body: Body) -> Result<Response, Problem> {
-    parse::<IgnoredAny>(&edge, read_body(body, EXTENSION_BODY).await?).await?;
+    let body = read_body(body, EXTENSION_BODY).await?;
+    parse::<IgnoredAny>(&edge.parsers.extensions, body).await?;
     Ok(answer(&json!({"status": "ok"})))
 }
 
@@ -219,7 +223,7 @@ pub(super) async fn drawing(
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
     let body = read_body(body, DRAWING_BODY).await?;
-    let drawing = edge.parser.parse(body, drawing_of).await??;
+    let drawing = edge.parsers.extensions.parse(body, |body| drawing_of(body)).await??;
     let id = drawing.drawing_id.clone();
     if edge.take_polled_drawing(extension_id, drawing).await? {
         return Ok(answer(&json!({"status": "ok", "accepted": true, "drawing_id": id})));
@@ -272,12 +276,11 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Reads a body that should be JSON of this kind.
-async fn parse<T>(edge: &Edge, body: Bytes) -> Result<T, Problem>
+async fn parse<T>(lane: &ParserLane, body: Bytes) -> Result<T, Problem>
 where
     T: DeserializeOwned + Send + 'static,
 {
-    let parsed = edge.parser.parse(body, |body| serde_json::from_slice(body)).await?;
-    parsed.map_err(malformed)
+    lane.parse(body, |body| serde_json::from_slice(body)).await?.map_err(malformed)
 }
 
 fn unrecorded(trouble: &Trouble) -> Problem {

@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use super::Edge;
-use super::body::{LARGE, read_body};
+use super::body::read_body;
 use super::guard::{Admitted, MCP_BODY, single};
 use super::problem::{Problem, json_response};
 use crate::hub::Caller;
@@ -36,6 +36,10 @@ use crate::protocol::{EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
 use crate::tools::Outcome;
 use answer::Receipt;
 pub(super) use stream::OpenStreams;
+
+/// A body of more bytes is counted by its owner. One of this size is parsed in about the time that
+/// everything else takes with a request.
+const COUNTED: usize = 8 * 1024;
 
 pub(super) async fn serve(
     State(edge): State<Arc<Edge>>,
@@ -58,12 +62,12 @@ async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -
         (Err(problem), _) | (_, Err(problem)) => return problem.into_response(),
     };
     // Small ones go on, so that one client in a loop does not hold back the others of its owner.
-    if body.len() > LARGE
+    if body.len() > COUNTED
         && let Err(retry_after) = edge.tools.hub().admit_bytes(&caller.owner, body.len()).await
     {
         return Problem::TooManyBytes { retry_after }.into_response();
     }
-    let incoming = match edge.parser.parse(body, Incoming::parse).await {
+    let incoming = match edge.parsers.calls.parse(body, |body| Incoming::parse(body)).await {
         Ok(incoming) => incoming,
         Err(problem) => return problem.into_response(),
     };

@@ -39,7 +39,7 @@ use crate::lifecycle::limits;
 use crate::mcp::{Calls, JobCalls, Toolbox};
 use crate::protocol::SERVER_VERSION;
 use crate::tools::Tools;
-use body::BodyParser;
+use body::BodyParsers;
 use connections::Connections;
 use frames::Sessions;
 use guard::Guard;
@@ -58,7 +58,7 @@ struct Edge {
     guard: Guard,
     tools: Tools,
     /// Parses what is large where it holds up nobody.
-    parser: BodyParser,
+    parsers: BodyParsers,
     /// What MCP clients are served.
     toolbox: Arc<dyn Toolbox>,
     /// The calls of MCP clients that are in progress.
@@ -91,11 +91,11 @@ impl Server {
         let guard = Guard::new(home, port, tools.hub().clone());
         let (calls, job_calls) = (Calls::default(), JobCalls::default());
         let sessions = Sessions::default();
-        let (streams, parser) = (OpenStreams::default(), BodyParser::default());
+        let (streams, parsers) = (OpenStreams::default(), BodyParsers::default());
         let edge = Arc::new(Edge {
             guard,
             tools,
-            parser,
+            parsers,
             toolbox,
             calls,
             job_calls,

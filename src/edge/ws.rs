@@ -6,7 +6,6 @@
 
 mod bounded;
 
-use std::future::ready;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +137,7 @@ async fn converse(
 ) -> Result<std::convert::Infallible, End> {
     let challenge = proof::nonce();
     send(sink, &ToExtension::Challenge { nonce: challenge.clone() }).await.map_err(Err)?;
-    let mut said = frames(stream);
+    let mut said = frames(edge, stream);
     let hello = tokio::select! {
         hello = said.next() => hello.unwrap_or(Err(Err(Lost)))?,
         () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
@@ -177,14 +176,20 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> En
 }
 
 /// What the extension says, message by message.
-fn frames(stream: &mut SplitStream<Socket>) -> impl Stream<Item = Heard> + Unpin {
-    stream.filter_map(|message| ready(heard(message)))
+fn frames<'a>(
+    edge: &'a Edge,
+    stream: &'a mut SplitStream<Socket>,
+) -> impl Stream<Item = Heard> + Unpin + 'a {
+    Box::pin(stream.filter_map(move |message| heard(edge, message)))
 }
 
 /// What a message says; `None` if it is the WebSocket protocol's own.
-fn heard(message: Result<Message, Error>) -> Option<Heard> {
+async fn heard(edge: &Edge, message: Result<Message, Error>) -> Option<Heard> {
     let end = match message {
-        Ok(Message::Text(text)) => return Some(Ok(FromExtension::parse(&text))),
+        Ok(Message::Text(text)) => {
+            let parsing = edge.parsers.extensions.parse(text, |text| FromExtension::parse(text));
+            return Some(parsing.await.map_err(|_ending| Err(Lost)));
+        }
         Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => return None,
         Ok(Message::Binary(_)) => Ok(Close::new(1003, "frames are text")),
         Ok(Message::Close(_)) => Err(Lost),

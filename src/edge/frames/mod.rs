@@ -141,7 +141,7 @@ async fn poll(session: &Session, uri: &Uri) -> Result<Response, Problem> {
 
 async fn post(edge: &Edge, session: &Session, body: Body) -> Result<Response, Problem> {
     let body = read_body(body, EXTENSION_BODY).await?;
-    let parsed = edge.parser.parse(body, |body| {
+    let parsed = edge.parsers.extensions.parse(body, |body| {
         let Posted { n, after, frames } = str::from_utf8(body)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok())

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::FromExtension;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::support::{Daemon, McpClient, RawConnection, Row, Shim, Stopwatch, soon};
@@ -15,18 +16,20 @@ const MIB: usize = 1024 * 1024;
 /// How many connections send large requests at the same time.
 const SENDERS: usize = 3;
 
+/// How many large requests of one sender are more than can come while somebody else calls.
+const ENOUGH: usize = 1_000;
+
 /// How many calls somebody else makes meanwhile, and how far apart.
 const CALLS: usize = 60;
 const PACE: Duration = Duration::from_millis(20);
 
-/// A request of nearly 1 MiB that takes as long to parse as one of this size can.
-fn dense() -> Vec<u8> {
-    let mut body = br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_":["#.to_vec();
-    while body.len() < MIB - 16 {
-        body.extend(b"{\"\":0},");
+/// JSON of so many bytes that takes as long to parse as one of this size can.
+fn dense(begin: &str, size: usize, end: &str) -> String {
+    let mut json = begin.to_owned() + "[";
+    while json.len() + end.len() + 16 < size {
+        json.push_str(r#"{"":0},"#);
     }
-    body.extend(b"0]}}");
-    body
+    json + "0]" + end
 }
 
 /// A request for `/mcp` of this owner.
@@ -40,29 +43,9 @@ fn request(daemon: &Daemon, owner: &str, client: usize, body: &[u8]) -> Vec<u8> 
     [head.as_bytes(), body].concat()
 }
 
-#[tokio::test]
-async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
-    // What holds back by the minute is tried by itself.
-    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 0).await;
-    let body = dense();
-    let parsing = Stopwatch::start();
-    drop(serde_json::from_slice::<Value>(&body).unwrap());
-    let parsing = parsing.millis();
-    let request = request(&daemon, DEFAULT_OWNER, 0, &body);
-    let send = async || {
-        let mut connection = RawConnection::open(&daemon).await;
-        let mut sent = 0;
-        loop {
-            connection.send(&request).await;
-            let answer = connection.answer().await.expect("closed");
-            assert_eq!(answer.status, 200, "{answer:?}");
-            sent += 1;
-            if sent == 1_000 {
-                return;
-            }
-        }
-    };
-    let client = McpClient::legacy(&daemon).named("another");
+/// What the calls of somebody else take at the median while this goes on, in milliseconds.
+async fn median_beside(daemon: &Daemon, flood: impl Future<Output = ()>) -> u128 {
+    let client = McpClient::legacy(daemon).named("another");
     let mut took = Vec::new();
     let call = async {
         for _ in 0..CALLS {
@@ -73,15 +56,61 @@ async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
         }
     };
     tokio::select! {
-        _ = join_all((0..SENDERS).map(|_| send())) => panic!("they never stop"),
+        () = flood => panic!("it never stops"),
         () = call => {}
     }
     took.sort_unstable();
-    let median = took[CALLS / 2];
+    took[CALLS / 2]
+}
+
+#[tokio::test]
+async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
+    // What holds back by the minute is tried by itself.
+    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 0).await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"configure","arguments":{"action":"health","_":"#;
+    let body = dense(call, MIB, "}}}");
+    let parsing = Stopwatch::start();
+    drop(serde_json::from_str::<Value>(&body).unwrap());
+    let parsing = parsing.millis();
+    let request = request(&daemon, DEFAULT_OWNER, 0, body.as_bytes());
+    let send = async || {
+        let mut connection = RawConnection::open(&daemon).await;
+        for _ in 0..ENOUGH {
+            connection.send(&request).await;
+            let answer = connection.answer().await.expect("closed");
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+    };
+    let flood = async { drop(join_all((0..SENDERS).map(|_| send())).await) };
+    let median = median_beside(&daemon, flood).await;
     let mut row = Row::new(34);
     let came = format!("{median} ms beside requests that take {parsing} ms to parse");
     println!("hostile row 34: {came}");
     row.tried("a call beside large requests", median < parsing / 2, came);
+    row.report();
+}
+
+#[tokio::test]
+async fn row_34_others_do_not_wait_while_large_frames_of_an_extension_are_parsed() {
+    let daemon = Daemon::start().await;
+    let text = dense(r#"{"type":"pong","t":1,"_":"#, MIB, "}");
+    let parsing = Stopwatch::start();
+    drop(FromExtension::parse(&text).unwrap());
+    let parsing = parsing.millis();
+    let mut extension = Shim::of(&daemon).connect().await;
+    // The last four bytes are the mask.
+    let length = u64::try_from(text.len()).unwrap().to_be_bytes();
+    let frame = [&[0x81, 0xff][..], &length, &[0; 4], text.as_bytes()].concat();
+    let flood = async {
+        for _ in 0..ENOUGH {
+            extension.send_raw(&frame).await;
+        }
+    };
+    let median = median_beside(&daemon, flood).await;
+    let mut row = Row::new(34);
+    let came = format!("{median} ms beside frames that take {parsing} ms to parse");
+    println!("hostile row 34: {came}");
+    row.tried("a call beside large frames", median < parsing / 2, came);
     row.report();
 }
 
@@ -114,6 +143,26 @@ async fn row_34_bytes_are_counted_by_owner_whatever_the_client_calls_itself() {
     let mut connection = RawConnection::open(&daemon).await;
     connection.send(small).await;
     assert_eq!(connection.answer().await.expect("closed").status, 200, "a small request");
+}
+
+#[tokio::test]
+async fn row_34_bytes_are_counted_also_where_no_request_is_large() {
+    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 1).await;
+    let body = dense(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_":"#, 16 * 1024, "}}");
+    let mut connection = RawConnection::open(&daemon).await;
+    let mut row = Row::new(34);
+    let mut taken = 0;
+    let refused = loop {
+        connection.send(request(&daemon, "greedy", taken, body.as_bytes())).await;
+        let answer = connection.answer().await.expect("closed");
+        if answer.status != 200 || taken == ENOUGH {
+            break answer;
+        }
+        taken += 1;
+    };
+    assert!(taken >= MIB / body.len(), "{taken}");
+    row.tried("requests of 16 KiB", refused.status == 429, format!("{taken}, then {refused:?}"));
+    row.report();
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tabwire::home::Home;
 use tabwire::proof::{self, ExtensionKey, HandshakeTranscript};
 use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
@@ -351,6 +352,11 @@ impl FakeExtension {
     }
 
     /// Sends what the daemon may refuse while it is still being sent.
+    /// Sends bytes past the WebSocket, and sees to it that the other side takes them all.
+    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
+        soon("sending", self.socket.get_mut().write_all(bytes)).await.unwrap();
+    }
+
     pub(crate) async fn try_send_message(&mut self, message: Message) {
         let _ = soon("sending", self.socket.send(message)).await;
     }
