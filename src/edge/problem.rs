@@ -183,8 +183,7 @@ impl Problem {
             Self::NoToken => "A bearer token is needed".to_owned(),
             Self::TooManyWrongTokens { .. } => "Too many wrong tokens".to_owned(),
             Self::TooManyBytes { .. } => {
-                "The clients of this owner have sent more in large requests than a minute allows"
-                    .to_owned()
+                "All clients of this owner together have sent more than a minute allows".to_owned()
             }
             Self::BadClient => {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()

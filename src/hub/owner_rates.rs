@@ -1,4 +1,4 @@
-//! How often an owner's clients may call together, and how much they may send in large requests. A client's name is
+//! How often an owner's clients may call together, and how much they may send. A client's name is
 //! free, so what counts by client alone holds nobody back.
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Hub {
         admitted
     }
 
-    /// Counts the bytes of a large request of this owner. One too many is refused, but not at once.
+    /// Counts the bytes of a request of this owner. One too many is refused, but not at once.
     ///
     /// # Errors
     ///

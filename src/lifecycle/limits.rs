@@ -124,8 +124,8 @@ pub struct Limits {
     /// Tool calls of one client in a minute, and a twentieth of what its owner's clients may make
     /// together; 0 for no limit.
     pub calls_per_minute: usize,
-    /// MiB of large requests that one owner's clients may send in a minute; one more is refused. 0
-    /// for no limit.
+    /// MiB that one owner's clients may send in a minute, small requests apart; one request more is
+    /// refused. 0 for no limit.
     pub mib_per_minute: usize,
     /// Frames that wait for one extension to read them; one more closes its link.
     pub outbound: usize,
