@@ -259,7 +259,7 @@ pub(super) fn rows(status: &Value) -> Vec<String> {
         let id = text(&approval["id"]).to_owned();
         match text(&approval["by"]) {
             _ if is_off => {
-                format!("  off     {id}  let in before; `tabwire legacy ask` lets it in again")
+                format!("  off     {id}  allowed, and all are switched off: `tabwire legacy ask` lets it in")
             }
             "auto" => format!(
                 "  let in  {id}  by no person; `tabwire legacy remove {id}` takes that back"
@@ -370,7 +370,10 @@ mod tests {
             "nameless": {"extension_version": "5.0.0", "last_seen": "now"},
         });
         let [let_in, asks, too_old] = &*rows(&off) else { panic!("{:?}", rows(&off)) };
-        assert!(let_in.contains("aa  let in before; `tabwire legacy ask`"), "{let_in}");
+        assert!(
+            let_in.contains("aa  allowed, and all are switched off: `tabwire legacy ask`"),
+            "{let_in}"
+        );
         assert!(asks.contains("bb") && asks.contains("`tabwire legacy ask`"), "{asks}");
         assert!(too_old.contains("5.0.0") && too_old.contains("`tabwire install`"), "{too_old}");
         assert!(!rows(&off).join("").contains("legacy allow"), "that would not help");
