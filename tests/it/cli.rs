@@ -221,7 +221,8 @@ async fn which_polling_extensions_are_let_in_is_shown_and_set() {
     let id = "a".repeat(32);
     let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
     let nobody = json!({
-        "mode": "ask", "let_in": [], "ended": [], "paired": false, "asking": [], "not_shown": 0,
+        "mode": "ask", "let_in": [], "ended": [], "paired": false, "asking": [],
+        "switched_off": [], "nameless": null, "not_shown": 0,
     });
     assert_eq!(shown, nobody);
     let ran = place.run(&["legacy", "allow"]).await;
