@@ -33,7 +33,7 @@ unit: nextest browser
 	$(CARGO) nextest run --locked --filterset 'not test(/^(chaos|clients|hostile)/)'
 	$(CARGO) test --locked --doc
 
-# Whoever should not get in tries to, in each of 21 ways; what was tried is counted.
+# Whoever should not get in tries to, in each way that docs/security.md lists; what was tried is counted.
 hostile: nextest browser
 	@CARGO="$(CARGO)" sh scripts/hostile.sh
 

@@ -2,6 +2,8 @@
 // From the browser's accessibility nodes to lines that a model reads: a node a line, indented by its depth.
 // Names come from the page: they are quoted as JSON strings, so none can pass for a line of its own.
 
+import { clip } from './page/clip.js';
+
 /**
  * @typedef {object} AxNode as the protocol has it
  * @property {string} nodeId
@@ -160,7 +162,7 @@ function withoutValue({ value, properties, ...rest }) {
 
 /** @param {AxNode} node @param {string} name @param {string} text all that is in it @param {number} most */
 function line(node, name, text, most) {
-  const quoted = (/** @type {string} */ all) => JSON.stringify(all.length > most ? `${all.slice(0, most)}…` : all);
+  const quoted = (/** @type {string} */ all) => JSON.stringify(clip(all, most));
   const role = node.role?.value ?? '';
   const value = oneLine(node.value?.value);
   const description = oneLine(node.description?.value);

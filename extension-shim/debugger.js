@@ -67,6 +67,11 @@ export function drop(tabId) {
   return true;
 }
 
+/** @param {number} tabId whether more than commands need it, and what they need stays switched on */
+export function isHeld(tabId) {
+  return held.has(tabId);
+}
+
 /** @param {number} tabId */
 export function isAttached(tabId) {
   return sessions.get(tabId)?.attaching === null;

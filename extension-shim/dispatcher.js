@@ -4,9 +4,9 @@
 /** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from './protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 
-import { clip } from './capture/text.js';
 import { ActionError, executionTimeout } from './errors.js';
 import { CLIENT_MAX, FINISHED_IDS_MAX, KEEPALIVE_MS, PENDING_AFTER_MS } from './limits.js';
+import { clip } from './page/clip.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
 
 /**

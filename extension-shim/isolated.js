@@ -6,6 +6,7 @@
 import { attach, cdp, commandError, withDialogs } from './debugger.js';
 import { ActionError, executionTimeout } from './errors.js';
 import { LOOK_MS, LOOK_NODES } from './limits.js';
+import { CLIP } from './page/clip.js';
 import { Look } from './page/look.js';
 import { secretsSource } from './page/secrets.js';
 import { assertReachable } from './pages.js';
@@ -78,7 +79,7 @@ export async function evaluateIsolated(tabId, expression, inFrame) {
 
 /** An expression with a `look` in it. @param {string} expression */
 export function withLook(expression) {
-  return `(()=>{const look=new(${Look})({nodes:${LOOK_NODES},ms:${LOOK_MS}},${secretsSource()});return ${expression}})()`;
+  return `(()=>{${CLIP};const look=new(${Look})({nodes:${LOOK_NODES},ms:${LOOK_MS}},${secretsSource()});return ${expression}})()`;
 }
 
 /** @param {string} selector */

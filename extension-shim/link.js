@@ -15,6 +15,7 @@ import {
   BACKOFF_FIRST_MS, BACKOFF_MAX_MS, BROWSER_CALL_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
 } from './limits.js';
 import { PROTOCOL_VERSION } from './proof.js';
+import { wellFormed } from './well_formed.js';
 import { within } from './within.js';
 
 const LOST = 1006;
@@ -92,9 +93,9 @@ export class Link {
     this.sendText(JSON.stringify(frame));
   }
 
-  /** @param {string} text @returns {boolean} false: there is no proven daemon to hear it */
+  /** All that the daemon is told passes here. @param {string} text of JSON.stringify @returns {boolean} false: there is no proven daemon to hear it */
   sendText(text) {
-    this.#current?.carrier.send(text);
+    this.#current?.carrier.send(wellFormed(text));
     return this.#current !== null;
   }
 

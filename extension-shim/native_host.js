@@ -5,6 +5,7 @@
 
 import { readConfig } from './config.js';
 import { HOST_ANSWER_MS, HOST_MESSAGE_MAX } from './limits.js';
+import { headOf } from './page/clip.js';
 
 const NAME = 'dev.tabwire.host';
 
@@ -49,7 +50,7 @@ export function askHost() {
 function wordsOf(answer) {
   const { error, message } = answer ?? {};
   if (typeof error !== 'string' || typeof message !== 'string') return NOT_UNDERSTOOD;
-  return `Tabwire says: ${message.slice(0, HOST_MESSAGE_MAX)}`;
+  return `Tabwire says: ${headOf(message, HOST_MESSAGE_MAX)}`;
 }
 
 /** @param {string} said */

@@ -15,12 +15,17 @@ import { within } from './within.js';
  * @param {number} tabId @param {{ran?: boolean}} [so] @returns {Promise<string>} its URL
  */
 export async function assertPage(tabId, so) {
-  const { frameTree: { frame: { id, url } } } = await cdp(tabId, 'Page.getFrameTree');
+  const { id, url } = await mainFrame(tabId);
   await policy.admit(url, so);
   // An empty page belongs to whoever has opened it, and holds what they wrote into it.
   if (hidesOwner(url)) await policy.admitOwner(await originOfFrame(tabId, id), so);
   if (fileIn(url) !== null) await admitParts(tabId, so);
   return url;
+}
+
+/** The page, as the browser has it. @param {number} tabId to which the debugger is attached @returns {Promise<{id: string, url: string}>} */
+async function mainFrame(tabId) {
+  return (await cdp(tabId, 'Page.getFrameTree')).frameTree.frame;
 }
 
 /**
@@ -43,12 +48,20 @@ function urlsIn({ frame, childFrames = [], resources = [] }) {
  * @param {number} tabId @returns {Promise<{tabId: number, documentIds?: string[]}>}
  */
 export async function documentTarget(tabId) {
+  return (await documentNow(tabId)).target;
+}
+
+/**
+ * The document that is there now, refused if its site is.
+ * @param {number} tabId @returns {Promise<{url: string, target: {tabId: number, documentIds: string[]}}>}
+ */
+export async function documentNow(tabId) {
   const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 });
   if (!frame?.documentId) throw navigationInterrupted();
   await policy.admit(frame.url);
   const target = { tabId, documentIds: [frame.documentId] };
   if (hidesOwner(frame.url)) await policy.admitOwner(await ownerIn(target));
-  return target;
+  return { url: frame.url, target };
 }
 
 /**
@@ -79,8 +92,7 @@ async function ownerIn(injection) {
 /**
  * Runs a script only in a page of the site that was looked at: between the look and the script another one may
  * have come. `location` is the one thing that no page can replace.
- * @typedef {{head: string, mark: string, isForWeb: boolean}} Fence `mark` is thrown elsewhere, before anything of the
- *   script has run
+ * @typedef {{head: string, mark: string}} Fence `mark` is thrown elsewhere, before anything of the script has run
  * @param {string} url @returns {Fence}
  */
 export function fenceFor(url) {
@@ -88,11 +100,5 @@ export function fenceFor(url) {
   const { protocol, host, pathname } = new URL(url);
   // Each local file is a site of its own.
   const [here, there] = protocol === 'file:' ? ['location.protocol+location.pathname', protocol + pathname] : ['location.protocol+location.host', protocol + host];
-  return { head: `if(${here}!==${JSON.stringify(there)})throw${JSON.stringify(mark)};`, mark, isForWeb: false };
-}
-
-/** Runs a script on web pages only: where every site may be used, only what is none has to be looked at. @returns {Fence} */
-export function webFence() {
-  const mark = `tabwire:${crypto.randomUUID()}`;
-  return { head: `if(location.protocol!=="https:"&&location.protocol!=="http:")throw${JSON.stringify(mark)};`, mark, isForWeb: true };
+  return { head: `if(${here}!==${JSON.stringify(there)})throw${JSON.stringify(mark)};`, mark };
 }

@@ -2,6 +2,7 @@
 // From what the browser noted of a page's load to what is worth knowing of it. Times are in ms since the
 // navigation began, sizes in bytes.
 
+import { clip } from './page/clip.js';
 import { withoutEmpty } from './without_empty.js';
 
 /** How many of the slowest resources are told. */
@@ -74,7 +75,7 @@ function resources(entries) {
 /** @param {any} entry */
 function resource({ name, initiatorType, startTime, duration, transferSize, responseStatus, renderBlockingStatus }) {
   return withoutEmpty({
-    url: name.length > 200 ? `${name.slice(0, 200)}…` : name,
+    url: clip(name, 200),
     type: initiatorType,
     status: responseStatus,
     start_ms: round(startTime),

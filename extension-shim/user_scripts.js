@@ -3,17 +3,17 @@
 // closed, if the person allows Tabwire user scripts. Content policies do not apply here either, but nobody
 // dismisses dialogs, says where a syntax error is, or ends what does not end by itself.
 
-/** @import {PageAnswer} from './page/run.js' */
 /** @import {Form} from './script_forms.js' */
 
 import { ActionError, closedMeanwhile, navigationInterrupted } from './errors.js';
 import { PAGE_PROBE_MS } from './limits.js';
 import * as forms from './script_forms.js';
-import { documentTarget } from './site_guard.js';
+import { documentNow, documentTarget } from './site_guard.js';
 
 /**
- * @typedef {{ran: 'expression' | 'body', answer: PageAnswer} | {ran: null, compiles: boolean}} Ran
+ * @typedef {{ran: 'expression' | 'body', answer: unknown} | {ran: null, compiles: boolean}} Ran
  *   null: nothing of it has run
+ * @typedef {{tabId: number, documentIds?: string[]}} Target
  */
 
 /** Whether the person has switched on "Allow User Scripts": without it the interface is not there. */
@@ -22,8 +22,9 @@ export function userScriptsAllowed() {
 }
 
 /**
+ * Each form that compiles is kept in the page, and one of them is called, once.
  * @param {number} tabId @param {string} script @param {string | null} hook
- * @returns {Promise<{form: Form, answer: PageAnswer}>} the form that ran, and what came of it
+ * @returns {Promise<{form: Form, said: unknown, url: string}>} the form that ran, what the page says came of it, and where, as the browser says
  */
 export async function runAsUserScript(tabId, script, hook) {
   const name = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
@@ -33,8 +34,9 @@ export async function runAsUserScript(tabId, script, hook) {
   };
   const gives = /\breturn\b/.test(script);
   const code = [formOf.expression.expression, formOf.body.expression, runner(name, gives)];
-  const ran = await unlessItGoes(tabId, inject(tabId, code));
-  if (ran.ran) return { form: formOf[ran.ran], answer: ran.answer };
+  const { url, target } = await documentNow(tabId);
+  const ran = await unlessItGoes(tabId, inject(target, code));
+  if (ran?.ran !== null) return { form: formOf[ran?.ran] ?? formOf.body, said: ran?.answer, url };
   if (!ran.compiles) throw new ActionError('syntax_error', 'the script does not compile; without the debugger the browser does not say where');
   throw new ActionError('debugger_unavailable',
     'the person closed the debugger bar, and without it statements have no value: add a return, nothing has run yet');
@@ -42,7 +44,7 @@ export async function runAsUserScript(tabId, script, hook) {
 
 /** @param {number} tabId @param {string} word an expression that tells the page @returns {Promise<string>} what a report of a timeout or a Stop adds */
 export async function stillBusyNote(tabId, word) {
-  const answers = inject(tabId, [word]).then(() => true, () => true);
+  const answers = documentTarget(tabId).then((target) => inject(target, [word])).then(() => true, () => true);
   const tooLate = new Promise((resolve) => { setTimeout(resolve, PAGE_PROBE_MS, false); });
   if (await Promise.race([answers, tooLate])) return '';
   return '; the page does not react, and without the debugger nothing can end what it does: close the tab with tab_close';
@@ -50,11 +52,11 @@ export async function stillBusyNote(tabId, word) {
 
 /**
  * Each entry is compiled by itself: one that does not compile leaves the others alone, and leaves nothing behind.
- * @param {number} tabId @param {string[]} entries @returns {Promise<any>} the value of the last one
+ * @param {Target} into @param {string[]} entries @returns {Promise<any>} the value of the last one
  */
-async function inject(tabId, entries) {
+async function inject(into, entries) {
   const js = /** @type {[chrome.userScripts.ScriptSource]} */ (entries.map((code) => ({ code })));
-  const target = /** @type {chrome.userScripts.InjectionTarget} */ (await documentTarget(tabId));
+  const target = /** @type {chrome.userScripts.InjectionTarget} */ (into);
   const [done] = await chrome.userScripts.execute({ target, world: 'MAIN', injectImmediately: true, js });
   return done?.result;
 }
@@ -65,9 +67,12 @@ function deferred(name, as, { prefix, expression }) {
   return { prefix: head + prefix, expression: head + expression };
 }
 
-/** @param {string} name @param {boolean} gives whether the body of a function would give a value */
+/**
+ * A page that has redefined promises may answer in the script's place, and nothing that it does calls a form again.
+ * @param {string} name @param {boolean} gives whether the body of a function would give a value
+ */
 function runner(name, gives) {
-  return `(async()=>{const{expression,body}=globalThis.${name}??{};delete globalThis.${name};
+  return `(async()=>{const{expression,body}=globalThis.${name}??{__proto__:null};delete globalThis.${name};
     if(expression)return{__proto__:null,ran:'expression',answer:await expression()};
     if(body&&${gives})return{__proto__:null,ran:'body',answer:await body()};
     return{__proto__:null,ran:null,compiles:!!body}})()`;

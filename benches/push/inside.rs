@@ -76,7 +76,10 @@ impl Inside {
         let mut took = Series::default();
         for _ in 0..calls {
             let submission = Submission {
-                action: Action::ExecuteJs { script: "document.title".to_owned() },
+                action: Action::ExecuteJs {
+                    script: "document.title".to_owned(),
+                    user_gesture: None,
+                },
                 wish: Wish::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,

@@ -4,8 +4,9 @@
 /** @import {LogEntry} from '../protocol.js' */
 
 import { LOG_TEXT_MAX, STACK_MAX, URL_MAX } from '../limits.js';
+import { clip } from '../page/clip.js';
 import { lineOf, textOf } from './remote_object.js';
-import { clip, present } from './text.js';
+import { present } from './text.js';
 
 /** @typedef {{functionName: string, url: string, lineNumber: number, columnNumber: number}} CallFrame */
 

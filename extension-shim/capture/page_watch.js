@@ -5,9 +5,9 @@
 /** @import {Stream} from '../protocol.js' */
 
 import { URL_MAX } from '../limits.js';
+import { clip } from '../page/clip.js';
 import { WATCH_ACTIONS } from '../page/watch_actions.js';
 import { WATCH_VITALS } from '../page/watch_vitals.js';
-import { clip } from './text.js';
 
 /** Of the world that it runs in, and of nothing else. */
 export const WORLD = 'tabwire';

@@ -6,7 +6,8 @@
 /** @import {NetworkEntry} from '../protocol.js' */
 
 import { HEADER_MAX, OPEN_REQUESTS_MAX, URL_MAX } from '../limits.js';
-import { clip, present } from './text.js';
+import { clip } from '../page/clip.js';
+import { present } from './text.js';
 
 /**
  * @typedef {object} Request

@@ -4,7 +4,8 @@
 /** @import {SocketEntry} from '../protocol.js' */
 
 import { OPEN_SOCKETS_MAX, SOCKET_TEXT_MAX_BYTES, URL_MAX } from '../limits.js';
-import { byteLength, clip, clipBytes } from './text.js';
+import { clip } from '../page/clip.js';
+import { byteLength, clipBytes } from './text.js';
 
 const TEXT_FRAME = 1;
 

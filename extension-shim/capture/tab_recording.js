@@ -8,6 +8,7 @@
 import { cdp, drop, hold, letGo } from '../debugger.js';
 import { originOfFrame } from '../frame_origin.js';
 import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, OWNER_MS, RELEASE_MS, URL_MAX } from '../limits.js';
+import { clip } from '../page/clip.js';
 import { hidesOwner } from '../sites.js';
 import { within } from '../within.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
@@ -16,7 +17,6 @@ import { browserEntry, consoleEntry, exceptionEntry } from './logs.js';
 import { needsWatch, readWatch, STOP_WATCH, watchSource, WORLD } from './page_watch.js';
 import { Requests } from './requests.js';
 import { Sockets } from './sockets.js';
-import { clip } from './text.js';
 
 /**
  * @typedef {{binding: string, identifier: string, of: string}} Watch a script in the tab's pages; `of`: for which streams

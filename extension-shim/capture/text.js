@@ -1,13 +1,8 @@
 // @ts-check
-// Cuts what pages say to what is worth sending. Pure.
+// How much of what pages say goes over the wire. Pure.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-
-/** @param {string} text @param {number} most in UTF-16 units @returns {string} */
-export function clip(text, most) {
-  return text.length <= most ? text : `${text.slice(0, most)}…`;
-}
 
 /** @param {string} text */
 export function byteLength(text) {

@@ -1,6 +1,8 @@
 // @ts-check
 // Turns any value into JSON without losing what it was. Runs inside the page: its source text is sent
-// along with the script, so it may use nothing but itself and what every page has.
+// along with the script, so it may use nothing but itself, `clip` and what every page has.
+
+import { clip } from './clip.js';
 
 /**
  * Top level: `{type, value}`. Nested values that JSON has are left as they are; all others become
@@ -94,7 +96,7 @@ export class Encoder {
       case 'array': return this.#items(value, value.length);
       case 'date': return this.#text(Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString());
       case 'regexp': return this.#text(String(value));
-      case 'function': return this.#text(this.#cut(Function.prototype.toString.call(value), 200));
+      case 'function': return this.#text(clip(Function.prototype.toString.call(value), 200));
       case 'map': return this.#items([...value]);
       case 'set': return this.#items([...value]);
       case 'error': return this.#properties({ name: value.name, message: value.message, stack: value.stack });
@@ -117,7 +119,7 @@ export class Encoder {
       return asIs ? inner : { __proto__: null, $type: type, value: inner };
     } catch (error) {
       if (this.full) throw error;
-      return { __proto__: null, $type: 'unreadable', value: this.#cut(String(error), 200) };
+      return { __proto__: null, $type: 'unreadable', value: clip(String(error), 200) };
     } finally {
       this.#path.pop();
     }
@@ -154,7 +156,7 @@ export class Encoder {
         out[key] = this.#nest(value[key], `.${key}`);
       } catch (error) {
         if (this.full) throw error;
-        out[key] = { __proto__: null, $type: 'unreadable', value: this.#cut(String(error), 200) };
+        out[key] = { __proto__: null, $type: 'unreadable', value: clip(String(error), 200) };
       }
     }
     return out;
@@ -164,12 +166,12 @@ export class Encoder {
   #node(node) {
     const out = Object.create(null);
     out.name = this.#text(node.nodeName.toLowerCase());
-    if (node.nodeType === 9) out.url = this.#text(this.#cut(node.URL, 2000));
+    if (node.nodeType === 9) out.url = this.#text(clip(node.URL, 2000));
     if (node.nodeType === 1) out.attributes = Object.create(null);
     for (const attribute of node.attributes ?? []) {
-      out.attributes[attribute.name] = this.#text(this.#cut(attribute.value, 200));
+      out.attributes[attribute.name] = this.#text(clip(attribute.value, 200));
     }
-    if (node.textContent !== null) out.text = this.#text(this.#cut(node.textContent.trim(), 200));
+    if (node.textContent !== null) out.text = this.#text(clip(node.textContent.trim(), 200));
     if (node.childElementCount !== undefined) out.children = node.childElementCount;
     return out;
   }
@@ -192,11 +194,6 @@ export class Encoder {
   /** @param {string} text */
   #text(text) {
     return this.#spend(text.length + 2, text);
-  }
-
-  /** @param {string} text @param {number} length */
-  #cut(text, length) {
-    return text.length > length ? `${text.slice(0, length)}…` : text;
   }
 
   /** @template T @param {number} characters @param {T} [result] @returns {T | undefined} */

@@ -1,6 +1,8 @@
 // @ts-check
 // Reads what a page shows. Runs in a world of its own beside the page's scripts, which can neither see nor
-// change it. Its source text is sent, so it may use nothing but itself and what every page has.
+// change it. Its source text is sent, so it may use nothing but itself, `clip.js` and what every page has.
+
+import { clip, headOf } from './clip.js';
 
 /** @import {Secrets} from './secrets.js' */
 
@@ -147,7 +149,7 @@ export class Look {
     const visit = (/** @type {any} */ node) => {
       if (text.length > most * 2) return false;
       if (node.nodeType === 1 && node.isContentEditable && this.secrets.isField(node)) return false;
-      if (node.nodeType === 3) text += node.data.slice(0, most * 4).replace(/\s+/g, ' ');
+      if (node.nodeType === 3) text += headOf(node.data, most * 4).replace(/\s+/g, ' ');
       if (node.nodeType !== 1) return true;
       if (node !== start && this.#unread.has(node.localName)) return false;
       const { display, visibility } = getComputedStyle(node);
@@ -169,8 +171,12 @@ export class Look {
 
   /** Without card numbers. @param {string} text @param {number} most */
   cut(text, most) {
-    const shown = this.secrets.hide(text);
-    return shown.length > most ? `${shown.slice(0, most)}…` : shown;
+    return clip(this.secrets.hide(text), most);
+  }
+
+  /** The beginning as it is, for those that are handed a look. @param {string} text @param {number} most */
+  head(text, most) {
+    return headOf(text, most);
   }
 
   /** What it is called: by its label, its text or its title. @param {any} element @returns {string} */

@@ -68,7 +68,7 @@ export class Matches {
   /** The text of what is not shown, as it stands in the source. @param {any} element */
   #raw(element) {
     const look = this.#look;
-    return look.cut((look.textContent(element) ?? '').slice(0, 5000).replace(/\s+/g, ' ').trim(), this.#about.text);
+    return look.cut(look.head(look.textContent(element) ?? '', 5000).replace(/\s+/g, ' ').trim(), this.#about.text);
   }
 
   /** @param {any} element */

@@ -35,7 +35,7 @@ export class Summary {
       url: location.href,
       title: this.#title(),
       language: page.lang || null,
-      description: document.querySelector('meta[name=description i]')?.getAttribute('content')?.slice(0, 300) ?? null,
+      description: this.#look.cut(document.querySelector('meta[name=description i]')?.getAttribute('content') ?? '', 300) || null,
       ready_state: document.readyState,
       viewport: { width: innerWidth, height: innerHeight, scroll_y: Math.round(scrollY), page_height: page.scrollHeight },
       headings: this.#headings,

@@ -1,7 +1,8 @@
 // @ts-check
 // Watches what the person does in a page. Sent as text into a world of its own, where the page's script can
-// neither see nor change it: each function here uses only the others, `pageSecrets` and the browser.
+// neither see nor change it: each function here uses only the others, `clip.js`, `pageSecrets` and the browser.
 
+import { CLIP, clip, headOf } from './clip.js';
 import { SECRET_TABLE, Secrets, secretsSource } from './secrets.js';
 
 /**
@@ -92,7 +93,7 @@ export function valueOf(element) {
   if (element.type === 'checkbox' || element.type === 'radio') return { value: String(element.checked) };
   const text = element.isContentEditable ? element.innerText : element.value;
   if (typeof text !== 'string') return {};
-  return pageSecrets.isCardNumber(text) || pageSecrets.hide(text) !== text ? { masked: true } : { value: text.length > 200 ? `${text.slice(0, 200)}…` : text };
+  return pageSecrets.isCardNumber(text) || pageSecrets.hide(text) !== text ? { masked: true } : { value: clip(text, 200) };
 }
 
 /** @param {any} element @returns {Target} */
@@ -108,7 +109,7 @@ export function textIn(element) {
   const own = ['input', 'textarea', 'select', 'form', 'html', 'body'].includes(element.localName) || element.isContentEditable;
   const isButton = element.localName === 'input' && ['submit', 'button', 'reset'].includes(element.type);
   const text = named || (isButton && element.value) || (own ? '' : element.innerText) || '';
-  return text.trim().replace(/\s+/g, ' ').slice(0, 80);
+  return headOf(text.trim().replace(/\s+/g, ' '), 80);
 }
 
 /** The shortest that finds it again: ids and test ids, else the way from there. @param {any} element @returns {string} */
@@ -137,5 +138,5 @@ export function ownSelector(element, root) {
 
 /** All of it as text; `watchActions` stands last. */
 export const WATCH_ACTIONS = [
-  `const pageSecrets = ${secretsSource()};`, keyOf, valueOf, targetOf, textIn, selectorOf, ownSelector, watchActions,
+  CLIP, `const pageSecrets = ${secretsSource()};`, keyOf, valueOf, targetOf, textIn, selectorOf, ownSelector, watchActions,
 ].join('\n');

@@ -80,18 +80,18 @@ for (const [what, value] of [['string', 'x'.repeat(2000)], ['array', Array(1e9)]
 
 /** The text that is sent, in a world of its own: it may use nothing of this module. */
 async function inPage(script, room = 1000) {
-  const answer = await vm.runInNewContext(`(${RUN_IN_PAGE})(async () => ${script}, ${room})`, { location: { origin: 'http://page' } });
+  const answer = await vm.runInNewContext(`(${RUN_IN_PAGE})(async () => ${script}, ${room})`, {});
   return JSON.parse(JSON.stringify(answer));
 }
 
 test('the text that is sent needs nothing but the page', async () => {
-  assert.deepEqual(await inPage('"x"'), { origin: 'http://page', type: 'string', value: 'x' });
-  assert.deepEqual(await inPage('({n: 1n})'), { origin: 'http://page', type: 'object', value: { n: { $type: 'bigint', value: '1' } } });
+  assert.deepEqual(await inPage('"x"'), { type: 'string', value: 'x' });
+  assert.deepEqual(await inPage('({n: 1n})'), { type: 'object', value: { n: { $type: 'bigint', value: '1' } } });
 });
 
 test('says when there is too much', async () => {
   for (const script of ['"x".repeat(1000)', 'Array(1000).fill(1)']) {
-    assert.deepEqual(await inPage(script), { origin: 'http://page', full: true });
+    assert.deepEqual(await inPage(script), { full: true });
   }
 });
 
@@ -107,5 +107,22 @@ test('whatever is thrown is told', async () => {
 
 test('a page that poisons Object.prototype.then does not speak in our place', async () => {
   const poisoned = '{ Object.prototype.then = (r) => r("pwned"); return 1 }';
-  assert.deepEqual(await inPage(poisoned), { origin: 'http://page', type: 'number', value: 1 });
+  assert.deepEqual(await inPage(poisoned), { type: 'number', value: 1 });
 });
+
+for (const [what, script] of [
+  ['an Error that cannot be asked for its kind', "Object.defineProperty(Error, Symbol.hasInstance, { value() { throw 1 } }); throw {}"],
+  ['what throws in all that it is asked', 'throw new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 }, getPrototypeOf() { throw 3 } })'],
+  ['an Error whose message throws', 'throw Object.assign(new Error(), { get message() { throw 1 } })'],
+  ['a text that throws', "JSON.stringify = () => ({ toString() { throw 1 } }); throw {}"],
+  ['texts that are none', 'String = () => ({}); JSON.stringify = String; throw { a: 1 }'],
+  ['a value that throws in all that it is asked', 'return new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 }, getPrototypeOf() { throw 3 } })'],
+  ['a page without objects', 'Object = Error = Array = undefined; return [1]'],
+  ['a page whose errors cannot be said', 'Object.is = () => { throw { toString() { throw 1 } } }; return 1'],
+]) {
+  test(`whatever the page makes of it, what fails is an answer: ${what}`, async () => {
+    const { threw } = await inPage(`{ ${script} }`);
+    assert.equal(typeof threw.message, 'string');
+    assert.ok(threw.message.length > 0 && threw.message.length < 2000);
+  });
+}

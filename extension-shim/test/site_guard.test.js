@@ -34,7 +34,7 @@ function evaluate({ expression, contextId }) {
   try {
     return Promise.resolve(vm.runInContext(expression, page)).then((value) => ({ result: { value } }));
   } catch (error) {
-    return { exceptionDetails: { exception: { value: error, description: String(error) }, scriptId: '1' } };
+    return { exceptionDetails: { exception: { value: error, description: String(error), className: error?.constructor?.name }, scriptId: '1' } };
   }
 }
 
@@ -141,11 +141,65 @@ test('a script that closes its own form early does not get past the look', async
   }
 });
 
-test('without rules a script runs on a web page without a look at it', async () => {
+test('without rules a page that is where events have told costs no look, and the origin is known', async () => {
   rules([], []);
-  await run('touched.push(1)');
-  assert.equal(shown.world.touched.length, 1);
+  const { value, origin } = await run('touched.push(1)');
+  assert.deepEqual([value, origin], [1, 'http://allowed.example']);
   assert.ok(!sent.includes('Page.getFrameTree'));
+});
+
+for (const script of ['touched.push(1)', 'const a = 1; touched.push(a)', 'touched.push(1); return 1']) {
+  test(`without rules ${script} runs once on a page that events have not told of yet, with its origin`, async () => {
+    rules([], []);
+    go('https://other.example/');
+    assert.equal((await run(script)).origin, 'https://other.example');
+    assert.equal(shown.world.touched.length, 1);
+    assert.equal(sent.filter((method) => method === 'Page.getFrameTree').length, 1);
+  });
+
+  test(`without rules ${script} does not run on a page that is another at each look`, async () => {
+    rules([], []);
+    let hosts = 0;
+    before['Runtime.evaluate'] = () => go(`http://host-${hosts += 1}.example/`);
+    await assert.rejects(run(script), ({ code, more }) => code === 'navigation_interrupted' && more.mayHaveRun === false);
+    assert.equal(sent.filter((method) => method === 'Page.getFrameTree').length, 2, 'it is tried again once');
+    assert.equal(shown.world.touched.length, 0);
+  });
+}
+
+test('an exception at once that is none of the compiler is no reason for another form', async () => {
+  for (const thrown of ['1', 'new TypeError("Illegal return")', 'undefined']) {
+    go(ALLOWED);
+    const script = `1),(f,s)=>0),touched.push(1),(()=>{throw ${thrown}})(),((1`;
+    await assert.rejects(run(script), { code: 'script_threw' });
+    assert.equal(shown.world.touched.length, 1);
+  }
+});
+
+test('what a page answers in place of our words is judged', async () => {
+  for (const [answer, code] of [[null, 'script_threw'], [5, 'script_threw'], [{ type: 'x'.repeat(9), value: 1 }, 'script_threw'],
+    [{ type: 'string' }, 'script_threw'], [{ threw: { message: { evil: 1 } } }, 'script_threw'],
+    [{ threw: { message: 'm', stack: { evil: 1 } } }, 'script_threw'], [{ full: 1, type: 'number', value: 1 }, undefined], [{ full: true }, 'result_too_large']]) {
+    before['Runtime.evaluate'] = () => { answers['Runtime.evaluate'] = () => ({ result: { value: answer } }); };
+    const outcome = await run('1').catch((error) => error);
+    answers['Runtime.evaluate'] = evaluate;
+    assert.equal(outcome.code, code, JSON.stringify(answer));
+  }
+});
+
+test('a page has no activation of ours unless it is asked for', async () => {
+  const asked = [];
+  answers['Runtime.evaluate'] = (params) => { asked.push(params.userGesture); return evaluate(params); };
+  const execute = (script, more) => actions.execute_js({ script, ...more }, context());
+  for (const script of ['1', 'const a = 1; a', 'touched; return 1']) {
+    asked.length = 0;
+    await execute(script).catch(() => {});
+    assert.ok(!asked.includes(true), script);
+    await execute(script, { user_gesture: true }).catch(() => {});
+    assert.ok(asked.includes(true), script);
+  }
+  await assert.rejects(execute('1', { user_gesture: 'yes' }), { code: 'invalid_params' });
+  answers['Runtime.evaluate'] = evaluate;
 });
 
 // ── Local files ──

@@ -27,8 +27,9 @@ function fakeEvent() {
 let page;
 
 /** As Chromium does: each entry by itself, failures silently, the value of the last one as JSON. */
-async function execute({ js, world }) {
+async function execute({ js, world, target }) {
   assert.equal(world, 'MAIN');
+  assert.deepEqual(target, { tabId: 7, documentIds: ['D'] }, 'where the browser was asked about');
   let value;
   for (const { code } of js) {
     value = null;
@@ -45,9 +46,9 @@ beforeEach(async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   mock.method(console, 'debug', () => {});
   installChrome();
-  page = vm.createContext({ location: { origin: 'http://a' }, later: Promise.resolve('later') });
+  page = vm.createContext({ location: { origin: 'http://forged' }, later: Promise.resolve('later') });
   chrome.userScripts = { execute };
-  chrome.webNavigation = { onCommitted: fakeEvent(), getFrame: async () => ({ url: 'http://127.0.0.1:8000/', documentId: 'D' }) };
+  chrome.webNavigation = { onCommitted: fakeEvent(), getFrame: async () => ({ url: 'http://a/b', documentId: 'D' }) };
   chrome.tabs.onRemoved = fakeEvent();
   await tabs.load();
   handleDetach({ tabId: 7 }, 'canceled_by_user');
@@ -81,6 +82,25 @@ test('what does not compile, and statements without a value, have not run', asyn
   page.ran = 0;
   await assert.rejects(run('ran += 1; ran'), { code: 'debugger_unavailable', message: /add a return, nothing has run/ });
   assert.equal(page.ran, 0);
+});
+
+test('no activation is given here, and a script that wants one has not run', async () => {
+  page.ran = 0;
+  const wanting = actions.execute_js({ script: 'ran += 1', user_gesture: true }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
+  await assert.rejects(wanting, ({ code, more }) => code === 'debugger_unavailable' && more.mayHaveRun === false);
+  assert.equal(page.ran, 0);
+});
+
+test('a page that answers in the place of a script has it run once, and does not say where it was', async () => {
+  const forge = "r({ __proto__: null, origin: 'http://bank', type: 'string', value: 'forged' })";
+  vm.runInContext(`var ran = 0; Promise.prototype.then = function (r) { ${forge}; r(1); throw 5 };
+    Object.defineProperty(Promise.prototype, 'constructor', { get() { return class {} } });
+    for (const k of ['ran', 'answer', 'expression', 'body']) Object.defineProperty(Object.prototype, k, { get() { return () => ({}) }, set() { throw 1 } });`, page);
+  for (const [n, script] of ['(globalThis.runs ??= []).push(1), 1', '(globalThis.runs ??= []).push(1); return 1'].entries()) {
+    const { origin } = await run(script).catch(() => ({ origin: 'http://a' }));
+    assert.equal(origin, 'http://a');
+    assert.equal(page.runs.length, n + 1, script);
+  }
 });
 
 test('a page that is left, and a tab that is closed, end the script', async () => {

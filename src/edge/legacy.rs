@@ -4,6 +4,7 @@
 //! none. So whatever can be understood is answered with 200, also when it does not count.
 //! What has to do with a command goes through one handler, whichever route it came on.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::home::LegacyAnswer;
 use crate::hub::{Poll, Taken, Verdict};
 use crate::journal::Trouble;
 use crate::protocol::{
-    Carrier, Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, session_name,
+    Carrier, Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, session_name, well_formed,
 };
 use crate::streams::LegacyStream;
 
@@ -63,8 +64,9 @@ pub(super) async fn settings(
         return Ok(json_response(StatusCode::OK, "{}"));
     }
     let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
-    let body = read_body(body, SESSION_BODY).await?;
-    let Settings { session_id } = parse(&edge.parsers.calls, body).await?;
+    let calls = &edge.parsers.calls;
+    let body = read_posted(calls, body, SESSION_BODY).await?;
+    let Settings { session_id } = parse(calls, body).await?;
     let version = header(&headers, &VERSION).unwrap_or_default();
     let admission = edge.guard.admission();
     if let Some(session) = session_name(&session_id)
@@ -119,7 +121,8 @@ pub(super) async fn sync(
     let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
     let BodyParsers { calls, extensions } = &edge.parsers;
     let (most, lane) = if is_let_in { (EXTENSION_BODY, extensions) } else { (ASKING_BODY, calls) };
-    let mut request: LegacySyncRequest = parse(lane, read_body(body, most).await?).await?;
+    let body = read_posted(lane, body, most).await?;
+    let mut request: LegacySyncRequest = parse(lane, body).await?;
     let session = request.session().ok_or_else(|| malformed("no session, or no name for one"))?;
     if !admission.admit_sync(&extension_id, &session, request.version()) {
         let nothing = LegacySyncAnswer::nothing(request.version(), edge.tools.hub().now());
@@ -156,7 +159,7 @@ pub(super) async fn result(
     body: Body,
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
-    let body = read_body(body, EXTENSION_BODY).await?;
+    let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     let report: LegacyReport = parse(&edge.parsers.extensions, body).await?;
     let verdict = edge
         .tools
@@ -181,7 +184,7 @@ pub(super) async fn ingest(
     body: Body,
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
-    let body = read_body(body, EXTENSION_BODY).await?;
+    let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     let hub = edge.tools.hub();
     let browser = hub.browser_with(&extension_id);
     let Taken { received, rejected } =
@@ -209,7 +212,7 @@ pub(super) async fn logs(
 /// What the extension says of itself, and pictures that it takes of errors: read, answered
 /// and not kept.
 pub(super) async fn noted(State(edge): State<Arc<Edge>>, body: Body) -> Result<Response, Problem> {
-    let body = read_body(body, EXTENSION_BODY).await?;
+    let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     parse::<IgnoredAny>(&edge.parsers.extensions, body).await?;
     Ok(answer(&json!({"status": "ok"})))
 }
@@ -222,7 +225,7 @@ pub(super) async fn drawing(
     body: Body,
 ) -> Result<Response, Problem> {
     let extension_id = poller(admitted)?;
-    let body = read_body(body, DRAWING_BODY).await?;
+    let body = read_posted(&edge.parsers.extensions, body, DRAWING_BODY).await?;
     let drawing = edge.parsers.extensions.parse(body, |body| drawing_of(body)).await??;
     let id = drawing.drawing_id.clone();
     if edge.take_polled_drawing(extension_id, drawing).await? {
@@ -273,6 +276,21 @@ fn poller(admitted: Admitted) -> Result<String, Problem> {
 /// The one value of a header.
 fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     single(headers, name).ok().flatten()
+}
+
+/// Reads what an extension posts. A surrogate that stands alone in it is U+FFFD from here on.
+async fn read_posted(lane: &ParserLane, body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let body = read_body(body, limit).await?;
+    lane.parse(body, |body| mended(body).map_or_else(|| body.clone(), Bytes::from)).await
+}
+
+/// A body in which surrogates stood alone, without them. None: there is nothing to mend.
+fn mended(body: &[u8]) -> Option<String> {
+    // What is not UTF-8 is refused as JSON.
+    match well_formed(str::from_utf8(body).ok()?) {
+        Cow::Owned(mended) => Some(mended),
+        Cow::Borrowed(_) => None,
+    }
 }
 
 /// Reads a body that should be JSON of this kind.

@@ -16,8 +16,8 @@ use super::{Caller, Hub, Refused, Wish, targets};
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, Owner, Stream, Tab, TabId};
 use crate::streams::{
-    Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRules, NotLegacy, Page, Query, Reader,
-    Rings, View, Vitals, Waterfall,
+    ClearedPlaces, Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRules, NotLegacy, Page,
+    Query, Reader, Rings, View, Vitals, Waterfall,
 };
 
 /// After so many entries other tasks have their turn: about 0.1 ms.
@@ -44,7 +44,16 @@ struct Shelf {
     rings: Rings,
     /// What each owner does not want to read.
     noise: HashMap<Owner, NoiseRules>,
+    /// What each owner has cleared.
+    cleared: HashMap<Owner, ClearedPlaces>,
     waterfall: Waterfall,
+}
+
+impl Shelf {
+    /// What an owner has cleared.
+    fn cleared_by(&self, owner: &Owner) -> ClearedPlaces {
+        self.cleared.get(owner).copied().unwrap_or_default()
+    }
 }
 
 /// What came and is not read yet.
@@ -102,6 +111,7 @@ impl Streams {
         let shelf = Shelf {
             rings: Rings::new(limits),
             noise: HashMap::new(),
+            cleared: HashMap::new(),
             waterfall: Waterfall::default(),
         };
         Self { shelf: Mutex::new(shelf), line: Mutex::default(), more: Notify::new() }
@@ -232,10 +242,17 @@ impl Hub {
         self.0.streams.shelf().rings.clear_of(Stream::Logs, browser)
     }
 
-    /// Drops all that is kept of these streams. How many entries of each.
-    pub fn clear_streams(&self, streams: impl IntoIterator<Item = Stream>) -> Vec<(Stream, usize)> {
+    /// Hides from this owner all that is kept of these streams; the others keep it. How many
+    /// entries of each the owner could see.
+    pub fn clear_streams(
+        &self,
+        owner: &Owner,
+        streams: impl IntoIterator<Item = Stream>,
+    ) -> Vec<(Stream, usize)> {
         let mut shelf = self.0.streams.shelf();
-        streams.into_iter().map(|stream| (stream, shelf.rings.clear(stream))).collect()
+        let Shelf { rings, cleared, .. } = &mut *shelf;
+        let places = cleared.entry(owner.clone()).or_default();
+        streams.into_iter().map(|stream| (stream, rings.clear_for(places, stream))).collect()
     }
 
     /// How many entries are kept of a stream.
@@ -250,7 +267,8 @@ impl Hub {
         let mut reader = {
             let shelf = self.0.streams.shelf();
             let noise = shelf.noise.get(&caller.owner).cloned().unwrap_or_default();
-            Reader::new(&shelf.rings, query, noise, now)
+            let cleared = shelf.cleared_by(&caller.owner);
+            Reader::new(&shelf.rings, query, noise, &cleared, now)
         };
         while reader.look_at(LOOKS) {
             tokio::task::yield_now().await;
@@ -280,8 +298,11 @@ impl Hub {
     ) -> PageRecord {
         let (errors, noise, vitals) = {
             let shelf = self.0.streams.shelf();
-            let of_tab =
-                |kept: &&Arc<Kept>| kept.entry.tab() == Some(tab) && kept.browser == *browser;
+            let cleared = shelf.cleared_by(&caller.owner);
+            let of_tab = |kept: &&Arc<Kept>| {
+                let is_its = kept.entry.tab() == Some(tab) && kept.browser == *browser;
+                is_its && cleared.show(kept)
+            };
             let kept = View::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
             let is_error = |kept: &&Arc<Kept>| kept.entry.level() == Level::Error;
             let errors: Vec<_> = kept.filter(of_tab).filter(is_error).cloned().collect();

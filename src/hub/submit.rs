@@ -31,7 +31,7 @@ pub struct Submission {
 impl Submission {
     /// Whether it waits for its turn to be recorded. Nothing but a script can be so long.
     pub(super) const fn is_large(&self) -> bool {
-        if let Action::ExecuteJs { script } = &self.action {
+        if let Action::ExecuteJs { script, .. } = &self.action {
             script.len() > journal::LARGE
         } else {
             false

@@ -40,12 +40,15 @@ fn agent(client: &str) -> Caller {
 }
 
 fn script() -> Submission {
-    let action = Action::ExecuteJs { script: "document.title".to_owned() };
+    let action = Action::ExecuteJs { script: "document.title".to_owned(), user_gesture: None };
     Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
 }
 
 fn script_of(text: &str) -> Submission {
-    Submission { action: Action::ExecuteJs { script: text.to_owned() }, ..script() }
+    Submission {
+        action: Action::ExecuteJs { script: text.to_owned(), user_gesture: None },
+        ..script()
+    }
 }
 
 fn script_in(tab: i64) -> Submission {

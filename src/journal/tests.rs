@@ -55,7 +55,7 @@ fn held() -> Hold {
 }
 
 fn script(id: &str) -> Command {
-    command(id, Action::ExecuteJs { script: "document.title".into() })
+    command(id, Action::ExecuteJs { script: "document.title".into(), user_gesture: None })
 }
 
 fn started(id: &str) -> Command {
@@ -542,7 +542,8 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
 /// A command with a script of 1 MiB, and the same with a result as long.
 fn long() -> (Command, Command) {
     let text = "x".repeat(1 << 20);
-    let accepted = command("exec_1", Action::ExecuteJs { script: text.clone() });
+    let accepted =
+        command("exec_1", Action::ExecuteJs { script: text.clone(), user_gesture: None });
     let mut ended = accepted.clone();
     for event in [
         Event::Deliver(holder(), Carrier::WebSocket),
@@ -593,7 +594,10 @@ async fn the_log_is_moved_to_the_file_before_long_texts_make_it_long() {
     let journal = reopen(&file(&dir)).journal;
     let text = "x".repeat(1 << 20);
     for n in 0..24 {
-        let long = command(&format!("exec_{n}"), Action::ExecuteJs { script: text.clone() });
+        let long = command(
+            &format!("exec_{n}"),
+            Action::ExecuteJs { script: text.clone(), user_gesture: None },
+        );
         record(&journal, [accepted(&long)]).await;
     }
     let log = std::fs::metadata(dir.path().join("journal.db-wal")).unwrap().len();

@@ -74,7 +74,9 @@ mod tests {
 
     #[test]
     fn calls_have_one_digest_if_work_and_target_are_the_same_and_else_another() {
-        let work = |script: &str| Work::from(Action::ExecuteJs { script: script.to_owned() });
+        let work = |script: &str| {
+            Work::from(Action::ExecuteJs { script: script.to_owned(), user_gesture: None })
+        };
         let target = |browser: Option<&str>, tab: Option<i64>| Wish {
             browser: browser.map(str::to_owned),
             tab: tab.map(TabId),
@@ -98,7 +100,10 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_same_in_every_build_since_the_journal_outlives_them() {
-        let work = Work::from(Action::ExecuteJs { script: "document.title".to_owned() });
+        let work = Work::from(Action::ExecuteJs {
+            script: "document.title".to_owned(),
+            user_gesture: None,
+        });
         let target = Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) };
         let hex: String =
             CallDigest::of(&work, &target).bytes().iter().map(|b| format!("{b:02x}")).collect();

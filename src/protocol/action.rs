@@ -18,6 +18,9 @@ pub enum Action {
     ExecuteJs {
         /// Expression or statements; return, await, tabwireSignal work.
         script: String,
+        /// As if the person clicked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user_gesture: Option<bool>,
     },
     /// Opens a URL and waits for it to load.
     Navigate {

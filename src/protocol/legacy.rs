@@ -49,7 +49,8 @@ impl LegacyAction {
     #[must_use]
     pub fn of(action: &Action, timeout_ms: u64) -> Option<Self> {
         let (kind, params, says_pending) = match action {
-            Action::ExecuteJs { script } => {
+            // What it runs has no user gesture, and it cannot give one.
+            Action::ExecuteJs { script, user_gesture: _ } => {
                 ("execute", json!({"script": script, "timeout_ms": timeout_ms}), true)
             }
             Action::Navigate { url, focus: _ } => {
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn the_actions_that_are_translated_are_the_ones_that_are_listed() {
         let all = [
-            Action::ExecuteJs { script: "1".to_owned() },
+            Action::ExecuteJs { script: "1".to_owned(), user_gesture: None },
             Action::Navigate { url: "http://a/".to_owned(), focus: None },
             Action::Refresh {},
             Action::Back {},

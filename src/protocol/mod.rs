@@ -6,6 +6,7 @@ mod analysis;
 mod capture;
 mod carrier;
 mod drawing;
+mod escapes;
 mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
@@ -28,6 +29,7 @@ pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,
     Screenshot, ScreenshotError,
 };
+pub use escapes::{floor_escape_boundary, next_escape_boundary, well_formed};
 pub use frame::{
     CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, ExtensionReport, FrameError,
     FromExtension, Hello, InFlight, InFlightState, NackReason, Ready, ReportedError, Tab,

@@ -31,4 +31,4 @@ pub use page::{
 pub use record::{Level, Vitals};
 pub use redact::{REDACTED, redact};
 pub use redact_json::redact_json;
-pub use rings::{Kept, Rings};
+pub use rings::{ClearedPlaces, Kept, Rings};

@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::noise::find;
 use super::record::{Bodies, ExtensionLog, Log, Performance, Request, SocketEvent, UserAction};
-use super::{Kept, Level, NoiseRules, Rings};
+use super::{ClearedPlaces, Kept, Level, NoiseRules, Rings};
 use crate::protocol::{BrowserId, Moment, Stream, TabId};
 
 /// The longest page, in bytes of JSON; of 64 KiB it leaves room for what stands around the
@@ -208,9 +208,15 @@ pub fn entry_schemas(view: View, generator: &mut SchemaGenerator) -> Vec<Schema>
 }
 
 impl Reader {
-    /// Begins with what is kept now.
+    /// Begins with what is kept now, and what its owner has not cleared.
     #[must_use]
-    pub fn new(rings: &Rings, query: Query, noise: NoiseRules, now: Moment) -> Self {
+    pub fn new(
+        rings: &Rings,
+        query: Query,
+        noise: NoiseRules,
+        cleared: &ClearedPlaces,
+        now: Moment,
+    ) -> Self {
         let mut page = Page {
             entries: Vec::new(),
             has_more: false,
@@ -226,7 +232,7 @@ impl Reader {
                 From::Newest | From::Oldest => None,
                 From::Cursor(cursor) => cursor.0.get(at).copied(),
             };
-            let since = rings.since(*stream, from);
+            let since = rings.since(*stream, from, cleared);
             ahead.extend(since.kept);
             places.push(Place { stream: *stream, from: since.from, seen: 0, next: since.next });
             page.rejected += since.rejected;

@@ -28,8 +28,6 @@ struct Ring {
     kept: VecDeque<Arc<Kept>>,
     /// The place of the next entry.
     next: u64,
-    /// Nothing before this place was lost: it was cleared.
-    cleared_to: u64,
     /// How many entries were no entries.
     rejected: u64,
 }
@@ -43,10 +41,23 @@ pub struct Rings {
     bytes: usize,
 }
 
+/// Up to where one owner has cleared each stream. What lies before that place is hidden from this
+/// owner, and stays for the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClearedPlaces([u64; Stream::ALL.len()]);
+
+impl ClearedPlaces {
+    /// Whether this owner may still see it.
+    #[must_use]
+    pub fn show(&self, kept: &Kept) -> bool {
+        kept.seq >= self.0[kept.entry.stream() as usize]
+    }
+}
+
 /// What a stream has from one place on.
 pub(super) struct Since {
     pub(super) kept: Vec<Arc<Kept>>,
-    /// The place that was asked for, or the first one that was not cleared.
+    /// The place that was asked for, or the first one that the owner has not cleared.
     pub(super) from: u64,
     /// The place of the next entry to come.
     pub(super) next: u64,
@@ -91,13 +102,11 @@ impl Rings {
         self.rings[stream as usize].rejected += entries as u64;
     }
 
-    /// Drops all that is kept of a stream; how many entries.
-    pub fn clear(&mut self, stream: Stream) -> usize {
-        let ring = &mut self.rings[stream as usize];
-        ring.cleared_to = ring.next;
-        let dropped = std::mem::take(&mut ring.kept);
-        self.bytes -= dropped.iter().map(|kept| kept.entry.weight).sum::<usize>();
-        dropped.len()
+    /// Clears a stream for one owner, up to its last entry; how many entries they could see.
+    pub fn clear_for(&self, cleared: &mut ClearedPlaces, stream: Stream) -> usize {
+        let shown = self.all(stream).filter(|kept| cleared.show(kept)).count();
+        cleared.0[stream as usize] = self.rings[stream as usize].next;
+        shown
     }
 
     /// Drops what is kept of a stream of one browser; how many entries. To a cursor they are
@@ -131,12 +140,17 @@ impl Rings {
         self.rings[stream as usize].kept.iter()
     }
 
-    /// What a stream has from a place on; from the oldest on if none is given.
-    pub(super) fn since(&self, stream: Stream, from: Option<u64>) -> Since {
+    /// What a stream has for an owner from a place on; from the oldest on if none is given.
+    pub(super) fn since(
+        &self,
+        stream: Stream,
+        from: Option<u64>,
+        cleared: &ClearedPlaces,
+    ) -> Since {
         let ring = &self.rings[stream as usize];
         let oldest = ring.kept.front().map_or(ring.next, |kept| kept.seq);
         // A place that is still to come is none of this ring's.
-        let from = from.unwrap_or(oldest).max(ring.cleared_to).min(ring.next);
+        let from = from.unwrap_or(oldest).max(cleared.0[stream as usize]).min(ring.next);
         let first = ring.kept.partition_point(|kept| kept.seq < from);
         let kept = ring.kept.range(first..).cloned().collect();
         Since { kept, from, next: ring.next, rejected: ring.rejected }

@@ -57,7 +57,15 @@ fn page_of(rings: &Rings, query: Query) -> Page {
 }
 
 fn noisy_page_of(rings: &Rings, query: Query, noise: NoiseRules) -> Page {
-    let mut reader = Reader::new(rings, query, noise, at(10));
+    let cleared = ClearedPlaces::default();
+    read_page(Reader::new(rings, query, noise, &cleared, at(10)))
+}
+
+fn page_without(rings: &Rings, query: Query, cleared: &ClearedPlaces) -> Page {
+    read_page(Reader::new(rings, query, NoiseRules::default(), cleared, at(10)))
+}
+
+fn read_page(mut reader: Reader) -> Page {
     while reader.look_at(3) {}
     reader.page()
 }
@@ -142,7 +150,7 @@ fn all_rings_together_keep_to_their_bytes_and_the_oldest_of_all_goes() {
     assert_eq!(rings.count(Stream::Network), 0, "it was the oldest");
     assert!(rings.count(Stream::Logs) > 200, "{}", rings.count(Stream::Logs));
     for stream in Stream::ALL {
-        let _ = rings.clear(stream);
+        let _ = rings.clear_of(stream, &browser("b1"));
     }
     assert_eq!(rings.bytes(), 0);
 }
@@ -182,17 +190,28 @@ fn a_cursor_stays_good_while_the_ring_turns_and_tells_what_was_dropped() {
 }
 
 #[test]
-fn what_was_cleared_is_not_told_as_dropped() {
+fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others() {
     let mut rings = shelf();
     fill(&mut rings, 0..5);
-    let cursor =
-        page_of(&rings, Query { limit: 1, from: From::Oldest, ..query(View::Of(Stream::Logs)) });
+    let logs = || query(View::Of(Stream::Logs));
+    let cursor = page_of(&rings, Query { limit: 1, from: From::Oldest, ..logs() });
     assert_eq!(texts(&cursor), lines(0..1));
-    assert_eq!(rings.clear(Stream::Logs), 5);
+    let mut cleared = ClearedPlaces::default();
+    assert_eq!(rings.clear_for(&mut cleared, Stream::Logs), 5);
+    assert_eq!(rings.clear_for(&mut cleared, Stream::Logs), 0, "they see none of it any more");
     fill(&mut rings, 5..7);
-    let from = From::Cursor(cursor.next);
-    let page = page_of(&rings, Query { from, ..query(View::Of(Stream::Logs)) });
-    assert_eq!((texts(&page), page.dropped), (lines(5..7), 0));
+    let from = || From::Cursor(cursor.next.clone());
+    for from in [from(), From::Newest, From::Oldest] {
+        let page = page_without(&rings, Query { from, ..logs() }, &cleared);
+        assert_eq!((texts(&page), page.dropped, page.has_older), (lines(5..7), 0, false));
+    }
+    let others = page_of(&rings, Query { from: from(), ..logs() });
+    assert_eq!((texts(&others), others.dropped), (lines(1..7), 0));
+    // What there was no room for is lost to both.
+    fill(&mut rings, 7..19);
+    let page = page_without(&rings, Query { from: from(), ..logs() }, &cleared);
+    assert_eq!((texts(&page), page.dropped), (lines(9..19), 4));
+    assert_eq!(rings.clear_for(&mut cleared, Stream::Logs), 10);
 }
 
 #[test]

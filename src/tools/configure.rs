@@ -61,7 +61,7 @@ enum Configure {
         /// A host.
         pattern: Option<String>,
     },
-    /// Drops what was recorded.
+    /// Hides what was recorded so far from you.
     Clear {
         /// Which; default all.
         streams: Option<Vec<Stream>>,
@@ -178,7 +178,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             noise::noise_rule(tools, caller, pattern, remove).await
         }
         Configure::SiteRules { pattern } => sites::site_rules(tools, pattern.as_deref()),
-        Configure::Clear { streams } => streams::clear(hub, streams),
+        Configure::Clear { streams } => streams::clear(hub, caller, streams),
         Configure::Store { name, data } => stored::store(tools, caller, name, data).await,
         Configure::Load { name, offset, limit } => {
             stored::load(tools, caller, name, Part::asked_for(offset, limit)).await

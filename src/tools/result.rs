@@ -17,7 +17,10 @@ use super::job_view::JobView;
 use crate::home::AgentFiles;
 use crate::hub::{Refusal, Refused, Seen};
 use crate::lifecycle::Gone;
-use crate::protocol::{CommandReport, CorrelationId, Moment, Status, WorkKind};
+use crate::protocol::{
+    CommandReport, CorrelationId, Moment, Status, WorkKind, floor_escape_boundary,
+    next_escape_boundary,
+};
 
 /// The longest result, in bytes of JSON, that one answer carries: more would flood the
 /// model's context.
@@ -317,11 +320,11 @@ pub(super) fn cut(
         return None;
     }
     let Part { offset, limit } = part.unwrap_or(Part { offset: 0, limit: LONGEST });
-    let from = text.floor_char_boundary(offset);
-    let mut to = text.floor_char_boundary(from.saturating_add(limit));
+    let from = floor_escape_boundary(text, offset);
+    let mut to = floor_escape_boundary(text, from.saturating_add(limit));
     if to == from && from < text.len() {
         // At least one character, or reading on would never end.
-        to = text.ceil_char_boundary(from + 1);
+        to = next_escape_boundary(text, from);
     }
     let Whole { field, name, read_on } = whole;
     let next_offset = (to < text.len()).then_some(to);

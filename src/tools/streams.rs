@@ -114,7 +114,7 @@ pub(super) struct CaptureAnswer {
     hint: Option<String>,
 }
 
-/// What was dropped.
+/// What was cleared for this owner.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ClearAnswer {
     status: status::Ok,
@@ -292,9 +292,9 @@ pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> Too
     }
 }
 
-/// Drops what is kept of streams.
-pub(super) fn clear(hub: &Hub, streams: Option<Vec<Stream>>) -> ToolResult {
+/// Hides from the caller's owner what is kept of streams.
+pub(super) fn clear(hub: &Hub, caller: &Caller, streams: Option<Vec<Stream>>) -> ToolResult {
     let streams: BTreeSet<_> = streams.map_or_else(|| Stream::ALL.into(), BTreeSet::from_iter);
-    let cleared: BTreeMap<_, _> = hub.clear_streams(streams).into_iter().collect();
+    let cleared: BTreeMap<_, _> = hub.clear_streams(&caller.owner, streams).into_iter().collect();
     ToolResult::of(&ClearAnswer { status: status::Ok::Ok, cleared })
 }

@@ -56,10 +56,10 @@ impl Profile {
 }
 
 /// A daemon, a browser that is connected to it, pages and a client.
-struct Stage {
+pub(crate) struct Stage {
     daemon: Daemon,
-    client: McpClient,
-    pages: Pages,
+    pub(crate) client: McpClient,
+    pub(crate) pages: Pages,
     profile: Profile,
     browser: Browser,
 }
@@ -67,6 +67,15 @@ struct Stage {
 impl Stage {
     async fn set() -> Self {
         Self::set_with(|_| ()).await
+    }
+
+    /// Where the person has closed the debugger bars, and allows user scripts.
+    pub(crate) async fn without_bars() -> Self {
+        Self::set_with(|profile| {
+            profile.closes_debugger_bars();
+            profile.allows_user_scripts();
+        })
+        .await
     }
 
     /// With a profile that is not as it is at first.
@@ -112,7 +121,7 @@ impl Stage {
         answer
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.browser.end().await;
         self.daemon.stop().await;
     }
@@ -244,11 +253,7 @@ async fn a_tab_whose_debugger_bar_was_closed_is_out_of_reach_and_the_answer_says
 
 #[tokio::test]
 async fn with_user_scripts_allowed_scripts_go_on_without_the_debugger_bar() {
-    let stage = Stage::set_with(|profile| {
-        profile.closes_debugger_bars();
-        profile.allows_user_scripts();
-    })
-    .await;
+    let stage = Stage::without_bars().await;
     // Where no content policy lets a script be evaluated.
     stage.go("/strict").await;
     for (script, kind, value) in [
@@ -355,8 +360,10 @@ async fn a_window_that_is_closed_in_mid_command_ends_the_command_and_no_other() 
     let stage = Stage::set().await;
     let home = stage.client.call("observe", json!({"what": "tabs"})).await;
     let home = home["tabs"][0].clone();
-    let in_home =
-        |script: &str| json!({"action": "execute_js", "script": script, "tab_id": home["tab_id"]});
+    let in_home = |script: &str| {
+        json!({"action": "execute_js", "script": script, "tab_id": home["tab_id"],
+               "user_gesture": true})
+    };
     for (script, path) in [
         ("await fetch('/asleep'); await new Promise(() => {})", "/asleep"),
         ("await fetch('/stuck'); while (true) {}", "/stuck"),

@@ -206,7 +206,7 @@ fn worker_of(peer: &Peer) -> usize {
 }
 
 fn facts() -> Facts {
-    let action = Action::ExecuteJs { script: "1".to_owned() };
+    let action = Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
     Facts {
         id: "exec_1".into(),
         query_id: "q_1".into(),

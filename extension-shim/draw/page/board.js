@@ -3,6 +3,7 @@
 
 /** @import {DrawMark, DrawPoint, DrawTool} from './geometry.js' */
 
+import { headOf } from '../../page/clip.js';
 import { drawBoxOf, drawIsTiny, drawOn } from './geometry.js';
 
 /** As many marks as a drawing may have. */
@@ -50,7 +51,7 @@ export class DrawBoard {
     const mark = this.pending;
     this.pending = null;
     if (!mark || drawIsTiny(mark)) return null;
-    const words = text?.trim().slice(0, DRAW_TEXT_MAX).replace(/[\uD800-\uDBFF]$/, '');
+    const words = text && headOf(text.trim(), DRAW_TEXT_MAX);
     if (mark.kind === 'note' && !words) return null;
     if (words) mark.text = words;
     this.marks.push(mark);

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, BrowserId, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
-    LocalFileChange, NackReason, OlderExtensionChange, Ready, SiteChange, Tab,
+    LocalFileChange, NackReason, OlderExtensionChange, Ready, SiteChange, Tab, well_formed,
 };
 
 /// What an extension sends to the daemon.
@@ -203,7 +203,7 @@ pub enum FrameError {
 }
 
 impl FromExtension {
-    /// Reads one frame.
+    /// Reads one frame. A surrogate that stands alone in it is U+FFFD from here on.
     ///
     /// The body is read by its own type rather than through a tagged enum: that
     /// keeps results byte for byte, and an unknown type apart from a bad frame.
@@ -214,6 +214,7 @@ impl FromExtension {
     /// [`FrameError::BadDrawing`] for a drawing that is none, and [`FrameError::Malformed`]
     /// for anything else that is not a frame.
     pub fn parse(text: &str) -> Result<Self, FrameError> {
+        let text = &*well_formed(text);
         if !text.trim_ascii_start().starts_with('{') {
             // Serde would read an array as a struct, field by field.
             return Err(FrameError::Malformed(serde::de::Error::custom("not an object")));

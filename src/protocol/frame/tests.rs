@@ -15,7 +15,7 @@ use crate::protocol::{
     Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
     DrawingId, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, Moment,
     OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream, TabCapture, TabId, Widening,
-    garbled,
+    garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -234,7 +234,7 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
 /// One of each action, and one that was delivered before.
 fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
     let url = "http://127.0.0.1:8000/";
-    let script = Action::ExecuteJs { script: "document.title".into() };
+    let script = Action::ExecuteJs { script: "document.title".into(), user_gesture: None };
     let actions = [
         script.clone(),
         Action::Navigate { url: url.into(), focus: None },
@@ -258,10 +258,12 @@ fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
         },
     ];
     let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));
+    let gesture = Action::ExecuteJs { script: "document.title".into(), user_gesture: Some(true) };
+    let gesture = ("command.execute_js.user_gesture".to_owned(), command(1, &gesture));
     actions
         .into_iter()
         .map(|action| (format!("command.{}", action.name()), command(1, &action)))
-        .chain([again])
+        .chain([again, gesture])
 }
 
 #[test]
@@ -523,7 +525,7 @@ fn a_result_is_kept_byte_for_byte() {
             "b":2 }"#,
         r#"{"\u0061":1,"a":2}"#,
         r#""\u00e9 é e\u0301 \ud83d\ude00 \/ \u0000""#,
-        "\"\\ud800\"",
+        r#""\\ud800""#,
     ] {
         let kept = result_of(&complete_with(result));
         assert_eq!(kept.get(), result);
@@ -531,6 +533,14 @@ fn a_result_is_kept_byte_for_byte() {
         let written = serde_json::to_string(&report).expect("JSON");
         assert!(written.contains(result), "{written}");
     }
+}
+
+#[test]
+fn half_a_character_in_a_result_is_replaced_and_the_rest_is_kept() {
+    let sent = r#"{ "k\ud800":"\uDC00\u00e9 \ud83d\ude00 \\ud800","b" : 1.0}"#;
+    let kept = r#"{ "k\ufffd":"\ufffd\u00e9 \ud83d\ude00 \\ud800","b" : 1.0}"#;
+    assert_eq!(result_of(&complete_with(sent)).get(), kept);
+    assert!(serde_json::from_str::<Value>(kept).is_ok(), "as every parser reads it");
 }
 
 #[test]
@@ -770,7 +780,7 @@ fn whatever_is_sent_is_read_as_what_it_says_or_refused_with_a_reason() {
                     prop_assert!(says_the_same(&meant, &value(&written)), "{} is not {}", text, written);
                 }
                 if let FromExtension::Report { report: ExtensionReport::Complete { result, .. }, .. } = frame {
-                    prop_assert!(text.contains(result.get()), "byte for byte");
+                    prop_assert!(well_formed(&text).contains(result.get()), "byte for byte");
                 }
             }
             Err(FrameError::UnknownType(kind)) => {

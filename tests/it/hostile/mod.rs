@@ -16,6 +16,8 @@ mod relays;
 mod removal;
 mod requests;
 mod scene;
+mod scripts;
 mod secrets;
 mod site_rules;
 mod squatter;
+mod surrogates;

@@ -162,7 +162,7 @@ impl Agent {
             0 => Action::PageInfo {},
             1 => Action::TabList {},
             2 => Action::TabClose {},
-            _ => Action::ExecuteJs { script: name.clone() },
+            _ => Action::ExecuteJs { script: name.clone(), user_gesture: None },
         };
         let browser = chance.below(self.world.plan.browsers as u64);
         // With several browsers, one has to be named.
@@ -280,7 +280,7 @@ impl Agent {
             for tab in TABS {
                 let name = format!("last-{browser}-{tab}");
                 let order = Order {
-                    action: Action::ExecuteJs { script: name.clone() },
+                    action: Action::ExecuteJs { script: name.clone(), user_gesture: None },
                     name,
                     browser: Some(format!("browser-{browser}")),
                     tab: Some(tab),

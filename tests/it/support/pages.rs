@@ -25,6 +25,19 @@ const HOSTILE: &str = include_str!("../../fixtures/hostile/page.html");
 /// Tries everything that a page can try against a person who draws on a picture of it.
 const DRAWN: &str = include_str!("../../fixtures/hostile/drawn.html");
 
+/// Redefines what scripts and their answers are made with.
+const FORGING: &str = include_str!("../../fixtures/hostile/forging.html");
+
+/// Holds halves of characters, says them, and has an emoji where texts are cut.
+const HALVES: &str = r"<p id=half></p><p id=cut></p><button></button><script>
+    document.title = 't\ud83d';
+    half.textContent = half.title = 'p\ud83d';
+    cut.textContent = 'x'.repeat(299) + '😀' + 'x';
+    document.querySelector('button').textContent = 'b\ude00';
+    console.log('l\ud83d', {k: '\ud83d'});
+    setTimeout(() => { throw new Error('e\ud83d') });
+</script>";
+
 /// Keeps itself busy while it loads, and loads what is slow and what is not there.
 const HEAVY: &str = "<script>const end = performance.now() + 80; while (performance.now() < end);
     </script><img src=/second width=9 height=9><script src=/missing></script>";
@@ -156,6 +169,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         }
         "/form" => ("A Form", FORM, true),
         "/orders" => ("Orders", ORDERS, true),
+        "/halves" => ("Halves", HALVES, true),
         "/late" => {
             tokio::time::sleep(LATE).await;
             ("Late Page", "", true)
@@ -166,14 +180,9 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/silent" | "/slow-at-first" | "/slow-again" => return hold(stream).await,
         _ => ("Another Page", "", true),
     };
-    let body = match path.as_str() {
-        "/shop" => SHOP.to_owned(),
-        "/hostile" => HOSTILE.to_owned(),
-        "/drawn" => DRAWN.to_owned(),
-        _ => format!(
-            "<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}"
-        ),
-    };
+    let body = whole_page(&path).map(str::to_owned).unwrap_or_else(|| {
+        format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}")
+    });
     let length = body.len() + usize::from(!ends);
     let answer = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}Content-Length: {length}\r\n\
@@ -181,6 +190,16 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
     );
     stream.write_all(answer.as_bytes()).await.ok()?;
     if ends { Some(()) } else { hold(stream).await }
+}
+
+/// Pages that are written as files.
+fn whole_page(path: &str) -> Option<&'static str> {
+    match path {
+        "/shop" => Some(SHOP),
+        "/hostile" => Some(HOSTILE),
+        "/drawn" => Some(DRAWN),
+        _ => path.starts_with("/forging?").then_some(FORGING),
+    }
 }
 
 /// Keeps a request open for as long as the browser does.

@@ -140,7 +140,7 @@ fn browser() -> impl Strategy<Value = u8> {
 }
 
 fn order() -> impl Strategy<Value = Order> {
-    let script = || Action::ExecuteJs { script: "1".to_owned() };
+    let script = || Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
     let action = prop_oneof![
         5 => Just(script()),
         2 => Just(Action::PageInfo {}),
@@ -320,7 +320,7 @@ fn no_order_of_events_breaks_a_promise() {
 // ── Sequences that once broke something ─────────────────────────────────────────────
 
 fn script(browser: Option<u8>) -> Happening {
-    let action = Action::ExecuteJs { script: "1".to_owned() };
+    let action = Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
     Happening::Submit(Order { client: 0, action, browser, tab: 0, timeout: Duration::from_secs(1) })
 }
 

@@ -148,7 +148,7 @@ fn neither_away_nor_execute_reach_beyond_total() {
 
 #[test]
 fn a_longer_timeout_makes_execute_and_total_longer() {
-    let script = Action::ExecuteJs { script: "1".into() };
+    let script = Action::ExecuteJs { script: "1".into(), user_gesture: None };
     let long = command_of(script, limits::EXECUTE_MAX);
     assert_eq!(long.total_by(), ms(320_000));
     let begun = [

@@ -80,7 +80,10 @@ fn command_of(work: impl Into<Work>, timeout: Duration) -> Command {
 
 /// A command that changes the page.
 fn command() -> Command {
-    command_of(Action::ExecuteJs { script: "document.title".into() }, limits::EXECUTE)
+    command_of(
+        Action::ExecuteJs { script: "document.title".into(), user_gesture: None },
+        limits::EXECUTE,
+    )
 }
 
 /// A command that only looks.

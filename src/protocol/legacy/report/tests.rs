@@ -3,7 +3,7 @@
 use super::*;
 
 fn script() -> Action {
-    Action::ExecuteJs { script: "1".to_owned() }
+    Action::ExecuteJs { script: "1".to_owned(), user_gesture: None }
 }
 
 fn dom() -> Action {
