@@ -18,7 +18,7 @@ pub enum Action {
     ExecuteJs {
         /// Expression or statements; return, await, tabwireSignal work.
         script: String,
-        /// As if the person clicked.
+        /// As if clicked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_gesture: Option<bool>,
     },

@@ -61,7 +61,7 @@ enum Configure {
         /// A host.
         pattern: Option<String>,
     },
-    /// Hides what was recorded so far from you.
+    /// Empties your streams.
     Clear {
         /// Which; default all.
         streams: Option<Vec<Stream>>,
