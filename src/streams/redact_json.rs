@@ -42,19 +42,27 @@ fn redact_fields(fields: &mut Map<String, Value>) -> bool {
     let mut found = false;
     for (field, value) in fields {
         let is_secret = is_secret_name(field) || (names_a_secret && Pairs::is_value(field));
-        let is_told = match value {
-            Value::String(text) => !text.is_empty(),
-            Value::Number(_) => true,
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
-        };
-        if is_secret && is_told {
-            *value = REDACTED.into();
-            found = true;
-        } else {
-            found |= redact_value(value);
-        }
+        found |= if is_secret { redact_whole(value) } else { redact_value(value) };
     }
     found
+}
+
+/// Takes out everything that a secret's name stands for. Whether there was anything.
+fn redact_whole(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) => {
+            items.iter_mut().fold(false, |found, item| redact_whole(item) | found)
+        }
+        Value::Object(fields) => {
+            fields.values_mut().fold(false, |found, field| redact_whole(field) | found)
+        }
+        Value::String(text) if text.is_empty() => false,
+        Value::Null | Value::Bool(_) => false,
+        Value::String(_) | Value::Number(_) => {
+            *value = REDACTED.into();
+            true
+        }
+    }
 }
 
 #[cfg(test)]
@@ -89,10 +97,21 @@ mod tests {
     }
 
     #[test]
+    fn lists_and_objects_under_a_secrets_name_are_taken_out_to_the_last_value() {
+        let found = json!({"password": ["a", ["b"]], "token": {"v": "c", "at": 7, "is": true}});
+        let clean = json!({
+            "password": ["[redacted]", ["[redacted]"]],
+            "token": {"v": "[redacted]", "at": "[redacted]", "is": true},
+        });
+        assert_eq!(redacted(&found), Some(clean));
+    }
+
+    #[test]
     fn what_has_no_secret_is_left_as_it_was_written() {
-        for value in
-            [json!({"value": {"name": "q", "value": "shoes", "n": 1}}), json!([null, true])]
-        {
+        for value in [
+            json!({"value": {"name": "q", "value": "shoes", "n": 1}}),
+            json!({"pin": [null, "", true]}),
+        ] {
             assert_eq!(redacted(&value), None);
         }
     }
