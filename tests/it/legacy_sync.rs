@@ -47,7 +47,7 @@ impl<'a> Newer<'a> {
     }
 
     /// Its request, with further fields.
-    fn body(&self, fields: &Value) -> String {
+    pub(crate) fn body(&self, fields: &Value) -> String {
         let mut body = json!({
             "ext_session_id": "ext_1_a",
             "extension_version": self.version,
@@ -66,7 +66,7 @@ impl<'a> Newer<'a> {
         connection
     }
 
-    async fn post(&self, body: impl AsRef<[u8]>) -> RawAnswer {
+    pub(crate) async fn post(&self, body: impl AsRef<[u8]>) -> RawAnswer {
         self.begin(body).await.answer().await.expect("an answer")
     }
 
@@ -86,12 +86,12 @@ impl<'a> Newer<'a> {
     }
 
     /// The command of the next answer.
-    async fn taken(&self) -> Value {
+    pub(crate) async fn taken(&self) -> Value {
         self.sync(json!({})).await["commands"][0].clone()
     }
 }
 
-fn result_of(query: &Value, value: impl Into<Value>) -> Value {
+pub(crate) fn result_of(query: &Value, value: impl Into<Value>) -> Value {
     let value: Value = value.into();
     json!({"command_results": [{
         "id": query["id"], "correlation_id": query["correlation_id"], "status": "complete",

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::browser::Stage;
 use crate::browser_trouble::Stage as Trouble;
-use crate::support::{Daemon, McpClient, Pages, Row, Shim};
+use crate::support::{Daemon, McpClient, Pages, Row, Shim, soon, until};
 
 /// Scripts of every form, each of which clicks once; and whether it can run without the debugger,
 /// where statements have no value.
-const SCRIPTS: [(&str, bool); 12] = [
+const SCRIPTS: [(&str, bool); 14] = [
     ("b.click(), 1", true),
     ("b.click(), (() => { throw window.thrown ?? {} })()", true),
     ("b.click(), new Proxy({}, {get() { throw 1 }, ownKeys() { throw 2 }})", true),
@@ -22,6 +22,8 @@ const SCRIPTS: [(&str, bool); 12] = [
     ("const once = b.click(); new Proxy({}, {get() { throw 1 }})", false),
     ("const once = b.click(); return window.thrown ?? [1, 2]", true),
     ("b.click(); return {get x() { throw 1 }}", true),
+    ("b.click(), {toJSON() { throw 1 }}", true),
+    ("b.click(), location.assign('/second'), new Promise(() => {})", true),
 ];
 
 /// A browser that runs scripts, in whichever way.
@@ -79,7 +81,15 @@ async fn each_runs_once(row: &mut Row, stage: &impl Runs, way: &str, has_debugge
             let before = stage.pages().hits(&clicked);
             let answer = stage.run(script).await;
             let clicks = stage.pages().hits(&clicked) - before;
-            let is_told = answer["status"] == "complete" || answer["reason"] == "script_threw";
+            let leaves = script.contains("location.");
+            if leaves {
+                let tabs = async || stage.client().call("observe", json!({"what": "tabs"})).await;
+                let has_left = async || tabs().await.to_string().contains("/second");
+                soon("the other page", until(has_left)).await;
+            }
+            let is_told = answer["status"] == "complete"
+                || answer["reason"] == "script_threw"
+                || (answer["reason"] == "navigation_interrupted" && leaves);
             let is_from_here = answer["origin"].is_null() || answer["origin"] == own;
             let held = if has_debugger || runs_without {
                 clicks == 1 && is_told && is_from_here

@@ -6,6 +6,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::browser::Stage;
 use crate::legacy::Old;
+use crate::legacy_sync::{Newer, result_of};
 use crate::support::{Daemon, FakeExtension, McpClient, Row, Shim, soon, until};
 
 /// Halves as escapes, and what a reader gets for each. The last is a text about one.
@@ -129,6 +130,30 @@ async fn row_29_nor_from_one_that_polls() {
         let logs = client.call("observe", json!({"what": "logs", "limit": 1})).await;
         let is_whole = logs["entries"][0]["text"] == format!("l{whole}");
         row.tried(&format!("a line with {half}"), status == 200 && is_whole, &logs);
+    }
+    row.report();
+}
+
+#[tokio::test]
+async fn row_29_nor_from_one_that_syncs() {
+    let mut row = Row::new(29);
+    let daemon = Daemon::start().await;
+    let client = McpClient::legacy(&daemon);
+    let newer = Newer::connect(&daemon).await;
+    for (half, whole) in HALVES {
+        let id = submit(&client).await;
+        let query = newer.taken().await;
+        let mut said = result_of(&query, json!({"kHALF": "vHALF"}));
+        said["extension_logs"] = json!([{"level": "error", "message": "lHALF"}]);
+        let status = newer.post(newer.body(&said).replace("HALF", half)).await.status;
+        let answer = client.outcome(&id).await;
+        let is_whole =
+            answer["result"]["value"] == json!({format!("k{whole}"): format!("v{whole}")});
+        row.tried(&format!("a result with {half}"), status == 200 && is_whole, &answer);
+        let lines = client.call("observe", json!({"what": "extension_logs", "limit": 1})).await;
+        let is_whole =
+            lines["entries"].to_string().contains(&json!(format!("l{whole}")).to_string());
+        row.tried(&format!("a line with {half}"), is_whole, &lines);
     }
     row.report();
 }
