@@ -37,7 +37,7 @@ unit: nextest browser
 hostile: nextest browser
 	@CARGO="$(CARGO)" sh scripts/hostile.sh
 
-# Whether the tests would notice: five bugs, each put in, each with the test that then fails.
+# Whether the tests would notice: one bug at a time is put in, each with the test that then fails.
 controls:
 	CARGO="$(CARGO)" sh scripts/negative-controls.sh
 

@@ -1,5 +1,5 @@
 //! Which sites agents may use: kept in the state directory, and told to every browser.
-//! [`LocalFiles`] is the part of it that is about local files.
+//! [`LocalFiles`](crate::local_files::LocalFiles) is the part of it that is about local files.
 
 use std::sync::Arc;
 

@@ -17,6 +17,7 @@ import { tooLarge } from '../report.js';
 import { Pulse } from '../pulse.js';
 import * as forms from '../script_forms.js';
 import { assertPage, fenceFor } from '../site_guard.js';
+import { fileIn } from '../sites.js';
 import { policy, tabs } from '../state.js';
 import { unstick } from '../unstick.js';
 import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../user_scripts.js';
@@ -82,8 +83,11 @@ async function runWithoutDebugger(run, onStop) {
  */
 async function runWhereItIs(run, told) {
   const isKnown = policy.allowsEverySite && /^https?:/.test(told ?? '');
-  const outcome = await evaluate(placedAt(run, isKnown && told || await urlNow(run.tabId)))
+  const url = isKnown && told || await urlNow(run.tabId);
+  const outcome = await evaluate(placedAt(run, url))
     ?? (isKnown ? await evaluate(placedAt(run, await urlNow(run.tabId))) : null);
+  // A script can have a local page load a file from anywhere, and say in its result what that did.
+  if (outcome && fileIn(url) !== null) await urlNow(run.tabId, { ran: true });
   if (outcome) return outcome;
   // If the page that came is closed to agents, that is what they are told.
   await urlNow(run.tabId);
@@ -91,10 +95,10 @@ async function runWhereItIs(run, told) {
   throw new ActionError(code, message, undefined, { mayHaveRun: false });
 }
 
-/** @param {number} tabId @returns {Promise<string>} the URL of the page, which agents may use */
-async function urlNow(tabId) {
+/** @param {number} tabId @param {{ran?: boolean}} [so] @returns {Promise<string>} the URL of the page, which agents may use */
+async function urlNow(tabId, so) {
   try {
-    return await assertPage(tabId);
+    return await assertPage(tabId, so);
   } catch (error) {
     if (error instanceof ActionError) throw error;
     throw commandError(error, tabId, await tabs.isOpen(tabId));

@@ -168,6 +168,7 @@ fn lay_out(root: &Path) {
         ".ssh/page.html",
         format!("<title>{SECRET}</title><script>console.log('{SECRET}')</script>"),
     );
+    write(".ssh/keys.js", format!("found = '{SECRET}'"));
     write("site/index.html", "<title>Opened Site</title><h1>Opened</h1>".to_owned());
     write("site/second.html", "<title>Second</title>".to_owned());
     write(
@@ -322,8 +323,17 @@ async fn row_22_an_opened_folder_opens_nothing_that_is_elsewhere() {
                   document.body.append(frame); await new Promise((done) => { frame.onload = done }); \
                   frame.remove(); return document.title";
     let flash = json!({"action": "execute_js", "script": script, "tab_id": victim.tab});
-    victim.answer("interact", flash).await;
+    refused(&mut row, "a script with such a frame", &victim.answer("interact", flash).await);
     refused(&mut row, "a frame that is gone", &victim.answer("interact", picture.clone()).await);
+    // A script has the page load a file as a script, which the browser lets it do.
+    let there =
+        json!({"action": "navigate", "url": victim.url("site/second.html"), "tab_id": victim.tab});
+    victim.answer("interact", there).await;
+    let script = "const loaded = document.createElement('script'); loaded.src = '../.ssh/keys.js'; \
+                  document.head.append(loaded); \
+                  await new Promise((done) => { loaded.onload = done }); return found";
+    let load = json!({"action": "execute_js", "script": script, "tab_id": victim.tab});
+    refused(&mut row, "a file as a script", &victim.answer("interact", load).await);
     // It leaves by itself for a file that is closed.
     let there =
         json!({"action": "navigate", "url": victim.url("site/away.html"), "tab_id": victim.tab});
