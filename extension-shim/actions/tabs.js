@@ -13,7 +13,7 @@ import { stopNavigation } from '../unstick.js';
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function tab_list(_, { begin }) {
   begin();
-  await tabs.load();
+  await tabs.tellNow();
   return { value: tabs.list(), type: 'array' };
 }
 

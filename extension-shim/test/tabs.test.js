@@ -54,6 +54,12 @@ test('a tab is opened behind the person\'s back, and told before it is done', as
   assert.deepEqual(done, ['create', 'told 7,9', 'done']);
 });
 
+test('a tab that the person has just opened is told before a list names it', async () => {
+  open.set(8, { id: 8, windowId: 1, url: 'http://b/', title: 'B', active: false });
+  assert.deepEqual((await run('tab_list')).map(({ tab_id }) => tab_id), [7, 8]);
+  assert.deepEqual(done, ['told 7,8', 'done']);
+});
+
 test('a tab that is opened with a URL is done when that has loaded', async () => {
   const opened = run('tab_open', { url: 'http://b/' });
   await settled();
