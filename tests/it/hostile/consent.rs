@@ -18,6 +18,9 @@ use crate::support::{
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
 const OLDER_ID: &str = "bcdefghijklmnopabcdefghijklmnopa";
 
+/// Stands behind all that a terminal showed.
+const LAST_SHOWN: &str = "(nothing more)";
+
 /// What can be widened on the command line, and what is told of it.
 fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -56,22 +59,30 @@ async fn at_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (Ran, 
     let name = ptsname(&controller, Vec::new()).unwrap();
     let open = || {
         let flags = OFlags::RDWR | OFlags::NOCTTY;
-        Stdio::from(rustix::fs::open(&*name, flags, Mode::empty()).unwrap())
+        rustix::fs::open(&*name, flags, Mode::empty()).unwrap()
     };
     // What was shown stays to be read for as long as somebody has the terminal open.
-    let _held = open();
+    let mut held = std::fs::File::from(open());
     rustix::fs::fcntl_setfl(&controller, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
     let mut controller = std::fs::File::from(controller);
     let mut command = place.command(arguments);
-    command.stdin(open()).stderr(open());
+    command.stdin(Stdio::from(open())).stderr(Stdio::from(open()));
     controller.write_all(typed.as_bytes()).unwrap();
     let child = command.spawn().unwrap();
     let output = soon("its end", child.wait_with_output()).await.unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let ran = Ran { code: output.status.code(), stdout, stderr: String::new() };
-    let mut shown = vec![0; 4_096];
-    let length = controller.read(&mut shown).unwrap_or(0);
-    (ran, String::from_utf8_lossy(&shown[..length]).into_owned())
+    // The system passes on later what was shown, but in its order.
+    held.write_all(LAST_SHOWN.as_bytes()).unwrap();
+    let mut shown = Vec::new();
+    let is_whole = async || {
+        let mut part = [0; 4_096];
+        let length = controller.read(&mut part).unwrap_or(0);
+        shown.extend_from_slice(&part[..length]);
+        shown.ends_with(LAST_SHOWN.as_bytes())
+    };
+    soon("what was shown", until(is_whole)).await;
+    (ran, String::from_utf8(shown).unwrap())
 }
 
 /// The next frame that tells what nobody has confirmed.

@@ -21,7 +21,7 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 /// Looks until it is so. To be given a time by [`soon`] or the like.
-pub(crate) async fn until(is_it: impl AsyncFn() -> bool) {
+pub(crate) async fn until(mut is_it: impl AsyncFnMut() -> bool) {
     while !is_it().await {
         tokio::time::sleep(LOOK).await;
     }
