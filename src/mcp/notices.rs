@@ -25,7 +25,7 @@ const TOOL_RESULT: &str = "notifications/tool_result";
 
 /// An answer goes over another connection than what is told beside it. It has this long to arrive
 /// before anything is told of the job that it names.
-const ANSWER_LEAD: Duration = Duration::from_millis(20);
+const ANSWER_LEAD: Duration = Duration::from_millis(250);
 
 /// Whether an `initialize` asks that its client be told of its jobs.
 #[must_use]
