@@ -207,11 +207,15 @@ impl Hand {
 
     /// Clicks into the middle of an element.
     pub(crate) async fn click(&mut self, selector: &str) {
+        // A person does not click what is just moving.
         let expression = format!(
-            "(() => {{ const box = document.querySelector('{selector}').getBoundingClientRect(); \
-             return [box.x + box.width / 2, box.y + box.height / 2] }})()"
+            "(async () => {{ const element = document.querySelector('{selector}'); \
+             const at = () => {{ const box = element.getBoundingClientRect(); \
+             return [box.x + box.width / 2, box.y + box.height / 2] }}; \
+             for (let last = ''; last !== String(at());) {{ last = String(at()); \
+             await new Promise((done) => setTimeout(done, 50)) }} return at() }})()"
         );
-        let found = json!({"expression": expression, "returnByValue": true});
+        let found = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let at = self.ask("Runtime.evaluate", found).await["result"]["value"].clone();
         for kind in ["mousePressed", "mouseReleased"] {
             let event =
