@@ -8,7 +8,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: hostile controls chaos clients conformance macos demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: screenshots hostile controls chaos clients conformance macos demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -110,6 +110,11 @@ bench: browser
 	$(CARGO) bench --locked --bench sync
 	$(CARGO) bench --locked --bench guard
 	$(CARGO) bench --locked --bench hostile
+
+# Pictures of all that a person sees of the extension, into target/screenshots: the popup in each of its
+# states at 360 px, the page to draw in, the toolbar with each badge; light and dark. To be looked at.
+screenshots: browser
+	node scripts/screenshots/main.mjs
 
 # What takes minutes: thousands of simulated runs, and whether an idle browser still answers
 # at once.

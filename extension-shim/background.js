@@ -11,6 +11,10 @@ import { navigations, policy, recorder, tabs } from './state.js';
 
 const ensureConnected = () => link.ensureConnected();
 const tabsChanged = () => tabs.handleChange();
+const frontChanged = () => {
+  tabs.handleChange();
+  drawMode.handleFront();
+};
 
 chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
@@ -45,10 +49,10 @@ chrome.tabs.onReplaced.addListener((_added, removed) => {
   tabs.handleRemoved(removed);
   drawMode.handleGone(removed).catch(console.warn);
 });
-chrome.tabs.onActivated.addListener(tabsChanged);
+chrome.tabs.onActivated.addListener(frontChanged);
 chrome.tabs.onMoved.addListener(tabsChanged);
 chrome.tabs.onAttached.addListener(tabsChanged);
-chrome.windows.onFocusChanged.addListener(tabsChanged);
+chrome.windows.onFocusChanged.addListener(frontChanged);
 
 chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
 chrome.webNavigation.onCommitted.addListener((details) => {

@@ -21,24 +21,47 @@ import { utf8Length } from './report.js';
 
 /** @param {number} port @param {Ears} ears @returns {Carrier} */
 export function openSocket(port, ears) {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, 'tabwire.v1');
-  let open = true;
-  socket.onmessage = ({ data }) => {
-    const frame = open ? parse(data) : null;
-    if (frame) ears.onFrame(frame);
+  const ending = new AbortController();
+  /** @type {WebSocket | undefined} */
+  let socket;
+  const end = (/** @type {number} */ code, /** @type {string} */ reason) => {
+    if (ending.signal.aborted) return;
+    ending.abort();
+    ears.onEnd(code, reason);
   };
-  socket.onclose = ({ code, reason }) => {
-    if (open) ears.onEnd(code, reason);
-    open = false;
+  const open = () => {
+    if (ending.signal.aborted) return;
+    socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, 'tabwire.v1');
+    socket.onmessage = ({ data }) => {
+      const frame = ending.signal.aborted ? null : parse(data);
+      if (frame) ears.onFrame(frame);
+    };
+    socket.onclose = ({ code, reason }) => end(code, reason);
   };
+  assertTabwire(port, ending.signal).then(open).catch((error) => end(1006, reasonOf(error)));
   return {
     kind: 'socket',
-    send: (text) => socket.send(text),
+    send: (text) => socket?.send(text),
     close() {
-      open = false;
-      socket.close();
+      ending.abort();
+      socket?.close();
     },
   };
+}
+
+/**
+ * Chrome lists every WebSocket that cannot be opened among the errors of the extension, and no `fetch` that fails.
+ * @param {number} port @param {AbortSignal} signal @throws {Error} no Tabwire answers there
+ */
+async function assertTabwire(port, signal) {
+  const response = await fetch(`http://127.0.0.1:${port}/health`, { method: 'GET', signal, cache: 'no-store' });
+  const health = await response.json().catch(() => null);
+  if (health?.name !== 'tabwire') throw new Error(`another program answers at 127.0.0.1:${port}`);
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+  return String(error).replace(/^Error: /, '');
 }
 
 /** @param {number} port @param {Ears} ears @returns {Carrier} */

@@ -149,8 +149,8 @@ export function handleDetach({ tabId }, reason) {
   rememberDismissed();
 }
 
-/** The person clicked our icon: the bar may be shown again. */
-export function allowAgain() {
+/** The person gives control back: the bar may be shown again. */
+export function giveBack() {
   dismissed.clear();
   rememberDismissed();
 }
@@ -250,6 +250,11 @@ export function isDismissed(tabId) {
   return dismissed.has(tabId);
 }
 
+/** @returns {number[]} the tabs whose debugger bar the person closed, also those that are closed by now */
+export function dismissedTabs() {
+  return [...dismissed];
+}
+
 /** Whether the person has closed the bar in any tab: one bar stands for all of them. */
 export function isAnyDismissed() {
   return dismissed.size > 0;
@@ -257,8 +262,8 @@ export function isAnyDismissed() {
 
 function dismissedError() {
   return new ActionError('debugger_unavailable',
-    'the person closed the debugger bar, which ends control of this tab; ask them to click the Tabwire icon, or, for '
-    + 'execute_js only, to switch on "Allow User Scripts" in the details of Tabwire on chrome://extensions');
+    'the person closed the debugger bar, which ends control of this tab; ask them to click "Give control back" in the Tabwire '
+    + 'popup, or, for execute_js only, to switch on "Allow User Scripts" in the details of Tabwire on chrome://extensions');
 }
 
 /**

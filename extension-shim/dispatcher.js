@@ -180,7 +180,7 @@ export class Dispatcher {
 
   /** @param {Entry} entry @param {Running} running */
   async #run({ command }, running) {
-    const { type, params, tab_id, timeout_ms } = command;
+    const { type, params, tab_id, timeout_ms, client = '' } = command;
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
@@ -191,6 +191,7 @@ export class Dispatcher {
     return this.#actions[type](params ?? {}, {
       tab_id,
       timeout_ms,
+      client,
       signal: running.abort.signal,
       begin: () => {
         running.abort.signal.throwIfAborted();

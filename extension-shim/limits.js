@@ -97,6 +97,15 @@ export const DRAW_DRAFT_SIDE = 4_096;
 export const DRAW_DRAFT_MAX = 3 * 1024 * 1024;
 /** The picture and the page to draw in are there within 0.3 s; a busy machine may take seconds. */
 export const DRAW_OPEN_MS = 10_000;
+/** What is shown of the words in which an agent asks for a drawing: the daemon takes 200 characters, which may have two units each. */
+export const DRAW_PROMPT_MAX = 400;
+/** How far from a mark an element may lie to be told with it, in CSS pixels: a hand is no more exact. */
+export const DRAW_NEAR_PX = 10;
+/** How many elements are told with one mark, and with all marks of a drawing together. */
+export const DRAW_NEAR_MAX = 8;
+export const DRAW_NEAR_ALL_MAX = 100;
+/** How long they are looked for and described: the elements that the marks are about come first. */
+export const DRAW_NEAR_MS = 1_000;
 /** A page that is busy for longer is not waited for: a drawing is sent without the elements under its marks. */
 export const DRAW_LOOK_MS = 5_000;
 /** What a drawing's picture may have as a data URL: with the rest it must fit into a frame of 8 MiB. */

@@ -7,6 +7,7 @@
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 /** @import {PairingState} from './pairing.js' */
+/** @import {DrawingRequest} from './draw/open_drawings.js' */
 
 import { readPairingLine } from './pairing_line.js';
 
@@ -14,14 +15,17 @@ import { readPairingLine } from './pairing_line.js';
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
+ * @typedef {{tab_id: number, tab_title: string}} NamedTab
+ * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
+ *   are open; scripts run there all the same if the person allows user scripts
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
  * @typedef {Connection & PolicyState & OlderState & {unconfirmed: Widening[], shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
- *   recording: RecordingRow[]}} PanelState
+ *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'keep', id: string}
+ *   | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
  * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
@@ -33,6 +37,12 @@ import { readPairingLine } from './pairing_line.js';
  * @property {() => RunningCommand[]} running
  * @property {() => RecordedTab[]} recording
  * @property {(tabId: number | undefined) => string} titleOf
+ * @property {() => boolean} recordingEnded whether the person has ended it
+ * @property {(on: boolean) => Promise<void>} record false: the person ends all recording
+ * @property {() => {tab_ids: number[], scripts_run: boolean} | null} taken null: the person has taken no control
+ * @property {() => Promise<void>} giveBack
+ * @property {() => DrawingRequest[]} drawings that agents ask for in tabs that are not in front
+ * @property {(tabId: number) => Promise<void>} showDrawing brings the tab to draw in to the front
  * @property {() => void} opened the person has looked
  * @property {() => void} reconnect
  * @property {(correlationId: string) => void} stop
@@ -68,6 +78,9 @@ export function makePanel(parts) {
     pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    recording_ended: parts.recordingEnded(),
+    taken: takenControl(parts),
+    drawings: parts.drawings(),
   });
   return (ask) => {
     switch (ask?.ask) {
@@ -89,12 +102,21 @@ export function makePanel(parts) {
       case 'keep':
         if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOBODY_CONFIRMS });
         break;
+      case 'give_back': return parts.giveBack().then(state, notDone);
+      case 'record': return parts.record(ask.on === true).then(state, notDone);
+      case 'show_drawing': return parts.showDrawing(Number(ask.tab_id)).then(state, notDone);
       case 'pair': return pair(parts, ask.line).then((trouble) => trouble ?? state());
       case 'forget': return parts.forget().then(state, notStored);
       default: return undefined;
     }
     return parts.restored().then(state, state);
   };
+}
+
+/** @param {Parts} parts @returns {TakenControl | null} */
+function takenControl({ taken, titleOf }) {
+  const now = taken();
+  return now && { tabs: now.tab_ids.map((tab_id) => ({ tab_id, tab_title: titleOf(tab_id) })), scripts_run: now.scripts_run };
 }
 
 /** @param {SiteChange} ask @returns {SiteChange} */
@@ -111,6 +133,11 @@ function localFileChange(ask) {
 async function pair(parts, line) {
   const { config, trouble } = readPairingLine(String(line));
   return config ? parts.pair(config).then(() => undefined, notStored) : { trouble };
+}
+
+/** @param {unknown} error */
+function notDone(error) {
+  return { trouble: `The browser did not do it: ${error instanceof Error ? error.message : error}` };
 }
 
 /** @param {unknown} error */

@@ -2,6 +2,7 @@
 // What actions are given, checked before anything happens.
 
 import { ActionError } from './errors.js';
+import { clip } from './page/clip.js';
 
 /** Scripts are for execute_js, where their failures show. @param {unknown} url @returns {Promise<string>} */
 export async function checkedUrl(url) {
@@ -38,4 +39,15 @@ export function checkedInteger(name, value, { least, most }) {
 export function checkedText(name, value) {
   if (typeof value === 'string' && value !== '') return value;
   throw new ActionError('invalid_params', `${name} must be a text`);
+}
+
+/** What ends a line, has no width, or turns the direction of what follows. */
+const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]+/gu;
+
+/**
+ * Words of an agent, as a person can be shown them: one line, in the order in which they are written. The daemon sends
+ * no others; another daemon might. @param {string} text @param {number} most
+ */
+export function shownText(text, most) {
+  return clip(text.replace(UNSHOWN, ' ').replace(/\s+/g, ' ').trim(), most);
 }

@@ -2,14 +2,15 @@
 // The popup: asks the worker twice a second, shows what it says, passes on what is clicked. Everything
 // from pages is set as text.
 
-/** @import {Answer, Ask, PanelState, RecordingRow, RunningRow} from './panel.js' */
+/** @import {Answer, Ask, PanelState, RecordingRow, RunningRow, TakenControl} from './panel.js' */
+/** @import {DrawingRequest} from './draw/open_drawings.js' */
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, Widening} from './protocol.js' */
 /** @import {OpenFolders} from './local_files.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import {
-  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, siteRule, sitesSummary, versions,
-  widened, widenedHow,
+  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
+  siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
 } from './popup_view.js';
 
 const REFRESH_MS = 500;
@@ -24,9 +25,13 @@ async function tell(ask) {
   /** @type {Answer} */
   const answer = await chrome.runtime.sendMessage(ask);
   if ('trouble' in answer) return answer.trouble;
+  [here] = await chrome.tabs.query({ active: true, currentWindow: true });
   show(answer);
   return '';
 }
+
+/** The tab that the person sees. @type {chrome.tabs.Tab | undefined} */
+let here;
 
 /** @param {PanelState} state */
 function show(state) {
@@ -57,8 +62,78 @@ function show(state) {
   showFiles(state.local_files);
   if (state.files_problem) say('files-trouble', state.files_problem);
   showOlder(state);
-  element('recorded').hidden = state.recording.length === 0;
+  showTaken(state.taken);
+  showSiteHere(state.rules);
+  showDrawings(state.drawings);
+  showRecording(state);
+}
+
+/** @param {TakenControl | null} taken */
+function showTaken(taken) {
+  element('taken').hidden = taken === null;
+  if (!taken) return;
+  const says = takenSays(taken, here?.id);
+  say('taken-say', says.headline);
+  say('taken-detail', says.detail);
+}
+
+/** @param {SiteRules | null} rules */
+function showSiteHere(rules) {
+  const site = siteHere(rules, here?.url ?? '');
+  element('keep-out').hidden = site === null || site.isKeptOut;
+  element('keep-out-say').dataset.kept = String(site?.isKeptOut ?? false);
+  say('keep-out-say', site ? siteHereSays(site) : '');
+}
+
+/** @param {PanelState} state */
+function showRecording(state) {
+  element('recorded').hidden = recordingSays(state) === '';
+  say('recorded-say', recordingSays(state));
   element('recording').replaceChildren(...state.recording.map(recordingRow));
+  element('record').textContent = state.recording_ended ? 'Let agents record again' : 'Stop recording';
+  element('record').dataset.on = String(state.recording_ended);
+}
+
+let shownDrawings = '';
+
+/** Anew only if it differs: a button is not to go away under the pointer. @param {DrawingRequest[]} drawings */
+function showDrawings(drawings) {
+  const text = JSON.stringify(drawings);
+  if (text === shownDrawings) return;
+  shownDrawings = text;
+  element('drawings').hidden = drawings.length === 0;
+  element('drawing-list').replaceChildren(...drawings.map(drawingRow));
+}
+
+/** @param {DrawingRequest} request */
+function drawingRow({ tab_id, page_title, asks }) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const button = document.createElement('button');
+  const tab = document.createElement('div');
+  Object.assign(tab, { className: 'tab', textContent: page_title, title: page_title });
+  Object.assign(button, { textContent: 'Go there', type: 'button', ariaLabel: `Go to the drawing of ${page_title}` });
+  button.addEventListener('click', () => {
+    tell({ ask: 'show_drawing', tab_id }).then((trouble) => {
+      say('drawing-trouble', trouble);
+      if (!trouble) window.close();
+    }, console.debug);
+  });
+  text.append(...asks.map(agentSays), tab);
+  row.append(text, button);
+  return row;
+}
+
+/** The agent's words, kept apart from ours. @param {{client: string, prompt: string}} ask */
+function agentSays({ client, prompt }) {
+  const line = document.createElement('div');
+  const words = (/** @type {string} */ tag, /** @type {string} */ text) => {
+    const element = document.createElement(tag);
+    Object.assign(element, { className: 'theirs', dir: 'auto', textContent: text });
+    return element;
+  };
+  line.append('Agent ', words('q', client || 'without a name'), ...(prompt ? [' writes: ', words('q', prompt)] : []));
+  return line;
 }
 
 /** Anew only if it differs: each change is read out. @param {string} id @param {string} text with `code` */
@@ -222,6 +297,13 @@ function addSite(event) {
   if (change) changeSite(change).then((isDone) => { if (isDone) site.value = ''; }, console.debug);
 }
 
+/** Keeps agents out of the site of the tab that the person sees. */
+async function keepOut() {
+  const site = siteHere(null, here?.url ?? '')?.site;
+  if (site === undefined) return;
+  say('keep-out-trouble', await tell({ ask: 'site_rule', change: 'add', list: 'deny', pattern: site }));
+}
+
 /** @param {SiteChange} change @returns {Promise<boolean>} whether it was asked for */
 async function changeSite(change) {
   shownProblem = '';
@@ -297,6 +379,11 @@ element('forget').addEventListener('click', () => {
   tell({ ask: 'forget' }).then((trouble) => say('forget-trouble', trouble), console.debug);
 });
 element('draw').addEventListener('click', () => { draw().catch(console.debug); });
+element('give-back').addEventListener('click', () => { tell({ ask: 'give_back' }).catch(console.debug); });
+element('record').addEventListener('click', () => {
+  tell({ ask: 'record', on: element('record').dataset.on === 'true' }).catch(console.debug);
+});
+element('keep-out').addEventListener('click', () => { keepOut().catch(console.debug); });
 element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
 element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
 element('site-form').addEventListener('submit', addSite);

@@ -1,13 +1,13 @@
 // @ts-check
 // What the popup says of each state. Words only, no page.
 
-/** @import {PanelState, RecordingRow} from './panel.js' */
+/** @import {PanelState, RecordingRow, TakenControl} from './panel.js' */
 /** @import {OlderExtensionsFrame, SiteChange, SiteList, Stream, Widening} from './protocol.js' */
 /** @import {OpenFolders} from './local_files.js' */
 /** @import {SiteRules} from './sites.js' */
 /** @import {Status} from './link.js' */
 
-import { parsePattern } from './sites.js';
+import { blockOf, parsePattern } from './sites.js';
 
 /** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
 const WORDS = {
@@ -65,6 +65,43 @@ export function recorded({ streams }) {
   return streams.map((stream) => RECORDED[stream]).join(', ');
 }
 
+/** @param {Pick<PanelState, 'recording' | 'recording_ended'>} state @returns {string} '' if there is nothing to say */
+export function recordingSays({ recording, recording_ended }) {
+  if (recording_ended) return 'You stopped all recording in this browser';
+  return recording.length > 0 ? 'Recording for an agent' : '';
+}
+
+/**
+ * What the person took from agents by closing the bar.
+ * @param {TakenControl} taken @param {number | undefined} here the tab that the person sees
+ */
+export function takenSays({ tabs, scripts_run }, here) {
+  const others = tabs.filter(({ tab_id }) => tab_id !== here);
+  const isHere = others.length < tabs.length;
+  const counted = (/** @type {number} */ count) => `${count} ${isHere ? 'other ' : ''}${count === 1 ? 'tab' : 'tabs'}`;
+  const named = [...(isHere ? ['this tab'] : []), ...(others.length > 0 ? [counted(others.length)] : [])].join(' and ');
+  const scripts = scripts_run && named ? ' Scripts of agents still run there, since “Allow User Scripts” is on.' : '';
+  return {
+    headline: named ? `You took control of ${named}` : 'You took control',
+    detail: `You closed Chrome’s debugging bar${named ? `. Agents cannot use ${tabs.length === 1 ? 'the tab' : 'the tabs'}` : ''}, and nothing is recorded.${scripts}`,
+  };
+}
+
+/**
+ * What the popup offers for the site of the tab that the person sees.
+ * @param {SiteRules | null} rules @param {string} url of the tab @returns {{site: string, isKeptOut: boolean} | null} null: it has no site
+ */
+export function siteHere(rules, url) {
+  const site = siteOfAddress(url);
+  if (!/^https?:/i.test(url) || site === null) return null;
+  return { site, isKeptOut: rules !== null && blockOf(rules, url) !== null };
+}
+
+/** @param {{site: string, isKeptOut: boolean}} here */
+export function siteHereSays({ site, isKeptOut }) {
+  return isKeptOut ? `Agents are kept out of ${site}` : site;
+}
+
 /** @param {number} startedAt @param {number} now @returns {string} such as "3 s" or "2 min 5 s" */
 export function since(startedAt, now) {
   const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
@@ -116,13 +153,23 @@ export function filesSummary(files) {
 }
 
 /**
- * What is to be asked for; a name in other letters is written as the browser sends it.
+ * What is to be asked for: of an address as it is copied, its host; a name in other letters as the browser sends it.
  * @param {string} list @param {string} given @returns {{change?: SiteChange, wrong: string}}
  */
 export function siteChange(list, given) {
-  const pattern = asSent(given.trim());
+  const pattern = siteOfAddress(given.trim()) ?? asSent(given.trim());
   if (!parsePattern(pattern)) return { wrong: 'Write a host such as example.com, *.example.com or https://example.com:8443, or file:' };
   return { change: { change: 'add', list: list === 'allow' ? 'allow' : 'deny', pattern }, wrong: '' };
+}
+
+/** What follows a host in an address. A user's name before it is no part of the site. */
+const ADDRESS = /^(?:https?:\/\/(?:[^/?#@]*@)?[^/?#@]+[/?#]|[^/?#@:]+(?::[0-9]+)?[/?#])/i;
+
+/** @param {string} text @returns {string | null} the host, with its port if that is none of the usual; null: it is no address with a path */
+function siteOfAddress(text) {
+  if (!ADDRESS.test(text)) return null;
+  const url = /^https?:/i.test(text) ? text : `http://${text}`;
+  return URL.canParse(url) ? new URL(url).host : null;
 }
 
 /** @param {string} pattern */

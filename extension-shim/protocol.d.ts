@@ -248,8 +248,10 @@ export type Annotation = {
   box: Box;
   /** An arrow's two ends, or a line of at most 500 points. */
   points?: [number, number][];
-  /** A key of `element_details`. */
+  /** A key of `element_details`: the one that it is about. */
   element?: string;
+  /** Keys of those that lie in it or within 10 px of it, the nearest first; at most 8. */
+  elements?: string[];
 };
 export type ElementDetails = {
   selector: string;
@@ -311,6 +313,8 @@ export type FromExtension =
 export type Context = {
   tab_id: number | undefined;
   timeout_ms: number;
+  /** What the agent calls itself; empty: it does not say. */
+  client: string;
   /** Aborted when nobody waits for the outcome any more. */
   signal: AbortSignal;
   /**

@@ -7,8 +7,8 @@
 /** @import {Status} from './link.js' */
 
 import { actions } from './actions/index.js';
-import { showAsking, showStatus, showStopped, showUnconfirmed } from './badge.js';
-import { allowAgain } from './debugger.js';
+import { showAsking, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { dismissedTabs, giveBack, isAnyDismissed } from './debugger.js';
 import { Dispatcher } from './dispatcher.js';
 import { drawMode } from './draw/index.js';
 import { browserLabel, browserSession, Identity } from './identity.js';
@@ -20,6 +20,7 @@ import { makePanel } from './panel.js';
 import { withOwner } from './site_guard.js';
 import { olderExtensions, policy, recorder, tabs } from './state.js';
 import { Takeover } from './takeover.js';
+import { userScriptsAllowed } from './user_scripts.js';
 
 const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
@@ -41,16 +42,26 @@ let connection = { status: 'connecting', detail: '', daemon_version: null };
 let unconfirmed = [];
 
 export const panel = makePanel({
-  restored: () => policy.restore(),
+  restored: () => restored(),
   connection: () => connection,
   pairing: () => pairing.state(),
   running: () => dispatcher.running(),
   recording: () => recorder.recording(),
+  recordingEnded: () => recorder.isEnded,
+  record: (on) => recorder.setEnded(!on),
+  taken() {
+    if (!isAnyDismissed()) return null;
+    return { tab_ids: dismissedTabs().filter((tabId) => tabs.known(tabId)), scripts_run: userScriptsAllowed() };
+  },
+  giveBack() {
+    giveBack();
+    return recorder.apply();
+  },
+  drawings: () => drawMode.requests,
+  showDrawing: (tabId) => drawMode.show(tabId),
   titleOf: (tabId) => tabs.titleOf(tabId),
   opened() {
-    allowAgain();
     olderExtensions.look();
-    recorder.apply();
     tryNow().catch(console.warn);
   },
   reconnect: () => { tryNow().catch(console.warn); },
@@ -187,4 +198,5 @@ policy.files.onChange = rulesChanged;
 policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
+drawMode.onRequests = (requests) => showDrawings(requests.length);
 recorder.onEvents = (text) => link.sendText(text);

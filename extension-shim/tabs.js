@@ -90,6 +90,14 @@ export class Tabs {
     if (tab) await chrome.windows.update(tab.windowId, { focused: true });
   }
 
+  /** @returns {Promise<number | undefined>} the tab that the person sees, pop-up windows included */
+  async inFront() {
+    const window = await chrome.windows.getLastFocused({ windowTypes: ['normal', 'popup', 'app'] }).catch(() => null);
+    if (window?.id === undefined) return undefined;
+    const [tab] = await chrome.tabs.query({ active: true, windowId: window.id });
+    return tab?.id;
+  }
+
   /** @param {number} tabId whether it is open now, whatever events have come */
   async isOpen(tabId) {
     return chrome.tabs.get(tabId).then(() => true, () => false);

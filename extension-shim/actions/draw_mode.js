@@ -4,16 +4,19 @@
 /** @import {Context, Outcome} from '../protocol.js' */
 
 import { drawMode } from '../draw/index.js';
-import { checkedFlag, checkedText } from '../params.js';
+import { CLIENT_MAX, DRAW_PROMPT_MAX } from '../limits.js';
+import { checkedFlag, checkedText, shownText } from '../params.js';
 import { originOf } from '../pages.js';
 import { tabs } from '../state.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function draw_mode({ correlation_id, session, styles }, { tab_id, begin }) {
+export async function draw_mode({ correlation_id, session, styles, prompt }, { tab_id, client = '', begin }) {
   const ask = {
     correlation_id: checkedText('correlation_id', correlation_id),
     ...(session !== undefined && { session: checkedText('session', session) }),
     styles: checkedFlag('styles', styles),
+    client: shownText(client, CLIENT_MAX),
+    ...(prompt !== undefined && { prompt: shownText(checkedText('prompt', prompt), DRAW_PROMPT_MAX) }),
   };
   const { was_open, url, title } = await drawMode.open(await tabs.fresh(tab_id), ask, begin);
   return { value: { open: true, was_open, url, title }, type: 'object', origin: originOf(url) };

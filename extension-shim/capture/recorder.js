@@ -16,6 +16,7 @@ import { TabRecording } from './tab_recording.js';
 
 const KEY = 'capture';
 const MARK_PREFIX = 'recorded:';
+const ENDED_KEY = 'capture:ended';
 
 /** @typedef {[source: chrome.debugger.Debuggee, method: string, params: any]} DebuggerEvent */
 
@@ -26,6 +27,8 @@ export class Recorder {
   #tabs = new Map();
   /** What an earlier worker left. @type {Map<number, Mark>} */
   #marks = new Map();
+  /** Whether the person has ended it, until they let it go on. */
+  #isEnded = false;
   /** What came before it was known what to record; null once it is. @type {DebuggerEvent[] | null} */
   #early = [];
   /** Tabs that went meanwhile. @type {Set<number>} */
@@ -58,6 +61,7 @@ export class Recorder {
       if (key.startsWith(MARK_PREFIX)) this.#marks.set(Number(key.slice(MARK_PREFIX.length)), /** @type {Mark} */ (mark));
     }
     this.#settings = readSettings(stored[KEY]);
+    this.#isEnded = stored[ENDED_KEY] === true;
     for (const tabId of this.#goneEarly) this.handleGone(tabId);
     await this.apply();
     const early = this.#early ?? [];
@@ -71,6 +75,19 @@ export class Recorder {
     store({ [KEY]: writeSettings(this.#settings) });
     this.#batches.resume();
     this.apply();
+  }
+
+  /** The person ends all recording, or lets it go on. It outlives the worker. @param {boolean} isEnded */
+  async setEnded(isEnded) {
+    await this.restore();
+    this.#isEnded = isEnded;
+    store({ [ENDED_KEY]: isEnded });
+    await this.apply();
+  }
+
+  /** Whether the person has ended it. */
+  get isEnded() {
+    return this.#isEnded;
   }
 
   /** @param {boolean} connected */
@@ -88,7 +105,7 @@ export class Recorder {
   /** It is new, or has gone somewhere. @param {chrome.tabs.Tab} tab */
   handleTab(tab) {
     if (tab.id === undefined || tab.id === chrome.tabs.TAB_ID_NONE) return;
-    const isOff = isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
+    const isOff = this.#isEnded || isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
     const streams = isOff ? new Set() : streamsOf(this.#settings, tab.id);
     const recording = this.#tabs.get(tab.id);
     if (streams.size > 0) this.#record(tab.id, /** @type {Set<Stream>} */ (streams), tab.url ?? '');

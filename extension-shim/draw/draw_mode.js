@@ -6,7 +6,7 @@
 /** @import {Target} from '../page/under.js' */
 /** @import {Drawing} from './frames.js' */
 /** @import {Delivered} from './deliveries.js' */
-/** @import {Ask, OpenDrawing} from './open_drawings.js' */
+/** @import {Ask, DrawingRequest, OpenDrawing} from './open_drawings.js' */
 
 import { ActionError, messageOf, navigationInterrupted } from '../errors.js';
 import { DRAW_OPEN_MS } from '../limits.js';
@@ -29,7 +29,7 @@ import { elementsUnder, pictureOf } from './picture.js';
  * @typedef {{was_open: boolean, url: string, title: string}} Opened
  */
 
-const NO_ELEMENTS = { elements: {}, element_details: {} };
+const NO_ELEMENTS = { elements: {}, near: {}, element_details: {} };
 
 export class DrawMode {
   #drawings = new OpenDrawings();
@@ -42,6 +42,14 @@ export class DrawMode {
   #loading = new Map();
   /** @type {(text: string) => boolean} false: there is no daemon to hear it */
   send = () => false;
+  /** What agents wait for in tabs that are not in front. @type {DrawingRequest[]} */
+  requests = [];
+  /** Others are waited for, or in front. @type {(requests: DrawingRequest[]) => void} */
+  onRequests = () => {};
+
+  constructor() {
+    this.#drawings.onChange = () => this.handleFront();
+  }
 
   /**
    * Lets the person draw on a picture of a tab, or finds that they do.
@@ -98,6 +106,26 @@ export class DrawMode {
     await loaded;
   }
 
+  /** Another tab or window has come to the front, or other drawings are waited for. */
+  handleFront() {
+    this.#lookForRequests().catch(console.debug);
+  }
+
+  async #lookForRequests() {
+    await this.#drawings.restore();
+    const open = this.#drawings.requests();
+    const inFront = open.length > 0 ? await tabs.inFront() : undefined;
+    this.requests = open.filter(({ draw_tab }) => draw_tab !== inFront).map(({ tab_id, page_title, asks }) => ({ tab_id, page_title, asks }));
+    this.onRequests(this.requests);
+  }
+
+  /** Brings the tab to draw in to the front. @param {number} tabId the tab that the picture is of */
+  async show(tabId) {
+    const drawTab = (await this.#drawings.get(tabId))?.draw_tab;
+    if (drawTab === undefined) throw new Error('nobody asks for this drawing any more');
+    await tabs.bringToFront(drawTab);
+  }
+
   /** Whose drawings are open, or about to be. */
   waits() {
     return [...new Set([...this.#coming, ...this.#drawings.waits()])];
@@ -127,6 +155,7 @@ export class DrawMode {
   async restore() {
     await Promise.all([this.#drawings.restore(), this.#deliveries.restore()]);
     await Promise.all(this.#drawings.tabs().map((tabId) => this.#lookAgain(tabId)));
+    this.handleFront();
   }
 
   /** What happened while no worker lived, nobody tells. @param {number} tabId */

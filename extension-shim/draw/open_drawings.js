@@ -5,7 +5,13 @@
 import { once } from '../once.js';
 
 /**
- * @typedef {{correlation_id: string, session?: string, styles?: boolean}} Ask a wait for a drawing
+ * @typedef {{correlation_id: string, session?: string, styles?: boolean, client?: string, prompt?: string}} Ask a wait for a drawing;
+ *   `client`: what the agent calls itself; `prompt`: what it says is to be drawn. Both are the agent's words
+ *
+ * @typedef {object} DrawingRequest what a person is told of a drawing that agents wait for
+ * @property {number} tab_id the tab that the picture is of
+ * @property {string} page_title
+ * @property {{client: string, prompt: string}[]} asks the oldest first
  *
  * @typedef {object} OpenDrawing
  * @property {Ask[]} asks the waits that have neither ended nor got the drawing
@@ -62,6 +68,19 @@ export class OpenDrawings {
     return [...this.#open.keys()];
   }
 
+  /** Something is open now, is not any more, or is wanted by others. */
+  onChange = () => {};
+
+  /** @returns {(DrawingRequest & {draw_tab: number})[]} those that agents wait for, and where each is drawn */
+  requests() {
+    return [...this.#open].flatMap(([tab_id, { asks, over = [], draw_tab, page_title, page_url }]) => {
+      const open = asks.filter(({ correlation_id }) => !over.includes(correlation_id));
+      if (open.length === 0 || draw_tab === undefined) return [];
+      const told = open.map(({ client = '', prompt = '' }) => ({ client, prompt }));
+      return [{ tab_id, draw_tab, page_title: page_title || page_url, asks: told }];
+    });
+  }
+
   /** @returns {string[]} all waits that one is open for */
   waits() {
     return [...this.#open.values()].flatMap(({ asks }) => asks.map(({ correlation_id }) => correlation_id));
@@ -88,6 +107,7 @@ export class OpenDrawings {
   }
 
   async #write() {
+    this.onChange();
     await chrome.storage.session.set({ [KEY]: Object.fromEntries(this.#open) });
   }
 }

@@ -1,11 +1,16 @@
 // @ts-check
 // The elements that marks are about. Runs beside the page, like `Look`.
 
+import { DRAW_NEAR_ALL_MAX, DRAW_NEAR_MAX, DRAW_NEAR_MS, DRAW_NEAR_PX } from '../limits.js';
+
 /** @import {Look} from './look.js' */
 
 /**
  * @typedef {{x: number, y: number, width: number, height: number}} Box
  * @typedef {{id: number, box: Box}} Target a mark; without width and height it is a point
+ * @typedef {{px: number, each: number, all: number, ms: number}} NearLimits how far from a mark, and how many
+ * @typedef {{elements: Record<number, string>, near: Record<number, string[]>, element_details: Record<string, object>}} FoundElements
+ *   by the marks' ids: the key of the one that it is about, and those of others in it or close to it
  */
 
 /** What is told of how an element looks, if it is asked for. */
@@ -28,28 +33,138 @@ export class Under {
   #look;
   #roles;
   #styles;
+  #limits;
+  /** Elements that are one thing to a person, whatever they are made of. */
+  #whole = new Set(['button', 'checkbox', 'combobox', 'img', 'link', 'menuitem', 'option', 'radio', 'searchbox', 'slider', 'spinbutton',
+    'switch', 'tab', 'textbox']);
+  #media = new Set(['canvas', 'embed', 'object', 'svg', 'video']);
   #named = new Set(['button', 'cell', 'checkbox', 'columnheader', 'combobox', 'gridcell', 'heading', 'img', 'link', 'menuitem', 'option',
     'radio', 'rowheader', 'searchbox', 'slider', 'spinbutton', 'switch', 'tab', 'textbox', 'tooltip', 'treeitem']);
   /** @type {Map<any, string>} */
   #keys = new Map();
 
-  /** @param {Look} look @param {Record<string, string>} roles @param {string[]} styles empty: none are asked for */
-  constructor(look, roles, styles) {
+  /** @param {Look} look @param {Record<string, string>} roles @param {string[]} styles empty: none are asked for @param {NearLimits} limits */
+  constructor(look, roles, styles, limits) {
     this.#look = look;
     this.#roles = roles;
     this.#styles = styles;
+    this.#limits = limits;
   }
 
-  /** @param {Target[]} marks @returns {{elements: Record<number, string>, element_details: Record<string, object>}} by the marks' ids */
+  /** @param {Target[]} marks @returns {FoundElements} */
   find(marks) {
     /** @type {Record<number, string>} */
     const elements = {};
-    for (const { id, box } of marks) {
-      const element = this.#about(box);
-      if (element) elements[id] = this.#keyOf(element);
+    const areas = marks.map(({ id, box }) => {
+      const about = this.#about(box);
+      if (about) elements[id] = this.#keyOf(about);
+      return { id, about, zone: this.#grown(box) };
+    });
+    /** @type {Record<string, object>} */
+    const element_details = {};
+    for (const [element, key] of this.#keys) element_details[key] = this.#describe(element);
+    return { elements, near: this.#near(areas, element_details), element_details };
+  }
+
+  /**
+   * What else lies in each mark or close to it, the nearest first.
+   * @param {{id: number, about: any, zone: Box}[]} areas @param {Record<string, object>} details gets what is found
+   */
+  #near(areas, details) {
+    const end = performance.now() + this.#limits.ms;
+    const most = this.#keys.size + this.#limits.all;
+    const candidates = this.#candidates(areas.map(({ zone }) => zone));
+    /** @type {Record<number, string[]>} */
+    const near = {};
+    for (const { id, about, zone } of areas) {
+      /** @type {string[]} */
+      const keys = [];
+      for (const { element, box } of this.#closest(candidates, zone)) {
+        if (keys.length >= this.#limits.each || performance.now() > end) break;
+        const isNew = !this.#keys.has(element);
+        if ((isNew && this.#keys.size >= most) || !this.#isBeside(element, about) || !this.#isSeen(element, box, zone)) continue;
+        const key = this.#keyOf(element);
+        details[key] ??= this.#describe(element);
+        keys.push(key);
+      }
+      if (keys.length > 0) near[id] = keys;
     }
-    const details = [...this.#keys].map(([element, key]) => [key, this.#describe(element)]);
-    return { elements, element_details: Object.fromEntries(details) };
+    return near;
+  }
+
+  /** What a person would point at, as far as it touches one of these. @param {Box[]} zones @returns {{element: any, box: Box}[]} */
+  #candidates(zones) {
+    /** @type {{element: any, box: Box}[]} */
+    const candidates = [];
+    const visit = (/** @type {any} */ node) => {
+      if (node.nodeType !== 1) return true;
+      if (node.localName === 'head') return false;
+      const isWhole = this.#isWhole(node);
+      const isOne = isWhole || this.#media.has(node.localName) || this.#hasText(node);
+      const box = isOne ? this.#look.box(node) : null;
+      if (box && box.width > 0 && box.height > 0 && zones.some((zone) => this.#touches(box, zone))) candidates.push({ element: node, box });
+      return !isWhole && !this.#media.has(node.localName);
+    };
+    this.#look.renew(0.5);
+    this.#look.walk(document, visit, { flat: true });
+    return candidates;
+  }
+
+  /** @param {any} element */
+  #isWhole(element) {
+    return this.#whole.has(this.#roleOf(element));
+  }
+
+  /** @param {any} element whether words stand in it directly */
+  #hasText(element) {
+    for (const node of this.#look.childNodes(element)) if (node.nodeType === 3 && /\S/.test(this.#look.head(node.data, 200))) return true;
+    return false;
+  }
+
+  /** Those that touch a zone: first those in it, then by how far their middles are from its own. @param {{element: any, box: Box}[]} candidates @param {Box} zone */
+  #closest(candidates, zone) {
+    const rank = (/** @type {{box: Box}} */ { box }) => {
+      const across = box.x + box.width / 2 - zone.x - zone.width / 2;
+      const down = box.y + box.height / 2 - zone.y - zone.height / 2;
+      const isIn = box.x >= zone.x && box.y >= zone.y && box.x + box.width <= zone.x + zone.width && box.y + box.height <= zone.y + zone.height;
+      return (isIn ? 0 : 1e6) + Math.sqrt(across * across + down * down);
+    };
+    const touching = candidates.filter(({ box }) => this.#touches(box, zone));
+    return touching.map((one) => ({ ...one, rank: rank(one) })).sort((one, other) => one.rank - other.rank).slice(0, this.#limits.each * 5);
+  }
+
+  /** What the mark is about, and what that is in, is not told again, but for the control that it is a part of. @param {any} element @param {any} about */
+  #isBeside(element, about) {
+    return element !== about && (this.#isWhole(element) || !this.#isIn(about, element));
+  }
+
+  /** @param {any} inner @param {any} outer */
+  #isIn(inner, outer) {
+    for (let element = inner; element; element = this.#outer(element)) if (element === outer) return true;
+    return false;
+  }
+
+  /** Whether a person sees it there, and nothing that lies over it. @param {any} element @param {Box} box @param {Box} zone */
+  #isSeen(element, box, zone) {
+    if (this.#look.hiddenBy(element) !== null) return false;
+    const left = Math.max(box.x, zone.x, 0);
+    const top = Math.max(box.y, zone.y, 0);
+    const right = Math.min(box.x + box.width, zone.x + zone.width, innerWidth);
+    const bottom = Math.min(box.y + box.height, zone.y + zone.height, innerHeight);
+    if (right <= left || bottom <= top) return false;
+    const seen = this.#innermost((left + right) / 2, (top + bottom) / 2);
+    return this.#isIn(seen, element) || this.#isIn(element, seen);
+  }
+
+  /** @param {Box} box @returns {Box} */
+  #grown({ x, y, width, height }) {
+    const { px } = this.#limits;
+    return { x: x - px, y: y - px, width: width + 2 * px, height: height + 2 * px };
+  }
+
+  /** @param {Box} one @param {Box} other */
+  #touches(one, other) {
+    return one.x <= other.x + other.width && other.x <= one.x + one.width && one.y <= other.y + other.height && other.y <= one.y + one.height;
   }
 
   /** The element that fits an area best, or the innermost at a point. @param {Box} box @returns {any} */
@@ -152,5 +267,7 @@ export class Under {
   }
 }
 
+const LIMITS = JSON.stringify({ px: DRAW_NEAR_PX, each: DRAW_NEAR_MAX, all: DRAW_NEAR_ALL_MAX, ms: DRAW_NEAR_MS });
+
 /** An expression whose value is a function that takes a `Look`. @param {boolean} styles whether they are asked for */
-export const underSource = (styles) => `((look)=>new(${Under})(look,${ROLES},${styles ? STYLES : '[]'}))`;
+export const underSource = (styles) => `((look)=>new(${Under})(look,${ROLES},${styles ? STYLES : '[]'},${LIMITS}))`;

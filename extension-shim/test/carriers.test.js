@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
-import { openHttp } from '../carriers.js';
+import { openHttp, openSocket } from '../carriers.js';
 import { BODY_MAX_BYTES, KEEPALIVE_MS } from '../limits.js';
-import { FakeRequest, installChrome, settled } from './support/fakes.js';
+import { FakeRequest, FakeSocket, installChrome, settled } from './support/fakes.js';
 
 const go = (id) => ({ type: 'go', correlation_id: id, attempt: 1 });
 const claim = (id) => JSON.stringify({ type: 'claim', correlation_id: id, attempt: 1 });
@@ -16,6 +16,8 @@ beforeEach(() => {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] });
   installChrome();
   FakeRequest.listen();
+  globalThis.WebSocket = FakeSocket;
+  FakeSocket.opened = [];
   [heard, ends] = [[], []];
 });
 
@@ -192,4 +194,35 @@ test('a post has 64 frames at most, and the rest comes with the next', async () 
     await post().answer({ frames: [], last: 0 });
   }
   assert.deepEqual([counts, post()], [[1, 64, 36], undefined]);
+});
+
+const dial = () => openSocket(4711, { onFrame: (frame) => heard.push(frame), onEnd: (code, reason) => ends.push([code, reason]) });
+
+for (const [what, health, reason] of [
+  ['nothing listens', null, 'TypeError: Failed to fetch'],
+  ['another program answers', { name: 'other' }, 'another program answers at 127.0.0.1:4711'],
+  ['a program answers with what is no object', 'ok', 'another program answers at 127.0.0.1:4711'],
+]) {
+  test(`where ${what} no socket is opened: Chrome would list it as an error of the extension`, async () => {
+    FakeRequest.health = health;
+    dial();
+    await settled();
+    assert.deepEqual([FakeSocket.opened.length, ends], [0, [[1006, reason]]]);
+  });
+}
+
+test('a carrier that is closed before Tabwire has answered opens no socket and tells no end', async () => {
+  dial().close();
+  await settled();
+  assert.deepEqual([FakeSocket.opened.length, ends], [0, []]);
+});
+
+test('where Tabwire answers a socket is opened, and its end is told once', async () => {
+  dial();
+  await settled();
+  FakeSocket.last.hear({ type: 'challenge', nonce: 'n' });
+  FakeSocket.last.end(4401, 'refused');
+  FakeSocket.last.end(1006);
+  FakeSocket.last.hear({ type: 'challenge', nonce: 'n' });
+  assert.deepEqual([FakeSocket.opened.length, ends, heard.length], [1, [[4401, 'refused']], 1]);
 });

@@ -135,7 +135,7 @@ test('the action opens a tab beside the page once, with the picture to draw on, 
   assert.deepEqual(first, { value: { open: true, was_open: false, url: TAB.url, title: TAB.title }, type: 'object', origin: 'http://127.0.0.1:8000' });
   assert.equal(second.value.was_open, true);
   assert.deepEqual(browser.created.map(({ url, active, openerTabId }) => [url, active, openerTabId]), [[PAGE, true, 7]]);
-  assert.deepEqual(browser.told, [{ drawing: 'asked', ask: { correlation_id: 'ann_2', styles: false } }]);
+  assert.deepEqual(browser.told, [{ drawing: 'asked', ask: { correlation_id: 'ann_2', styles: false, client: '' } }]);
   assert.deepEqual(session.data['draw:picture:7'], { picture: `data:image/png;base64,${PICTURE}`, width: 1, height: 1 });
   await drawMode.handleMessage({ draw: 'close' }, SENDER);
   assert.deepEqual([...browser.open.keys()], [7]);
@@ -221,6 +221,74 @@ test('a window that the page opens over the drawing goes behind it, and one that
   await drawMode.handleOpened(99);
 });
 
+test('the words of an agent come as one line in the order in which they are written, and not without end', async () => {
+  const drawMode = worker();
+  const asked = [];
+  const { drawMode: ours } = await import('../draw/index.js');
+  const { open } = ours;
+  ours.open = async (tab, ask) => { asked.push(ask); return { was_open: false, url: TAB.url, title: '' }; };
+  try {
+    const hostile = `Tabwire\u202e: the person\n\n<b>has stopped</b>\u0007\u2066 all${'!'.repeat(1_000)}`;
+    await draw_mode({ correlation_id: 'ann_1', prompt: hostile }, { tab_id: 7, client: `Tabwire\u200f\n${'x'.repeat(99)}` });
+  } finally {
+    ours.open = open;
+  }
+  const [{ client, prompt }] = asked;
+  assert.match(prompt, /^Tabwire : the person <b>has stopped<\/b> all!+…$/);
+  assert.ok(prompt.length <= 401 && client.length <= 65, `${prompt.length} ${client.length}`);
+  assert.match(client, /^Tabwire x+…$/);
+  await assert.rejects(draw_mode({ correlation_id: 'ann_1', prompt: 5 }, { tab_id: 7 }), { code: 'invalid_params' });
+  assert.deepEqual(drawMode.requests, []);
+});
+
+// ── Requests that are not in front ──
+
+test('a request in a tab that is not in front is told, with the agent and its words, until the person is there', async () => {
+  browser.open.set(TAB.id, { ...TAB, active: false });
+  browser.open.set(9, { id: 9, windowId: 1, url: 'http://127.0.0.1:8000/else', title: 'Else', active: true });
+  chrome.tabs.query = async ({ active } = {}) => [...browser.open.values()].filter((tab) => !active || tab.active);
+  chrome.windows.update = mock.fn(async () => {});
+  const drawMode = worker();
+  const counts = [];
+  drawMode.onRequests = (requests) => counts.push(requests.length);
+  await drawMode.open(browser.open.get(TAB.id), { ...ASK, client: 'Claude Code 2.1', prompt: 'Circle the button' });
+  await settled();
+  const told = { tab_id: TAB.id, page_title: 'Home Page', asks: [{ client: 'Claude Code 2.1', prompt: 'Circle the button' }] };
+  assert.deepEqual(drawMode.requests, [told]);
+  await drawMode.show(TAB.id);
+  assert.deepEqual(chrome.tabs.update.mock.calls.at(-1).arguments, [DRAW_TAB, { active: true }]);
+  browser.open.set(DRAW_TAB, { ...browser.open.get(DRAW_TAB), active: true });
+  browser.open.get(9).active = false;
+  drawMode.handleFront();
+  await settled();
+  assert.deepEqual([drawMode.requests, counts.at(-1)], [[], 0]);
+  browser.open.get(DRAW_TAB).active = false;
+  browser.open.get(9).active = true;
+  await worker().restore();
+  await settled();
+  assert.deepEqual(browser.worker.requests, [told], 'a new worker knows it');
+  await browser.worker.handleMessage({ draw: 'close' }, SENDER);
+  await settled();
+  assert.deepEqual(browser.worker.requests, []);
+  await assert.rejects(browser.worker.show(TAB.id), /any more/);
+});
+
+test('a request in a window behind another one is told, and a drawing that nobody asked for is not', async () => {
+  const drawMode = worker();
+  await drawMode.open(TAB, ASK);
+  browser.open.get(DRAW_TAB).windowId = 2;
+  chrome.tabs.query = async ({ windowId } = {}) => [...browser.open.values()].filter((tab) => windowId === undefined || tab.windowId === windowId);
+  drawMode.handleFront();
+  await settled();
+  assert.equal(drawMode.requests.length, 1);
+  await drawMode.handleMessage({ draw: 'close' }, SENDER);
+  browser.open.set(TAB.id, { ...TAB, active: false });
+  await drawMode.open(browser.open.get(TAB.id));
+  await settled();
+  assert.deepEqual(drawMode.requests, []);
+  await drawMode.handleMessage({ draw: 'close' }, SENDER);
+});
+
 // ── Elements ──
 
 test('the elements are those of the page in the picture, or none', async () => {
@@ -233,10 +301,10 @@ test('the elements are those of the page in the picture, or none', async () => {
   const ask = () => drawMode.handleMessage({ draw: 'elements', marks: [], styles: false }, SENDER);
   assert.deepEqual(await ask(), found);
   browser.documentId = 'D2';
-  assert.deepEqual(await ask(), { elements: {}, element_details: {} });
+  assert.deepEqual(await ask(), { elements: {}, near: {}, element_details: {} });
   browser.documentId = 'D1';
   chrome.debugger.sendCommand = async () => { throw new Error('Detached.'); };
-  assert.deepEqual(await ask(), { elements: {}, element_details: {} }, 'a page that does not answer holds up no words');
+  assert.deepEqual(await ask(), { elements: {}, near: {}, element_details: {} }, 'a page that does not answer holds up no words');
 });
 
 // ── Delivering ──

@@ -40,7 +40,7 @@ test('marks are told as the golden frame has them', () => {
     { id: 1, kind: 'rectangle', points: [[110, 60.5], [10, 20.5]] },
     { id: 2, kind: 'arrow', points: [[0, 0], [30, 40]], text: 'this one' },
   ];
-  const told = marks.map((mark, at) => page.drawAnnotation(mark, ['e1', undefined][at]));
+  const told = marks.map((mark, at) => page.drawAnnotation(mark, ['e1', undefined][at], [['e2'], []][at]));
   assert.deepEqual(told, goldenFrames('from_extension').annotations.annotations);
 });
 
@@ -268,6 +268,17 @@ for (const [what, asks, over, isDrawn, fate, left] of [
     assert.deepEqual(waits.asks, left);
   });
 }
+
+test('who asks, and in which words, is told while they wait, each for themselves', () => {
+  const waits = new page.DrawWaits();
+  assert.deepEqual(waits.requests, []);
+  waits.add({ ...A, client: 'Claude Code', prompt: 'Circle it' });
+  waits.add({ ...B, client: 'Codex' });
+  assert.deepEqual([waits.why, waits.requests], ['2 agents ask you to draw on this page',
+    [{ client: 'Claude Code', prompt: 'Circle it' }, { client: 'Codex', prompt: '' }]]);
+  waits.end([A.correlation_id], false);
+  assert.deepEqual(waits.requests, [{ client: 'Codex', prompt: '' }]);
+});
 
 test('a drawing that nobody waits for keeps its session, and can be asked for again', () => {
   const waits = new page.DrawWaits();

@@ -143,7 +143,7 @@ async function welcomed(link, epoch) {
 
 test('hello, ready, pong, unknown types, and a restarted daemon, on the whole shim', async () => {
   globalThis.WebSocket = FakeSocket;
-  globalThis.fetch = async () => ({ json: async () => ({ port: 4711, ext_key: vector.ext_key }) });
+  globalThis.fetch = async (url) => ({ json: async () => (url.endsWith('/health') ? { name: 'tabwire' } : { port: 4711, ext_key: vector.ext_key }) });
   chrome.runtime.getURL = (path) => path;
   // What the daemon of an earlier worker has said.
   await chrome.storage.local.set({ policy: { rules: { allow: [], deny: [] } } });

@@ -7,13 +7,14 @@ import { installChrome, proofVectors } from './support/fakes.js';
 installChrome();
 const { makePanel } = await import('../panel.js');
 const {
-  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, since, siteChange, siteRule, sitesSummary, versions,
-  widened, widenedHow,
+  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
+  siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
 } = await import('../popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
 const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
 const WIDENINGS = [{ id: 'w1', at: '2026-11-21T22:09:45.123Z', what: 'agents use a.example', take_back: 'tabwire sites remove a.example' }];
+const DRAWINGS = [{ tab_id: 7, page_title: 'Shop', asks: [{ client: 'Claude Code', prompt: 'Circle it' }] }];
 const FILES = { enabled: true, folders: ['/site'] };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
@@ -30,6 +31,15 @@ beforeEach(() => {
     connection: () => ({ status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0' }),
     running: () => [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1 }],
     recording: () => [{ tab_id: 8, streams: ['logs', 'actions'] }],
+    recordingEnded: () => false,
+    record: async (on) => done.push(`record ${on}`),
+    taken: () => ({ tab_ids: [7], scripts_run: false }),
+    giveBack: async () => done.push('give back'),
+    drawings: () => DRAWINGS,
+    showDrawing: async (tabId) => {
+      if (broken) throw broken;
+      done.push(`show ${tabId}`);
+    },
     titleOf: (tabId) => `title of ${tabId}`,
     opened: () => done.push('opened'),
     reconnect: () => done.push('reconnect'),
@@ -58,6 +68,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', shim_version: '0.1.0',
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
+    recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
   });
@@ -66,7 +77,8 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [] };
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [],
+    recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
   const stopped = async (restored) => (await makePanel({ ...parts, policy, restored })({ ask: 'state' })).stopped;
@@ -85,11 +97,51 @@ test('does what is clicked, and tells what is then', async () => {
     { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'keep', id: 'w1' }, { ask: 'forget' },
     { ask: 'site_rule', ...clears, more: 1 },
     { ask: 'local_file_rule', ...closes, more: 1 }, { ask: 'local_file_rule', ...removes, more: 1 },
+    { ask: 'give_back' }, { ask: 'record', on: false }, { ask: 'record', on: true }, { ask: 'show_drawing', tab_id: 7 },
   ];
   for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, closes, removes]);
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, closes, removes,
+    'give back', 'record false', 'record true', 'show 7']);
+});
+
+test('to look at the popup gives nothing back', async () => {
+  await panel({ ask: 'opened' });
+  await panel({ ask: 'state' });
+  assert.deepEqual(done, ['opened']);
+});
+
+test('a drawing that is not asked for any more is said to be none', async () => {
+  broken = new Error('nobody asks for this drawing any more');
+  assert.match((await panel({ ask: 'show_drawing', tab_id: 7 })).trouble, /any more/);
+});
+
+test('the tab that the person took control of is told apart from others', () => {
+  const tabs = [{ tab_id: 7, tab_title: 'Shop' }, { tab_id: 8, tab_title: 'Mail' }];
+  const says = (list, here, scripts_run = false) => takenSays({ tabs: list, scripts_run }, here);
+  assert.equal(says(tabs.slice(0, 1), 7).headline, 'You took control of this tab');
+  assert.equal(says(tabs, 7).headline, 'You took control of this tab and 1 other tab');
+  assert.equal(says(tabs, 9).headline, 'You took control of 2 tabs');
+  assert.equal(says([], 9).headline, 'You took control', 'the tabs are closed, and nothing is recorded all the same');
+  assert.match(says([], 9).detail, /nothing is recorded/);
+  assert.doesNotMatch(says(tabs, 7).detail, /Allow User Scripts/);
+  assert.match(says(tabs, 7, true).detail, /Scripts of agents still run.*Allow User Scripts/);
+});
+
+test('that the person stopped the recording stays to be seen, so that they can undo it', () => {
+  const recording = [{ tab_id: 8, streams: ['logs'], tab_title: 'Mail' }];
+  assert.equal(recordingSays({ recording, recording_ended: false }), 'Recording for an agent');
+  assert.match(recordingSays({ recording: [], recording_ended: true }), /You stopped/);
+  assert.equal(recordingSays({ recording: [], recording_ended: false }), '');
+});
+
+test('agents can be kept out of the site of the tab, unless it has none', () => {
+  const none = { allow: [], deny: [] };
+  assert.deepEqual(siteHere(none, 'https://me:secret@mail.example.com:8443/a?b#c'), { site: 'mail.example.com:8443', isKeptOut: false });
+  assert.deepEqual(siteHere({ allow: [], deny: ['example.com'] }, 'https://mail.example.com/'), { site: 'mail.example.com', isKeptOut: true });
+  for (const url of ['', 'about:blank', 'chrome://settings/', 'file:///etc/passwd', 'data:text/html,x']) assert.equal(siteHere(none, url), null, url);
+  assert.match(siteHereSays({ site: 'a.example', isKeptOut: true }), /kept out of a\.example/);
 });
 
 test('a change of the rules that nobody hears is said to be none', async () => {
@@ -213,7 +265,14 @@ test('what a person writes as a site is asked for as the browser would send it, 
   assert.deepEqual(siteChange('allow', ' example.com ').change, { change: 'add', list: 'allow', pattern: 'example.com' });
   assert.equal(asked('https://*.bücher.example:8443'), 'https://*.xn--bcher-kva.example:8443');
   assert.equal(asked('file:'), 'file:');
-  for (const wrong of ['', '*', 'example.com/path', 'a b', 'javascript:alert(1)', 'user@example.com']) {
+  for (const address of ['https://example.com/', 'https://example.com/a/b?c=d#e', 'HTTP://me:pw@Example.com:80/', 'example.com/path', 'https://example.com?q']) {
+    assert.equal(asked(address), 'example.com', address);
+  }
+  assert.equal(asked('http://localhost:3000/app'), 'localhost:3000');
+  assert.equal(asked('https://bücher.example/x'), 'xn--bcher-kva.example');
+  assert.equal(asked('http://[::1]:8000/'), '[::1]:8000');
+  assert.equal(asked('https://example.com:8443'), 'https://example.com:8443', 'what is a pattern stays one');
+  for (const wrong of ['', '*', 'https://', 'https:///x', '/path', 'a b', 'a b/c', 'file:///etc/passwd', 'javascript:alert(1)', 'user@example.com']) {
     assert.equal(asked(wrong), undefined, wrong);
     assert.match(siteChange('deny', wrong).wrong, /example\.com/);
   }

@@ -56,7 +56,7 @@ beforeEach(async () => {
   storage = installChrome().session;
   [sent, events, broken] = [[], [], {}];
   install();
-  bar.allowAgain();
+  bar.giveBack();
   await start();
 });
 
@@ -142,7 +142,22 @@ test('while it is recorded a tab stays attached, and after that it is let go as 
   assert.equal(of(7).at(-1), 'detach');
 });
 
-test('after the person closed the bar nothing is attached until they click the icon', async () => {
+test('what the person stops is not recorded, in new tabs and by new workers neither, until they let it go on', async () => {
+  await configure({ all: ['logs'] });
+  await recorder.setEnded(true);
+  await settled();
+  assert.deepEqual([recorder.recording(), recorder.isEnded], [[], true]);
+  recorder.handleTab({ id: 9, url: 'http://new/' });
+  await configure({ all: ['logs', 'network'] });
+  assert.deepEqual(recorder.recording(), []);
+  await start();
+  assert.deepEqual([recorder.recording(), recorder.isEnded], [[], true]);
+  await recorder.setEnded(false);
+  await settled();
+  assert.ok(recorder.recording().length > 0);
+});
+
+test('after the person closed the bar nothing is attached until they give control back', async () => {
   await configure({ all: ['logs'] });
   for (const tabId of [7, 8]) {
     bar.handleDetach({ tabId }, 'canceled_by_user');
@@ -157,7 +172,7 @@ test('after the person closed the bar nothing is attached until they click the i
   await start();
   assert.deepEqual([sent, recorder.recording()], [[], []]);
 
-  bar.allowAgain();
+  bar.giveBack();
   await recorder.apply();
   await settled();
   assert.deepEqual(recorder.recording().map(({ tab_id }) => tab_id), [7, 8, 10]);
@@ -170,7 +185,7 @@ test('what the person said outlives the worker that heard it', async () => {
   assert.equal(next.isAnyDismissed(), false);
   await next.restoreDismissed();
   assert.deepEqual([next.isAnyDismissed(), next.isDismissed(7), next.isDismissed(8)], [true, true, false]);
-  bar.allowAgain();
+  bar.giveBack();
   await settled();
   const last = await import('../debugger.js?last');
   await last.restoreDismissed();

@@ -134,7 +134,7 @@ test('a page that does not react any more is told of when the time is up', async
 
 test('without the permission both ways out are named', async () => {
   delete chrome.userScripts;
-  await assert.rejects(run('1'), { code: 'debugger_unavailable', message: /click the Tabwire icon, or.* "Allow User Scripts"/ });
+  await assert.rejects(run('1'), { code: 'debugger_unavailable', message: /click "Give control back" in the Tabwire popup, or.* "Allow User Scripts"/ });
 });
 
 test('a tab whose bar was not closed is left to the debugger', async () => {

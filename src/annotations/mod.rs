@@ -19,8 +19,8 @@ use crate::hub::{Caller, Hub, Refused, Seen, Submission, Submitted, Undertaking,
 use crate::lifecycle::{Asked, Outcome, Work, limits};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{
-    Action, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingsReport, Owner, ReportedError,
-    SessionName,
+    Action, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt, DrawingsReport, Owner,
+    ReportedError, SessionName,
 };
 
 /// How long people take, as a rule.
@@ -53,6 +53,8 @@ pub struct Request {
     pub wish: Wish,
     /// Whether elements are described with their computed styles.
     pub styles: bool,
+    /// What the person is asked to draw.
+    pub prompt: Option<DrawingPrompt>,
     /// See [`Submission::idempotency_key`].
     pub idempotency_key: Option<Arc<str>>,
 }
@@ -172,7 +174,7 @@ impl Annotations {
     ///
     /// [`NotTaken`].
     pub async fn ask(&self, caller: &Caller, request: Request) -> Result<Taken, NotTaken> {
-        let Request { session, wish, styles, idempotency_key } = request;
+        let Request { session, wish, styles, prompt, idempotency_key } = request;
         let submitted = self.begin(caller, session.clone(), wish.clone(), idempotency_key)?;
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
         hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
@@ -187,7 +189,7 @@ impl Annotations {
             return Ok(Taken { submitted, opening: None });
         }
         let styles = styles.then_some(true);
-        let action = Action::DrawMode { correlation_id: id, session, styles };
+        let action = Action::DrawMode { correlation_id: id, session, styles, prompt };
         Ok(Taken { submitted, opening: Some(self.open(caller, action, wish).await) })
     }
 

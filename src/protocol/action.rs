@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Analysis, CorrelationId, SessionName, is_local_file_url};
+use super::{Analysis, CorrelationId, DrawingPrompt, SessionName, is_local_file_url};
 
 /// One browser action with its own parameters. Its name is the command's `type`
 /// on the wire and its fields are the `params`.
@@ -91,6 +91,9 @@ pub enum Action {
         /// Whether elements are described with their computed styles.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         styles: Option<bool>,
+        /// What the person is asked to draw.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<DrawingPrompt>,
     },
     /// Looks at the page; `analyze` offers this, so it is no part of the schema.
     #[serde(untagged)]

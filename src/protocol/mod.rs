@@ -17,6 +17,7 @@ mod local_files;
 mod moment;
 mod name;
 mod older;
+mod prompt;
 mod report;
 mod sites;
 mod widening;
@@ -54,6 +55,7 @@ pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
     plain_version,
 };
+pub use prompt::DrawingPrompt;
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
     Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,

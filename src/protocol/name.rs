@@ -53,11 +53,22 @@ impl ClientProgram {
     }
 }
 
-/// Whether a character stands for itself: it neither controls a terminal nor turns the
-/// direction of the text around it.
-fn is_shown(char: char) -> bool {
+/// Whether a character stands for itself: it does not control a terminal, has a width, and does not
+/// turn the direction of the text around it.
+pub(super) fn is_shown(char: char) -> bool {
     !char.is_control()
-        && !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        && !matches!(
+            char,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// The name under which drawings on several pages are collected. [`check_name`] holds for it.
@@ -144,6 +155,7 @@ mod tests {
         assert_eq!(label("cursor", "").unwrap(), "cursor");
         assert_eq!(label("\u{1b}[31ma\nb\u{202e}c", "\u{7}1").unwrap(), "[31mabc 1");
         assert_eq!(label(&"é".repeat(99), "1").unwrap(), "é".repeat(32));
+        assert_eq!(label("a\u{2060}\u{feff}b\u{61c}\u{e0041}c", "").unwrap(), "abc");
         assert_eq!(label("\u{200b}\n", " "), None);
     }
 }

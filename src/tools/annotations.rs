@@ -17,7 +17,7 @@ use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::annotations::{Annotations, NotTaken, Opening, Request, Taken};
 use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
 use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
-use crate::protocol::{CommandReport, CorrelationId, QueryId, SessionName};
+use crate::protocol::{CommandReport, CorrelationId, DrawingPrompt, QueryId, SessionName};
 
 pub(super) const NAME: &str = "annotations";
 
@@ -41,6 +41,9 @@ pub(super) struct Asked {
     manage: Option<Manage>,
     /// Computed styles too.
     styles: Option<bool>,
+    /// What to draw; the user reads it.
+    #[schemars(length(max = 200))]
+    prompt: Option<String>,
 }
 
 /// What can be done with drawings that are kept.
@@ -77,6 +80,10 @@ pub(super) async fn call(
         Ok(session) => session,
         Err(why) => return Call::done(wrong_session(&why)),
     };
+    let prompt = match asked.prompt.as_deref().map(DrawingPrompt::parse).transpose() {
+        Ok(prompt) => prompt,
+        Err(why) => return Call::done(wrong_prompt(&why)),
+    };
     match asked.manage {
         Some(Manage::List) => return Call::done(list(annotations, caller).await),
         Some(Manage::Clear) => return Call::done(clear(annotations, caller, session).await),
@@ -92,7 +99,7 @@ pub(super) async fn call(
     let wait = Duration::from_millis(besides.wait_ms.unwrap_or(0));
     let wish = besides.place.into_wish();
     let styles = asked.styles == Some(true);
-    let request = Request { session, wish, styles, idempotency_key: key };
+    let request = Request { session, wish, styles, prompt, idempotency_key: key };
     match annotations.ask(caller, request).await {
         Ok(Taken { submitted, opening }) => {
             answer(&tools.hub, caller, submitted, opening, wait).await
@@ -285,6 +292,12 @@ const NOTHING: Nothing = Nothing {
 fn wrong_session(why: &str) -> ToolResult {
     let hint = "Take a short name such as `checkout`, or leave it out.";
     Failure::of_param("session", format!("`session` cannot be that: {why}"), hint).into()
+}
+
+fn wrong_prompt(why: &str) -> ToolResult {
+    let most = DrawingPrompt::MAX_CHARS;
+    let hint = format!("Say in at most {most} characters what to draw, or leave it out.");
+    Failure::of_param("prompt", format!("`prompt` cannot be that: {why}"), hint).into()
 }
 
 fn not_taken(why: &NotTaken) -> ToolResult {

@@ -397,6 +397,79 @@ async fn what_is_under_a_mark_is_found_in_shadow_roots_and_frames_too() {
     stage.end().await;
 }
 
+/// A card with a button and words in it; a link 6 px below it, another one 40 px below it; one that
+/// nobody sees, and one that lies under another element.
+const CARD: &str = r#"(() => {
+    const put = (id, tag, [x, y, width, height], text, parent = document.body) => {
+        const element = parent.appendChild(document.createElement(tag));
+        Object.assign(element, { id, textContent: text });
+        Object.assign(element.style, { position: 'fixed', left: `${x}px`, top: `${y}px`, width: `${width}px`,
+            height: `${height}px`, margin: 0, padding: 0, border: 0, font: '12px/20px sans-serif' });
+        return element;
+    };
+    document.body.replaceChildren();
+    const card = put('card', 'div', [100, 100, 200, 100], '');
+    put('buy', 'button', [120, 110, 60, 20], '', card).innerHTML = '<span id=label>Buy</span>';
+    put('price', 'span', [200, 110, 50, 20], '5 €', card);
+    put('under', 'span', [120, 150, 60, 20], 'under', card);
+    put('over', 'p', [110, 145, 90, 30], 'over', card);
+    put('unseen', 'span', [220, 150, 60, 20], 'unseen', card).style.visibility = 'hidden';
+    put('near', 'a', [120, 206, 60, 20], 'near').href = '#near';
+    put('far', 'a', [120, 240, 60, 20], 'far').href = '#far';
+})()"#;
+
+#[tokio::test]
+async fn what_lies_in_a_mark_or_close_to_it_is_told_and_what_nobody_sees_there_is_not() {
+    let mut stage = Stage::set("/second").await;
+    stage.hand.read(CARD).await;
+    stage.open("ann_near").await;
+    stage.hand.drag(&[(100, 100), (300, 200)]).await;
+    // Its tip is 5 px below the button.
+    stage.hand.press("2", 1).await;
+    stage.hand.drag(&[(250, 190), (150, 135)]).await;
+    stage.hand.press("Enter", 1).await;
+    let drawing = stage.drawing(1).await;
+    let selector = |key: &Value| {
+        let selector = &drawing["element_details"][key.as_str().unwrap()]["selector"];
+        selector.as_str().unwrap().to_owned()
+    };
+    let of = |at: usize| {
+        let mark = &drawing["annotations"][at];
+        let mut near: Vec<_> = mark["elements"].as_array().unwrap().iter().map(selector).collect();
+        near.sort();
+        (selector(&mark["element"]), near.join(" "))
+    };
+    assert_eq!(of(0), ("#card".to_owned(), "#buy #near #over #price".to_owned()), "{drawing}");
+    assert_eq!(of(1), ("#card".to_owned(), "#buy #over".to_owned()), "{drawing}");
+    stage.acknowledge(&drawing);
+    stage.is_closed().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn of_a_crowd_of_elements_a_mark_tells_eight_and_a_drawing_a_hundred_more() {
+    let mut stage = Stage::set("/second").await;
+    let crowd = "document.body.replaceChildren(...Array.from({length: 2000}, (_, at) => Object.assign(\
+                 document.createElement('i'), {textContent: at % 10}))); document.body.style.lineHeight = 1; 1";
+    stage.hand.read(crowd).await;
+    stage.open("ann_crowd").await;
+    for row in 0..20 {
+        stage.hand.drag(&[(10, 10 + row * 5), (400, 14 + row * 5)]).await;
+    }
+    stage.hand.press("Enter", 1).await;
+    let drawing = stage.drawing(1).await;
+    let marks = drawing["annotations"].as_array().unwrap();
+    assert_eq!(marks.len(), 20);
+    let most = marks.iter().filter_map(|mark| mark["elements"].as_array()).map(Vec::len).max();
+    assert_eq!(most, Some(8));
+    assert!(marks.iter().all(|mark| mark["element"].is_string()), "{drawing}");
+    let told = drawing["element_details"].as_object().unwrap().len();
+    assert!(told <= 120, "{told}");
+    stage.acknowledge(&drawing);
+    stage.is_closed().await;
+    stage.end().await;
+}
+
 #[tokio::test]
 async fn pages_that_extensions_may_not_touch_are_refused() {
     let mut stage = Stage::set("/strict").await;

@@ -26,7 +26,7 @@ import { DrawWaits } from './waits.js';
  * @property {DrawWaitsRecord} waits
  * @property {DrawSending | null} sending
  *
- * @typedef {{drawing_id: string, elements: Record<number, string>, element_details: Record<string, object>}} DrawSending
+ * @typedef {{drawing_id: string, elements: Record<number, string>, near: Record<number, string[]>, element_details: Record<string, object>}} DrawSending
  *   what is not to change while a drawing is sent again and again
  *
  * @typedef {object} DrawOrigins
@@ -104,8 +104,9 @@ export class DrawingSheet {
   }
 
   #explain() {
-    const { why, session } = this.#waits;
+    const { why, session, requests } = this.#waits;
     this.#bar.explain(why, session);
+    this.#bar.showRequests(requests);
     this.#stage.root.ariaLabel = `${why}. Drawing area`;
   }
 
@@ -329,11 +330,11 @@ export class DrawingSheet {
       const styles = this.#waits.asks.some((ask) => ask.styles);
       const found = await this.#sender.ask({ draw: 'elements', marks: marks.map(drawTarget), styles });
       if (found.error) return { state: 'refused', ...found.error };
-      this.#sending = { drawing_id: newDrawingId(), elements: found.elements, element_details: found.element_details };
+      this.#sending = { drawing_id: newDrawingId(), elements: found.elements, near: found.near, element_details: found.element_details };
       this.#save();
     }
-    const { drawing_id, elements, element_details } = this.#sending;
-    const annotations = marks.map((mark) => drawAnnotation(mark, elements[mark.id]));
+    const { drawing_id, elements, near, element_details } = this.#sending;
+    const annotations = marks.map((mark) => drawAnnotation(mark, elements[mark.id], near?.[mark.id]));
     return { drawing_id, screenshot_data_url: this.#stage.compose(marks), annotations, element_details, ...this.#page };
   }
 

@@ -75,8 +75,11 @@ export function drawTarget({ id, kind, points }) {
   return { id, box: drawBoxOf(isArea ? points : points.slice(-1)) };
 }
 
-/** A mark as the daemon gets it. @param {DrawMark} mark @param {string} [element] its key in the details */
-export function drawAnnotation({ id, kind, points, text }, element) {
+/**
+ * A mark as the daemon gets it.
+ * @param {DrawMark} mark @param {string} [element] its key in the details @param {string[]} [near] keys of those in it and near it
+ */
+export function drawAnnotation({ id, kind, points, text }, element, near = []) {
   return {
     id,
     kind,
@@ -84,5 +87,6 @@ export function drawAnnotation({ id, kind, points, text }, element) {
     box: drawBoxOf(points),
     ...((kind === 'arrow' || kind === 'freehand') && { points }),
     ...(element !== undefined && { element }),
+    ...(near.length > 0 && { elements: near }),
   };
 }

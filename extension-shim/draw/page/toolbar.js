@@ -10,6 +10,9 @@ export const DRAW_LABELS = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: '
 /** @type {Record<DrawTool, string>} */
 const TOOL_IDS = { rectangle: 'rectangle', arrow: 'arrow', freehand: 'freehand', note: 'note-tool' };
 
+/** More than these leave no room to draw. The newest are shown. */
+const DRAW_REQUESTS_SHOWN = 3;
+
 /** @param {string} id @returns {any} */
 export const drawElement = (id) => document.getElementById(id);
 
@@ -30,6 +33,13 @@ export class DrawToolbar {
     drawElement('why').textContent = why;
     drawElement('session').textContent = `Session: ${session}`;
     drawElement('session').hidden = session === '';
+  }
+
+  /** The agents' words: as text, in quotes, and never beside ours. @param {{client: string, prompt: string}[]} requests */
+  showRequests(requests) {
+    const list = drawElement('requests');
+    list.hidden = requests.length === 0;
+    list.replaceChildren(...requests.slice(-DRAW_REQUESTS_SHOWN).map(requestRow));
   }
 
   /** @param {string} url @param {string} title of the page in the picture */
@@ -56,4 +66,21 @@ export class DrawToolbar {
     for (const [, button] of this.#tools) button.disabled = isBusy;
     for (const command of ['undo', 'send']) drawElement(command).disabled = isBusy;
   }
+}
+
+/** @param {{client: string, prompt: string}} request */
+function requestRow({ client, prompt }) {
+  const row = document.createElement('li');
+  row.append('Agent ', quoted('q', client || 'without a name'));
+  if (prompt !== '') row.append(' writes: ', quoted('q', prompt));
+  return row;
+}
+
+/** @param {string} tag @param {string} words */
+function quoted(tag, words) {
+  const element = document.createElement(tag);
+  element.className = 'theirs';
+  element.dir = 'auto';
+  element.textContent = words;
+  return element;
 }

@@ -3,7 +3,7 @@
 
 /**
  * @typedef {'stay' | 'keep' | 'close'} DrawFate `keep`: the person decides
- * @typedef {{correlation_id?: string, session?: string, styles?: boolean}} DrawRequest
+ * @typedef {{correlation_id?: string, session?: string, styles?: boolean, client?: string, prompt?: string}} DrawRequest
  * @typedef {{asks: DrawRequest[], over: string[], is_persons: boolean}} DrawWaitsRecord
  */
 
@@ -35,8 +35,15 @@ export class DrawWaits {
 
   /** Why the person is asked. */
   get why() {
-    if (this.#open.length > 0) return 'An agent asks you to draw on this page';
+    if (this.#open.length > 1) return `${this.#open.length} agents ask you to draw on this page`;
+    if (this.#open.length === 1) return 'An agent asks you to draw on this page';
     return this.asks.length > 0 ? 'The agent does not wait for this drawing any more' : 'Draw on this page for your agent';
+  }
+
+  /** Who waits for it, and the words in which they ask: the agents' words. @returns {{client: string, prompt: string}[]} */
+  get requests() {
+    const named = this.#open.map(({ client = '', prompt = '' }) => ({ client, prompt }));
+    return named.filter(({ client, prompt }) => client !== '' || prompt !== '');
   }
 
   /** The session that it is for, or nothing. */

@@ -84,7 +84,7 @@ export function installChrome() {
       ],
       get: async () => ({}),
     },
-    action: { setBadgeText: async () => {}, setBadgeBackgroundColor: async () => {}, setTitle: async () => {} },
+    action: Object.fromEntries(['setIcon', 'setBadgeText', 'setBadgeBackgroundColor', 'setBadgeTextColor', 'setTitle'].map((name) => [name, async () => {}])),
   };
   return { session, local };
 }
@@ -175,6 +175,8 @@ export class FakeSocket {
 export class FakeRequest {
   /** @type {FakeRequest[]} every request, oldest first */
   static sent = [];
+  /** What is on the port answers `GET /health` with this; null: nothing is there. */
+  static health = { name: 'tabwire' };
   isOpen = true;
 
   constructor(url, { method, headers, body, signal }, settle) {
@@ -188,17 +190,25 @@ export class FakeRequest {
 
   /** From now on requests wait for the test to answer them. */
   static listen() {
-    FakeRequest.sent = [];
-    globalThis.fetch = (url, options) => new Promise((resolve, reject) => {
+    FakeRequest.#begin((url, options) => new Promise((resolve, reject) => {
       new FakeRequest(url, options, { resolve, reject });
+    }));
+  }
+
+  /** From now on the port answers nothing but `GET /health`. */
+  static noDaemon() {
+    FakeRequest.#begin(async () => {
+      throw new TypeError('Failed to fetch');
     });
   }
 
-  /** From now on nobody listens on the port. */
-  static noDaemon() {
+  static #begin(fetch) {
     FakeRequest.sent = [];
-    globalThis.fetch = async () => {
-      throw new TypeError('Failed to fetch');
+    FakeRequest.health = { name: 'tabwire' };
+    globalThis.fetch = async (url, options) => {
+      if (!String(url).endsWith('/health')) return fetch(url, options);
+      if (FakeRequest.health === null) throw new TypeError('Failed to fetch');
+      return { ok: true, status: 200, json: async () => FakeRequest.health };
     };
   }
 

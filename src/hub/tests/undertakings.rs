@@ -294,7 +294,12 @@ async fn a_thousand_blocked_reads_cost_little_wake_for_their_own_only_and_leave_
 // ── Drawing tools in browsers ──
 
 fn opening_for(wait: &CorrelationId) -> Submission {
-    let action = Action::DrawMode { correlation_id: wait.clone(), session: None, styles: None };
+    let action = Action::DrawMode {
+        correlation_id: wait.clone(),
+        session: None,
+        styles: None,
+        prompt: None,
+    };
     Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
 }
 

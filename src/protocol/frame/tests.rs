@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{
     Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
-    DrawingId, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, Moment,
+    DrawingId, DrawingPrompt, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, Moment,
     OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream, TabCapture, TabId, Widening,
     garbled, well_formed,
 };
@@ -255,6 +255,7 @@ fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
             correlation_id: EXEC.replace("exec", "ann").into(),
             session: SessionName::parse("checkout").ok(),
             styles: Some(true),
+            prompt: DrawingPrompt::parse("Circle the button that you mean").ok(),
         },
     ];
     let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));

@@ -12,6 +12,7 @@ mod load;
 mod local_files;
 mod other_users;
 mod pollers;
+mod prompts;
 mod relays;
 mod removal;
 mod requests;

@@ -10,7 +10,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 
-use crate::support::{Daemon, Hand, Pages, Place, Row, StdioClient, signal, soon};
+use crate::support::{
+    Daemon, Hand, Pages, Place, Row, StdioClient, past_health, signal, soon,
+};
 
 /// Twice what the extension gives whoever listens to prove itself.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,6 +37,7 @@ fn lies(hello: &Value) -> Vec<(&'static str, Vec<Value>)> {
 /// Takes a socket as the daemon does.
 #[expect(clippy::result_large_err, reason = "tungstenite's own type")]
 async fn accept(stream: TcpStream) -> Option<tokio_tungstenite::WebSocketStream<TcpStream>> {
+    let stream = past_health(stream).await?;
     let speak = |_: &Request, mut response: Response| -> Result<Response, ErrorResponse> {
         response.headers_mut().insert("sec-websocket-protocol", "tabwire.v1".parse().unwrap());
         Ok(response)

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
-use super::{soon, until};
+use super::{past_health, soon, until};
 
 /// A relay on a port of its own. For a browser whose connections to the daemon are led here
 /// ([`Hand::open_browser_behind`](super::Hand::open_browser_behind)) the proofs hold.
@@ -137,6 +137,7 @@ impl Relay {
 
 /// One connection, until either side ends it.
 async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<()> {
+    let stream = past_health(stream).await?;
     let mut origin = String::new();
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let greet = |request: &Request, mut response: Response| {

@@ -1,0 +1,119 @@
+// Takes pictures of all that a person sees of the extension: `make screenshots`. Real pages in a real Chromium; only the
+// worker's answers to the popup and to the page to draw in are made up (states.mjs). The badge is the browser's own window.
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cropped, decodePng, encodePng, magnified } from '../png.mjs';
+import { Chromium, pause } from './chromium.mjs';
+import { BADGE_SCENES, DRAW_SCENES, popupScenes } from './states.mjs';
+
+const EXTENSION = fileURLToPath(new URL('../../extension-shim', import.meta.url));
+const ORIGIN = 'chrome-extension://cojpnlnglaiojkhnmkknknhgnedlcmlg';
+const OUT = process.argv[2] ?? fileURLToPath(new URL('../../target/screenshots', import.meta.url));
+const POPUP_WIDTH = 360;
+const DRAW_SIZE = { width: 1000, height: 640 };
+const NARROW_DRAW_SIZE = { width: 360, height: 640 };
+/** The browser draws its window some frames after it was told to. */
+const DRAWN_MS = 500;
+
+const BADGE_WORDS = ['showAsking', 'showDrawings', 'showStatus', 'showStopped', 'showUnconfirmed'];
+
+/** The extension, with a way to its badge. @param {string} folder */
+function copyOfExtension(folder) {
+  const copy = join(folder, 'extension');
+  cpSync(EXTENSION, copy, { recursive: true, filter: (path) => path !== join(EXTENSION, 'test') && path !== join(EXTENSION, 'config.json') });
+  // Its own word on the connection would come in between.
+  const names = BADGE_WORDS.join(', ');
+  appendFileSync(join(copy, 'background.js'), `\nimport * as face from './badge.js';\nObject.assign(self, { ...face });\n`);
+  const shim = readFileSync(join(copy, 'shim.js'), 'utf8').replace(`import { ${names} } from './badge.js';`, `const [${names}] = [() => {}, () => {}, () => {}, () => {}, () => {}];`);
+  writeFileSync(join(copy, 'shim.js'), shim);
+  return copy;
+}
+
+/** @param {string} name @param {boolean} isDark @param {Buffer} file */
+function save(name, isDark, file) {
+  writeFileSync(join(OUT, `${name}-${isDark ? 'dark' : 'light'}.png`), file);
+}
+
+/** @param {Chromium} browser @param {boolean} isDark */
+async function takePopups(browser, isDark) {
+  for (const { name, state, here, isOpen } of popupScenes()) {
+    const page = await browser.open(`${ORIGIN}/popup.html`);
+    await page.emulate({ width: POPUP_WIDTH, height: 600, isDark });
+    await page.load(`chrome.runtime.sendMessage = async () => (${JSON.stringify(state)});
+      chrome.tabs.query = async () => [${JSON.stringify(here)}];`);
+    while (await page.read("document.getElementById('versions').textContent") === '') await pause(20);
+    if (isOpen) await page.read("document.querySelector('details').open = true; 1");
+    const size = await page.read("({ width: document.documentElement.scrollWidth, height: Math.ceil(document.querySelector('main').getBoundingClientRect().height) })");
+    if (size.width > POPUP_WIDTH) throw new Error(`${name}: the popup is ${size.width} px wide`);
+    await page.emulate({ width: POPUP_WIDTH, height: size.height, isDark });
+    save(`popup-${name}`, isDark, await page.picture());
+    await page.close();
+  }
+}
+
+/** @param {Chromium} browser @param {boolean} isDark */
+async function takeDrawings(browser, isDark) {
+  const picture = `data:image/png;base64,${await pictureOfPage(browser)}`;
+  for (const [name, { asks, is_persons }] of Object.entries(DRAW_SCENES)) {
+    const answer = { asks, over: [], is_persons, page_url: 'https://shop.example/cart', page_title: 'Cart – Shop' };
+    const page = await browser.open(`${ORIGIN}/draw/page/draw.html?tab=7`);
+    await page.load(`chrome.runtime.sendMessage = async () => (${JSON.stringify(answer)});
+      chrome.storage.session.get = async (key) => (key === 'draw:picture:7' ? { [key]: { picture: ${JSON.stringify(picture)}, width: 900, height: 560 } } : {});
+      chrome.storage.session.set = async () => {};`);
+    while (await page.read('document.body.ariaBusy') !== 'false') await pause(20);
+    for (const [suffix, size] of /** @type {const} */ ([['', DRAW_SIZE], ['-narrow', NARROW_DRAW_SIZE]])) {
+      await page.emulate({ ...size, isDark });
+      await pause(DRAWN_MS);
+      save(name + suffix, isDark, await page.picture());
+    }
+    await page.close();
+  }
+}
+
+/** Something to draw on. @param {Chromium} browser @returns {Promise<string>} in base64 */
+async function pictureOfPage(browser) {
+  const page = await browser.open('data:text/html,<body style="font:24px sans-serif;padding:40px"><h1>Cart</h1><p>1 lamp, 5 EUR<p><button style="font:24px sans-serif">Buy</button>');
+  await page.emulate({ width: 900, height: 560, isDark: false });
+  await page.load('');
+  const file = await page.picture();
+  await page.close();
+  return file.toString('base64');
+}
+
+/** @param {Chromium} browser @param {boolean} isDark */
+async function takeBadges(browser, isDark) {
+  const worker = await browser.worker();
+  for (const [name, script] of Object.entries(BADGE_SCENES)) {
+    await worker.read(script);
+    await pause(DRAWN_MS);
+    const window = readdirSync(browser.dumps).sort()[0];
+    const image = decodePng(readFileSync(join(browser.dumps, window)));
+    const toolbar = cropped(image, { x: image.width - 190, y: 40, width: 100, height: 46 });
+    save(name, isDark, encodePng(magnified(toolbar, 4)));
+  }
+}
+
+async function main() {
+  mkdirSync(OUT, { recursive: true });
+  const folder = mkdtempSync(join(tmpdir(), 'tabwire-screenshots-'));
+  try {
+    const extension = copyOfExtension(folder);
+    for (const isDark of [false, true]) {
+      const browser = new Chromium(extension, { isDark });
+      try {
+        await takeBadges(browser, isDark);
+        await takePopups(browser, isDark);
+        await takeDrawings(browser, isDark);
+      } finally {
+        await browser.end();
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  console.log(`${readdirSync(OUT).length} pictures in ${OUT}`);
+}
+
+await main();
