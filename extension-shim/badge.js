@@ -77,17 +77,19 @@ function change(changes) {
   show(face);
 }
 
-/** The first of these that holds: a stop, a request of an agent that waits, trouble, a question. @param {BadgeState} now @returns {BadgeFace} */
+/**
+ * The first of these that holds: a stop, what was allowed without the person, a request of an agent, trouble, a question.
+ * No agent can cover the first two by asking for a drawing. @param {BadgeState} now @returns {BadgeFace}
+ */
 function faceOf({ status, detail, isStopped, drawings, asking, hasUnconfirmed }) {
   if (isStopped) return STOPPED;
+  if (status === 'connected' && hasUnconfirmed) return UNCONFIRMED;
   if (drawings > 0) {
     const who = drawings === 1 ? 'an agent asks' : `${drawings} agents ask`;
     return { text: drawings > 9 ? '+' : String(drawings), color: INK, title: `Tabwire: ${who} you to draw, click to go there` };
   }
   const face = FACES[status];
-  if (status !== 'connected') return detail ? { ...face, title: `${face.title} (${detail})` } : face;
-  if (hasUnconfirmed) return UNCONFIRMED;
-  if (asking > 0) {
+  if (status === 'connected' && asking > 0) {
     const who = asking === 1 ? '1 older extension asks' : `${asking} older extensions ask`;
     return { text: '?', color: AMBER, title: `Tabwire: ${who} to be let in, click to decide` };
   }

@@ -40,9 +40,9 @@ test('the manifest names icons of all sizes that Chrome shows', () => {
 test('no badge covers the icon: each has one character, and none shows while all is well', async () => {
   const steps = [
     [() => showStatus('connected', ''), ''], [() => showAsking(2), '?'], [() => showUnconfirmed(true), '!'],
-    [() => showDrawings(1), '1'], [() => showDrawings(12), '+'], [() => showStopped(true), '■'],
-    [() => showStopped(false), '+'], [() => showDrawings(0), '!'], [() => showStatus('refused', ''), '!'],
-    [() => showStatus('disconnected', ''), ''],
+    [() => showDrawings(1), '!'], [() => showStopped(true), '■'], [() => showStopped(false), '!'],
+    [() => showUnconfirmed(false), '1'], [() => showDrawings(12), '+'], [() => showStatus('disconnected', ''), '+'],
+    [() => showDrawings(0), ''], [() => showStatus('refused', ''), '!'], [() => showStatus('disconnected', ''), ''],
   ];
   for (const [step, text] of steps) {
     step();
@@ -51,6 +51,25 @@ test('no badge covers the icon: each has one character, and none shows while all
     assert.ok([...face.text].length <= 1);
     for (const path of face.icons) assert.ok(existsSync(ours(path.slice(1))), path);
   }
+});
+
+test('no agent covers what was allowed without the person, or their stop, by asking for a drawing', async () => {
+  showStatus('connected', '');
+  showUnconfirmed(true);
+  showDrawings(3);
+  await settled();
+  assert.match(face.title, /allowed without you/);
+  showStopped(true);
+  await settled();
+  assert.match(face.title, /stopped all agents/);
+  showStopped(false);
+  showUnconfirmed(false);
+  showDrawings(0);
+});
+
+test('before the worker has run the icon is grey', () => {
+  const { action } = JSON.parse(readFileSync(ours('manifest.json'), 'utf8'));
+  for (const path of Object.values(action.default_icon)) assert.match(path, /grey/);
 });
 
 test('without a daemon the icon is grey, and says why', async () => {

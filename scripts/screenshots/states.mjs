@@ -92,7 +92,7 @@ export const BADGE_SCENES = {
   'badge-refused': "showStatus('refused', '')",
   'badge-asked-to-draw': "showStatus('connected', ''); showDrawings(1)",
   'badge-many-asks': 'showDrawings(12)',
-  'badge-unconfirmed': 'showDrawings(0); showUnconfirmed(true)',
-  'badge-older-extension': 'showUnconfirmed(false); showAsking(1)',
+  'badge-unconfirmed': 'showUnconfirmed(true)',
+  'badge-older-extension': 'showUnconfirmed(false); showDrawings(0); showAsking(1)',
   'badge-stopped': 'showStopped(true)',
 };

@@ -46,7 +46,7 @@ pub(super) fn extension_connected(
         ),
         None => "no browser has connected since the daemon started".to_owned(),
     };
-    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon says `on` when it is connected. If it says nothing at all, reload the extension there";
+    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon is green when it is connected. If it stays grey and opens no popup, reload the extension there";
     findings.not_used(CONNECTED, says, remedy);
 }
 
