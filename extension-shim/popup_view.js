@@ -83,7 +83,7 @@ export function takenSays({ tabs, scripts_run }, here) {
   const scripts = scripts_run && named ? ' Scripts of agents still run there, since “Allow User Scripts” is on.' : '';
   return {
     headline: named ? `You took control of ${named}` : 'You took control',
-    detail: `You closed Chrome’s debugging bar${named ? `. Agents cannot use ${tabs.length === 1 ? 'the tab' : 'the tabs'}` : ''}, and nothing is recorded.${scripts}`,
+    detail: `You closed the debugging bar: ${named ? `agents cannot use ${tabs.length === 1 ? 'the tab' : 'the tabs'}, and ` : ''}nothing is recorded.${scripts}`,
   };
 }
 

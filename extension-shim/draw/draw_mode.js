@@ -42,6 +42,7 @@ export class DrawMode {
   #loading = new Map();
   /** @type {(text: string) => boolean} false: there is no daemon to hear it */
   send = () => false;
+  #looking = Promise.resolve();
   /** What agents wait for in tabs that are not in front. @type {DrawingRequest[]} */
   requests = [];
   /** Others are waited for, or in front. @type {(requests: DrawingRequest[]) => void} */
@@ -108,7 +109,8 @@ export class DrawMode {
 
   /** Another tab or window has come to the front, or other drawings are waited for. */
   handleFront() {
-    this.#lookForRequests().catch(console.debug);
+    // One look after the other: what is seen last counts.
+    this.#looking = this.#looking.then(() => this.#lookForRequests()).catch(console.debug);
   }
 
   async #lookForRequests() {

@@ -52,9 +52,7 @@ fn popup() -> String {
 /// Waits until the popup says this.
 async fn shows(hand: &mut Hand, words: &str) {
     let shown = "document.body.innerText";
-    let comes = async {
-        while !hand.read(shown).await.as_str().unwrap().contains(words) {}
-    };
+    let comes = async { while !hand.read(shown).await.as_str().unwrap().contains(words) {} };
     soon(words, comes).await;
 }
 

@@ -424,9 +424,9 @@ async fn what_lies_in_a_mark_or_close_to_it_is_told_and_what_nobody_sees_there_i
     stage.hand.read(CARD).await;
     stage.open("ann_near").await;
     stage.hand.drag(&[(100, 100), (300, 200)]).await;
-    // Its tip is 5 px below the button.
+    // Its tip is 7 px below the button, and 8 px above the words.
     stage.hand.press("2", 1).await;
-    stage.hand.drag(&[(250, 190), (150, 135)]).await;
+    stage.hand.drag(&[(250, 190), (150, 137)]).await;
     stage.hand.press("Enter", 1).await;
     let drawing = stage.drawing(1).await;
     let selector = |key: &Value| {

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{
     Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
-    DrawingId, DrawingPrompt, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, Moment,
-    OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream, TabCapture, TabId, Widening,
-    garbled, well_formed,
+    DrawingId, DrawingPrompt, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules,
+    Moment, OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream, TabCapture, TabId,
+    Widening, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
