@@ -132,7 +132,7 @@ function agentSays({ client, prompt }) {
     Object.assign(element, { className: 'theirs', dir: 'auto', textContent: text });
     return element;
   };
-  line.append('Agent ', words('q', client || 'without a name'), ...(prompt ? [' writes: ', words('q', prompt)] : []));
+  line.append(...(client ? ['Agent ', words('q', client)] : ['An agent without a name']), ...(prompt ? [' writes: ', words('q', prompt)] : []));
   return line;
 }
 

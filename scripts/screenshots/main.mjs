@@ -85,6 +85,7 @@ async function pictureOfPage(browser) {
 /** @param {Chromium} browser @param {boolean} isDark */
 async function takeBadges(browser, isDark) {
   const worker = await browser.worker();
+  while (await worker.read('typeof showStatus') !== 'function') await pause(20);
   for (const [name, script] of Object.entries(BADGE_SCENES)) {
     await worker.read(script);
     await pause(DRAWN_MS);

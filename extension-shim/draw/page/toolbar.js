@@ -71,7 +71,7 @@ export class DrawToolbar {
 /** @param {{client: string, prompt: string}} request */
 function requestRow({ client, prompt }) {
   const row = document.createElement('li');
-  row.append('Agent ', quoted('q', client || 'without a name'));
+  row.append(...(client ? ['Agent ', quoted('q', client)] : ['An agent without a name']));
   if (prompt !== '') row.append(' writes: ', quoted('q', prompt));
   return row;
 }
