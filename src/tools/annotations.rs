@@ -41,8 +41,7 @@ pub(super) struct Asked {
     manage: Option<Manage>,
     /// Computed styles too.
     styles: Option<bool>,
-    /// What to draw; the user reads it.
-    #[schemars(length(max = 200))]
+    /// What to draw.
     prompt: Option<String>,
 }
 
