@@ -26,7 +26,7 @@ pub enum Action {
     Navigate {
         /// http, https, file or about:blank.
         url: String,
-        /// To the front; else the view stays.
+        /// Show the tab.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
@@ -49,7 +49,7 @@ pub enum Action {
         /// What to open in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
-        /// Whether in front.
+        /// In front.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
@@ -65,7 +65,7 @@ pub enum Action {
     /// A picture of the page.
     #[schemars(description = "")]
     Screenshot {
-        /// Not only the visible part.
+        /// The whole page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_page: Option<bool>,
         /// Default png.

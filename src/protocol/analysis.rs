@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Analysis {
-    /// Elements by selector: text, attributes, box, visibility.
+    /// Elements by selector: text, attributes, box.
     Dom {
         /// CSS; also in shadow roots, frames.
         selector: String,
@@ -20,7 +20,7 @@ pub enum Analysis {
         #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
     },
-    /// A tree of roles, names, states.
+    /// Roles, names, states.
     Accessibility {
         /// Only what is below the first match.
         #[serde(default, skip_serializing_if = "Option::is_none")]

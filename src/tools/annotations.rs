@@ -33,7 +33,7 @@ pub(super) enum ByPerson {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Asked {
-    /// Ask the user; gives an id to wait for.
+    /// Ask the user; gives an id.
     wait: Option<bool>,
     /// Collects several pages.
     session: Option<String>,
