@@ -91,12 +91,11 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     assert_eq!(errors(&mut hand).await, Vec::<Value>::new());
 
     // The list is there to be read: what the extension would do without asking first is in it.
-    hand.go(&popup()).await;
-    let socket = format!(
-        "new Promise((done) => {{ new WebSocket('ws://127.0.0.1:{port}/none').onclose = () => done(1) }})"
-    );
-    hand.read(&socket).await;
-    assert_ne!(errors(&mut hand).await, Vec::<Value>::new());
+    let background = profile.0.path().join("extension/background.js");
+    let wiring = std::fs::read_to_string(&background).unwrap();
+    std::fs::write(background, wiring + "\nnew WebSocket('ws://127.0.0.1:1/ws');\n").unwrap();
+    hand.read(&format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)")).await;
+    soon("an entry", async { while errors(&mut hand).await.is_empty() {} }).await;
     browser.end().await;
     daemon.end().await;
 }
@@ -115,10 +114,10 @@ async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_l
     let ask = json!({"what": "annotations", "wait": true, "tab_id": tab,
                      "prompt": "Circle the heading"});
     let asked = client.call("analyze", ask).await;
-    assert_eq!(asked["draw_mode"]["status"], "complete", "{asked}");
-    let seen = "document.visibilityState";
+    assert_eq!(asked["status"], "waiting_for_user", "{asked}");
+    let is_active = "chrome.tabs.getCurrent().then(({active}) => active)";
     hand.turn_to_drawing().await;
-    assert_eq!(hand.read(seen).await, "hidden", "it does not come to the front by itself");
+    assert_eq!(hand.read(is_active).await, false, "it does not come to the front by itself");
     let words = hand.read("document.querySelector('#requests').textContent").await;
     assert_eq!(words, "Agent it 1 writes: Circle the heading");
 
@@ -130,7 +129,7 @@ async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_l
     assert_eq!(hand.read(badge).await, "1");
     hand.click("#drawing-list button").await;
     hand.turn_to_drawing().await;
-    soon("the drawing", async { while hand.read(seen).await != "visible" {} }).await;
+    soon("the drawing", async { while hand.read(is_active).await != true {} }).await;
     soon("no badge", async { while hand.read(badge).await != "" {} }).await;
     hand.press("Escape", 1).await;
     browser.end().await;
@@ -150,7 +149,7 @@ async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
                        "wait_ms": 20_000});
     let refused = async || {
         let answer = client.call_raw("interact", title.clone()).await;
-        answer["structuredContent"]["error"] == "debugger_unavailable"
+        answer["structuredContent"]["reason"] == "debugger_unavailable"
     };
     soon("the person to close the bar", until(&refused)).await;
 
@@ -191,7 +190,7 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
     shows(&mut hand, &format!("Agents are kept out of {host}")).await;
     let look = json!({"action": "execute_js", "script": "1", "tab_id": tab, "wait_ms": 20_000});
     let answer = client.call_raw("interact", look).await;
-    assert_eq!(answer["structuredContent"]["error"], "blocked_by_policy", "{answer}");
+    assert_eq!(answer["structuredContent"]["reason"], "blocked_by_policy", "{answer}");
     browser.end().await;
     daemon.stop().await;
 }

@@ -46,7 +46,7 @@ async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the
     for wrong in [json!(""), json!("\u{202e}\n\u{200b}"), json!("x".repeat(201)), json!(5)] {
         let answer = client.call_raw("analyze", ask(wrong.clone())).await;
         let why = &answer["structuredContent"];
-        row.tried(&format!("the prompt {wrong}"), why["error"] == "invalid_params", &answer);
+        row.tried(&format!("the prompt {wrong}"), why["error"] == "invalid_argument", &answer);
     }
     for (prompt, expected) in HOSTILE {
         let asked = client.call("analyze", ask(json!(prompt))).await;
