@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab};
+use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon};
 
 /// Words that would pass for Tabwire's, for a control, or for another order of reading; and how they
 /// are shown.
@@ -66,7 +66,8 @@ async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the
             && shown["title"].as_str().unwrap().starts_with("Draw – ");
         row.tried("our own words", is_kept, &shown);
         client.cancel(asked["correlation_id"].as_str().unwrap()).await;
-        while hand.sees_drawing().await {}
+        let closed = async { while hand.sees_drawing().await {} };
+        soon("the end of the request", closed).await;
         hand.turn_to_page();
     }
     row.report();
