@@ -13,6 +13,7 @@ mod browser_first_command;
 mod browser_hand_over;
 mod browser_kills;
 mod browser_pairing;
+mod browser_popup;
 mod browser_trouble;
 mod cancel;
 mod capture;

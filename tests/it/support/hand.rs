@@ -181,6 +181,15 @@ impl Hand {
         self.corner = (0.0, 0.0);
     }
 
+    /// Opens a page in a tab of its own, in front, and turns to it.
+    pub(crate) async fn open_beside(&mut self, url: &str) {
+        self.session = String::new();
+        let opened = self.ask("Target.createTarget", json!({"url": "about:blank"})).await;
+        self.session = self.attach(&opened).await;
+        self.corner = (0.0, 0.0);
+        self.go(url).await;
+    }
+
     async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let mut question = json!({"id": self.asked, "method": method, "params": params});

@@ -1,0 +1,196 @@
+//! What a person sees of the extension in a real browser: its entry at `chrome://extensions`, its
+//! badge and its popup, and what their clicks do.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tabwire::demo::{Browser, find_browser};
+use tabwire::extension;
+use tabwire::protocol::EXTENSION_ID;
+
+use crate::support::{Daemon, Hand, McpClient, Pages, Place, first_tab, signal, soon, until};
+
+/// An extension in a profile of its own, as it is before the browser starts.
+struct Profile(tempfile::TempDir);
+
+impl Profile {
+    /// With the extension for the daemon at this port, with the key of its state directory.
+    fn new(home: &tabwire::home::Home, port: u16) -> Self {
+        let folder = tempfile::Builder::new().prefix("tabwire-it-popup-").tempdir().unwrap();
+        let key = home.auth().extension_key(EXTENSION_ID);
+        extension::unpack(&folder.path().join("extension"), port, &key).unwrap();
+        // Only then does the browser list errors.
+        let preferences = json!({"extensions": {"ui": {"developer_mode": true}}});
+        std::fs::create_dir_all(folder.path().join("profile/Default")).unwrap();
+        let file = folder.path().join("profile/Default/Preferences");
+        std::fs::write(file, preferences.to_string()).unwrap();
+        Self(folder)
+    }
+
+    /// Has the worker take any change of a tab for a person who closes its debugging bar. A browser
+    /// without windows has no bar to close.
+    fn closes_debugging_bars(&self) {
+        let background = self.0.path().join("extension/background.js");
+        let wiring = std::fs::read_to_string(&background).unwrap();
+        let closed = "handleDetach({ tabId }, 'canceled_by_user')";
+        let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");
+        std::fs::write(background, wiring + &more).unwrap();
+    }
+
+    async fn open(&self, page: &str) -> (Browser, Hand) {
+        let program = Hand::lets_in(self.0.path(), &find_browser().unwrap());
+        let (profile, unpacked) = (self.0.path().join("profile"), self.0.path().join("extension"));
+        let browser = Browser::launch(&program, &profile, &unpacked, page).unwrap();
+        let hand = Hand::reach(&profile).await;
+        (browser, hand)
+    }
+}
+
+fn popup() -> String {
+    format!("chrome-extension://{EXTENSION_ID}/popup.html")
+}
+
+/// Waits until the popup says this.
+async fn shows(hand: &mut Hand, words: &str) {
+    let shown = "document.body.innerText";
+    let comes = async { while !hand.read(shown).await.as_str().unwrap().contains(words) {} };
+    soon(words, comes).await;
+}
+
+/// What the browser lists as errors of the extension.
+async fn errors(hand: &mut Hand) -> Vec<Value> {
+    hand.go("chrome://extensions/").await;
+    let listed = hand
+        .read(&format!(
+            "chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}').then((info) => \
+             [...info.manifestErrors, ...info.runtimeErrors].map((one) => one.message))"
+        ))
+        .await;
+    listed.as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_daemon() {
+    // Somebody else may take the port before the daemon does; then the test fails, and says so.
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let place = Place::with_port(port);
+    let profile = Profile::new(&place.home(), port);
+    let (browser, mut hand) = profile.open("about:blank").await;
+
+    hand.go(&popup()).await;
+    shows(&mut hand, "Not connected").await;
+    let daemon = place.serve(&[]).await;
+    shows(&mut hand, "Connected").await;
+    signal(daemon.pid(), Signal::KILL);
+    shows(&mut hand, "Not connected").await;
+    let ran = place.run(&["unpair"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let daemon = place.serve(&[]).await;
+    shows(&mut hand, "Key refused").await;
+    assert_eq!(errors(&mut hand).await, Vec::<Value>::new());
+
+    // The list is there to be read: what the extension would do without asking first is in it.
+    let background = profile.0.path().join("extension/background.js");
+    let wiring = std::fs::read_to_string(&background).unwrap();
+    std::fs::write(background, wiring + "\nnew WebSocket('ws://127.0.0.1:1/ws');\n").unwrap();
+    hand.read(&format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)")).await;
+    soon("an entry", async { while errors(&mut hand).await.is_empty() {} }).await;
+    browser.end().await;
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_leads_there() {
+    let daemon = Daemon::start().await;
+    let pages = Pages::start().await;
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
+    let client = McpClient::modern(&daemon);
+    let tab = first_tab(&client, &browser).await;
+    // The popup, in a tab of its own, is what the person sees.
+    let front = json!({"action": "tab_open", "focus": true, "wait_ms": 20_000});
+    client.call("interact", front).await;
+    let ask = json!({"what": "annotations", "wait": true, "tab_id": tab,
+                     "prompt": "Circle the heading"});
+    let asked = client.call("analyze", ask).await;
+    assert_eq!(asked["status"], "waiting_for_user", "{asked}");
+    let is_active = "chrome.tabs.getCurrent().then(({active}) => active)";
+    hand.turn_to_drawing().await;
+    assert_eq!(hand.read(is_active).await, false, "it does not come to the front by itself");
+    let words = hand.read("document.querySelector('#requests').textContent").await;
+    assert_eq!(words, "Agent it 1 writes: Circle the heading");
+
+    hand.turn_to_page();
+    hand.open_beside(&popup()).await;
+    shows(&mut hand, "An agent asks you to draw").await;
+    shows(&mut hand, "Circle the heading").await;
+    let badge = "chrome.action.getBadgeText({})";
+    assert_eq!(hand.read(badge).await, "1");
+    hand.click("#drawing-list button").await;
+    hand.turn_to_drawing().await;
+    soon("the drawing", async { while hand.read(is_active).await != true {} }).await;
+    soon("no badge", async { while hand.read(badge).await != "" {} }).await;
+    hand.press("Escape", 1).await;
+    browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
+    let daemon = Daemon::start().await;
+    let pages = Pages::start().await;
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    profile.closes_debugging_bars();
+    let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
+    let client = McpClient::modern(&daemon);
+    let tab = first_tab(&client, &browser).await;
+    let title = json!({"action": "execute_js", "script": "document.title", "tab_id": tab,
+                       "wait_ms": 20_000});
+    let refused = async || {
+        let answer = client.call_raw("interact", title.clone()).await;
+        answer["structuredContent"]["reason"] == "debugger_unavailable"
+    };
+    soon("the person to close the bar", until(&refused)).await;
+
+    hand.open_beside(&popup()).await;
+    shows(&mut hand, "You took control").await;
+    assert!(refused().await, "the popup alone gives nothing back");
+    hand.click("#give-back").await;
+    let runs = async || client.call_raw("interact", title.clone()).await["isError"] == false;
+    soon("control again", until(runs)).await;
+    browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recording_by_a_click() {
+    let daemon = Daemon::start().await;
+    let pages = Pages::start().await;
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
+    let client = McpClient::modern(&daemon);
+    let tab = first_tab(&client, &browser).await;
+    let record = json!({"action": "capture", "streams": ["logs"]});
+    client.call("configure", record).await;
+
+    hand.open_beside(&popup()).await;
+    shows(&mut hand, "Recording for an agent").await;
+    hand.click("#record").await;
+    shows(&mut hand, "You stopped all recording").await;
+    hand.click("#record").await;
+    shows(&mut hand, "Recording for an agent").await;
+
+    // Here the popup is a tab itself; a person sees the page behind it.
+    let page = pages.url("/strict");
+    hand.read(&format!("chrome.tabs.query = async () => [{{id: {tab}, url: '{page}'}}]; 1")).await;
+    let host = page.split('/').nth(2).unwrap();
+    shows(&mut hand, host).await;
+    hand.click("#keep-out").await;
+    shows(&mut hand, &format!("Agents are kept out of {host}")).await;
+    let look = json!({"action": "execute_js", "script": "1", "tab_id": tab, "wait_ms": 20_000});
+    let answer = client.call_raw("interact", look).await;
+    assert_eq!(answer["structuredContent"]["reason"], "blocked_by_policy", "{answer}");
+    browser.end().await;
+    daemon.stop().await;
+}
