@@ -97,7 +97,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     hand.read(&format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)")).await;
     soon("an entry", async { while errors(&mut hand).await.is_empty() {} }).await;
     browser.end().await;
-    daemon.end().await;
+    daemon.stop().await;
 }
 
 #[tokio::test]
@@ -145,10 +145,10 @@ async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
     let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
     let client = McpClient::modern(&daemon);
     let tab = first_tab(&client, &browser).await;
-    let title = json!({"action": "execute_js", "script": "document.title", "tab_id": tab,
-                       "wait_ms": 20_000});
+    // Not a script, which would run as a user script where the person allows that.
+    let picture = json!({"action": "screenshot", "tab_id": tab, "wait_ms": 20_000});
     let refused = async || {
-        let answer = client.call_raw("interact", title.clone()).await;
+        let answer = client.call_raw("interact", picture.clone()).await;
         answer["structuredContent"]["reason"] == "debugger_unavailable"
     };
     soon("the person to close the bar", until(&refused)).await;
@@ -157,7 +157,7 @@ async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
     shows(&mut hand, "You took control").await;
     assert!(refused().await, "the popup alone gives nothing back");
     hand.click("#give-back").await;
-    let runs = async || client.call_raw("interact", title.clone()).await["isError"] == false;
+    let runs = async || client.call_raw("interact", picture.clone()).await["isError"] == false;
     soon("control again", until(runs)).await;
     browser.end().await;
     daemon.stop().await;
