@@ -7,11 +7,16 @@ import { utf8Length } from './report.js';
 
 /** @import {ToExtension} from './protocol.js' */
 
+/** The close code of what nobody has ended. */
+export const LOST = 1006;
+/** No socket was opened, since a program that is not Tabwire has the port. Of the codes that protocols may choose, and none of the daemon's. */
+export const OTHER_PROGRAM = 3000;
+
 /**
  * @typedef {object} Ears
  * @property {(frame: ToExtension) => void} onFrame
  * @property {(code: number, reason: string) => void} onEnd the code is a WebSocket close code on
- *   either carrier, 1006 if nobody said why
+ *   either carrier, LOST if nobody said why; or OTHER_PROGRAM
  *
  * @typedef {object} Carrier
  * @property {'socket' | 'http'} kind
@@ -38,7 +43,7 @@ export function openSocket(port, ears) {
     };
     socket.onclose = ({ code, reason }) => end(code, reason);
   };
-  assertTabwire(port, ending.signal).then(open).catch((error) => end(1006, reasonOf(error)));
+  assertTabwire(port, ending.signal).then(open).catch((error) => end(error instanceof OtherProgramError ? OTHER_PROGRAM : LOST, reasonOf(error)));
   return {
     kind: 'socket',
     send: (text) => socket?.send(text),
@@ -49,14 +54,19 @@ export function openSocket(port, ears) {
   };
 }
 
+/** A program that is not Tabwire answers on the port. */
+class OtherProgramError extends Error {}
+
 /**
  * Chrome lists every WebSocket that cannot be opened among the errors of the extension, and no `fetch` that fails.
  * @param {number} port @param {AbortSignal} signal @throws {Error} no Tabwire answers there
  */
 async function assertTabwire(port, signal) {
   const response = await fetch(`http://127.0.0.1:${port}/health`, { method: 'GET', signal, cache: 'no-store' });
+  // A daemon with too many connections refuses this one before it says its name.
+  if (response.status === 429 || response.status >= 500) throw new Error(`127.0.0.1:${port} answers ${response.status}`);
   const health = await response.json().catch(() => null);
-  if (health?.name !== 'tabwire') throw new Error(`another program answers at 127.0.0.1:${port}`);
+  if (health?.name !== 'tabwire') throw new OtherProgramError(`at 127.0.0.1:${port}`);
 }
 
 /** @param {unknown} error */
@@ -136,7 +146,7 @@ class Session {
       if (this.#ending.signal.aborted) return;
       this.close();
       if (error instanceof Refused) this.#ears.onEnd(error.code, error.message);
-      else this.#ears.onEnd(1006, String(error));
+      else this.#ears.onEnd(LOST, String(error));
     }
   }
 
@@ -209,7 +219,7 @@ class Session {
     const response = await fetch(this.#base + path, { method, headers, body, signal, cache: 'no-store' });
     const answer = await response.json();
     if (!response.ok) {
-      const { code = 1006, message = response.status, hint } = answer;
+      const { code = LOST, message = response.status, hint } = answer;
       throw new Refused(code, hint === undefined ? String(message) : `${message}. ${hint}`);
     }
     return answer;

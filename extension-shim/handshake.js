@@ -67,7 +67,7 @@ export class Handshake {
     const expected = await welcomeMac(this.#self.extKey, { ...this.#transcript(), epoch: String(welcome.epoch) });
     if (this.#phase === 'over') return false;
     this.#phase = 'over';
-    if (!sameMac(expected, welcome.mac)) throw new Error('whoever listens there does not know our key');
+    if (!sameMac(expected, welcome.mac)) throw new Error('it does not know the key');
     return true;
   }
 }

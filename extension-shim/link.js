@@ -9,7 +9,7 @@
 /** @import {Setback} from './pairing.js' */
 /** @import {Takeover} from './takeover.js' */
 
-import { openHttp, openSocket } from './carriers.js';
+import { LOST, openHttp, openSocket, OTHER_PROGRAM } from './carriers.js';
 import { Handshake } from './handshake.js';
 import {
   BACKOFF_FIRST_MS, BACKOFF_MAX_MS, BROWSER_CALL_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
@@ -18,7 +18,6 @@ import { PROTOCOL_VERSION } from './proof.js';
 import { wellFormed } from './well_formed.js';
 import { within } from './within.js';
 
-const LOST = 1006;
 const REPLACED = 4001;
 const BAD_PROOF = 4401;
 const OTHER_VERSION = 4409;
@@ -185,8 +184,13 @@ export class Link {
     this.#drop(connection);
     this.#candidate = null;
     if (this.#current) return this.#trySocketLater();
-    const isOther = this.#hooks.onSetback(connection.config, 'unproven');
-    this.#retryAs('unproven', isOther ? BACKOFF_FIRST_MS : this.#nextBackoff(), error instanceof Error ? error.message : String(error));
+    this.#retryUnproven(connection.config, error instanceof Error ? error.message : String(error));
+  }
+
+  /** @param {Config} config @param {string} why */
+  #retryUnproven(config, why) {
+    const isOther = this.#hooks.onSetback(config, 'unproven');
+    this.#retryAs('unproven', isOther ? BACKOFF_FIRST_MS : this.#nextBackoff(), why);
   }
 
   /** @param {Connection} connection @param {number} code @param {string} reason */
@@ -200,6 +204,7 @@ export class Link {
   #handleCandidateEnd({ carrier, config, browserId }, code, reason) {
     this.#candidate = null;
     if (this.#current) return this.#trySocketLater();
+    if (code === OTHER_PROGRAM) return this.#retryUnproven(config, reason);
     if (carrier.kind === 'socket' && code < FIRST_OWN_CODE) {
       this.#socketFailures += 1;
       // If the daemon is down, this fails as well.

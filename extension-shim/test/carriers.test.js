@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
-import { openHttp, openSocket } from '../carriers.js';
+import { LOST, openHttp, openSocket, OTHER_PROGRAM } from '../carriers.js';
 import { BODY_MAX_BYTES, KEEPALIVE_MS } from '../limits.js';
 import { FakeRequest, FakeSocket, installChrome, settled } from './support/fakes.js';
 
@@ -198,16 +198,19 @@ test('a post has 64 frames at most, and the rest comes with the next', async () 
 
 const dial = () => openSocket(4711, { onFrame: (frame) => heard.push(frame), onEnd: (code, reason) => ends.push([code, reason]) });
 
-for (const [what, health, reason] of [
-  ['nothing listens', null, 'TypeError: Failed to fetch'],
-  ['another program answers', { name: 'other' }, 'another program answers at 127.0.0.1:4711'],
-  ['a program answers with what is no object', 'ok', 'another program answers at 127.0.0.1:4711'],
+for (const [what, health, end, status] of [
+  ['nothing listens', null, [LOST, 'TypeError: Failed to fetch']],
+  ['another program answers', { name: 'other' }, [OTHER_PROGRAM, 'at 127.0.0.1:4711']],
+  ['another program answers that nothing is there', {}, [OTHER_PROGRAM, 'at 127.0.0.1:4711'], 404],
+  ['a program answers with what is no object', 'ok', [OTHER_PROGRAM, 'at 127.0.0.1:4711']],
+  ['a daemon has too many connections', {}, [LOST, '127.0.0.1:4711 answers 503'], 503],
 ]) {
   test(`where ${what} no socket is opened: Chrome would list it as an error of the extension`, async () => {
     FakeRequest.health = health;
+    FakeRequest.healthStatus = status ?? 200;
     dial();
     await settled();
-    assert.deepEqual([FakeSocket.opened.length, ends], [0, [[1006, reason]]]);
+    assert.deepEqual([FakeSocket.opened.length, ends], [0, [end]]);
   });
 }
 

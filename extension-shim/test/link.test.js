@@ -185,6 +185,22 @@ for (const [what, over] of Object.entries({
   });
 }
 
+test('a port that another program has is told as such, without a socket and without a try over HTTP', async () => {
+  FakeRequest.noDaemon();
+  FakeRequest.health = { name: 'other' };
+  link.ensureConnected();
+  for (let i = 0; i < 4; i += 1) {
+    await settled();
+    mock.timers.tick(5_000);
+  }
+  assert.deepEqual([FakeSocket.opened.length, new Set(statuses)], [0, new Set(['connecting', 'unproven'])]);
+  assert.deepEqual([details.at(-1), setbacks.at(-1)], ['at 127.0.0.1:4711', [4711, 'unproven']]);
+  FakeRequest.health = { name: 'tabwire' };
+  await delayToNextSocket();
+  await prove();
+  assert.equal(statuses.at(-1), 'connected');
+});
+
 test('a proof heard on another connection does not hold on this one', async () => {
   const first = await connected();
   const replayed = await welcomeFor(first);

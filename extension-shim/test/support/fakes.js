@@ -177,6 +177,7 @@ export class FakeRequest {
   static sent = [];
   /** What is on the port answers `GET /health` with this; null: nothing is there. */
   static health = { name: 'tabwire' };
+  static healthStatus = 200;
   isOpen = true;
 
   constructor(url, { method, headers, body, signal }, settle) {
@@ -205,10 +206,11 @@ export class FakeRequest {
   static #begin(fetch) {
     FakeRequest.sent = [];
     FakeRequest.health = { name: 'tabwire' };
+    FakeRequest.healthStatus = 200;
     globalThis.fetch = async (url, options) => {
       if (!String(url).endsWith('/health')) return fetch(url, options);
       if (FakeRequest.health === null) throw new TypeError('Failed to fetch');
-      return { ok: true, status: 200, json: async () => FakeRequest.health };
+      return { status: FakeRequest.healthStatus, json: async () => FakeRequest.health };
     };
   }
 
