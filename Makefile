@@ -112,7 +112,8 @@ bench: browser
 	$(CARGO) bench --locked --bench hostile
 
 # Pictures of all that a person sees of the extension, into target/screenshots: the popup in each of its
-# states at 360 px, the page to draw in, the toolbar with each badge; light and dark. To be looked at.
+# states at 360 px, the page to draw in, the toolbar with each badge, the browser's window with its debugging
+# bar and with the popup; light and dark. To be looked at. docs/images/popup.png is one of them.
 screenshots: browser
 	node scripts/screenshots/main.mjs
 

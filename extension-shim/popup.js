@@ -8,8 +8,9 @@
 /** @import {OpenFolders} from './local_files.js' */
 /** @import {SiteRules} from './sites.js' */
 
+import { agentWords } from './agent_words.js';
 import {
-  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
+  askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
   siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -75,6 +76,7 @@ function showTaken(taken) {
   const says = takenSays(taken, here?.id);
   say('taken-say', says.headline);
   say('taken-detail', says.detail);
+  element('taken-list').replaceChildren(...says.others.map((title) => listed(nameLine(title))));
 }
 
 /** @param {SiteRules | null} rules */
@@ -102,6 +104,7 @@ function showDrawings(drawings) {
   if (text === shownDrawings) return;
   shownDrawings = text;
   element('drawings').hidden = drawings.length === 0;
+  say('drawings-say', drawingsSay(drawings));
   element('drawing-list').replaceChildren(...drawings.map(drawingRow));
 }
 
@@ -110,8 +113,6 @@ function drawingRow({ tab_id, page_title, asks }) {
   const row = document.createElement('li');
   const text = document.createElement('div');
   const button = document.createElement('button');
-  const tab = document.createElement('div');
-  Object.assign(tab, { className: 'tab', textContent: page_title, title: page_title });
   Object.assign(button, { textContent: 'Go there', type: 'button', ariaLabel: `Go to the drawing of ${page_title}` });
   button.addEventListener('click', () => {
     tell({ ask: 'show_drawing', tab_id }).then((trouble) => {
@@ -119,21 +120,23 @@ function drawingRow({ tab_id, page_title, asks }) {
       if (!trouble) window.close();
     }, console.debug);
   });
-  text.append(...asks.map(agentSays), tab);
+  text.append(...asks.flatMap(agentWords), nameLine(page_title));
   row.append(text, button);
   return row;
 }
 
-/** The agent's words, kept apart from ours. @param {{client: string, prompt: string}} ask */
-function agentSays({ client, prompt }) {
-  const line = document.createElement('div');
-  const words = (/** @type {string} */ tag, /** @type {string} */ text) => {
-    const element = document.createElement(tag);
-    Object.assign(element, { className: 'theirs', dir: 'auto', textContent: text });
-    return element;
-  };
-  line.append(...(client ? ['Agent ', words('q', client)] : ['An agent without a name']), ...(prompt ? [' writes: ', words('q', prompt)] : []));
-  return line;
+/** What a page or an agent calls itself, in one line. @param {string} name */
+function nameLine(name) {
+  return Object.assign(document.createElement('div'), { className: 'tab', textContent: name, title: name });
+}
+
+/** @param {(string | HTMLElement)[]} parts @returns {HTMLElement} an entry of a list without a button */
+function listed(...parts) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  text.append(...parts);
+  row.append(text);
+  return row;
 }
 
 /** Anew only if it differs: each change is read out. @param {string} id @param {string} text with `code` */
@@ -314,13 +317,7 @@ async function changeSite(change) {
 
 /** @param {RecordingRow} one */
 function recordingRow(one) {
-  const row = document.createElement('li');
-  const text = document.createElement('div');
-  const tab = document.createElement('div');
-  Object.assign(tab, { className: 'tab', textContent: one.tab_title, title: one.tab_title });
-  text.append(recorded(one), tab);
-  row.append(text);
-  return row;
+  return listed(recorded(one), nameLine(one.tab_title));
 }
 
 /** @param {RunningRow} one */
@@ -328,19 +325,15 @@ function newRow({ correlation_id, action, client, tab_title }) {
   const row = document.createElement('li');
   const text = document.createElement('div');
   const name = document.createElement('b');
-  const agent = document.createElement('div');
-  const tab = document.createElement('div');
   const stop = document.createElement('button');
   row.id = correlation_id;
   name.textContent = action;
-  Object.assign(agent, { className: 'tab', textContent: client, title: client });
-  Object.assign(tab, { className: 'tab', textContent: tab_title, title: tab_title });
   Object.assign(stop, { textContent: 'Stop', type: 'button', ariaLabel: `Stop ${action} in ${tab_title}` });
   stop.addEventListener('click', () => {
     stop.disabled = true;
     tell({ ask: 'stop', correlation_id }).catch(console.debug);
   });
-  text.append(name, document.createElement('time'), agent, tab);
+  text.append(name, document.createElement('time'), nameLine(client), nameLine(tab_title));
   row.append(text, stop);
   return row;
 }

@@ -71,6 +71,12 @@ export function recordingSays({ recording, recording_ended }) {
   return recording.length > 0 ? 'Recording for an agent' : '';
 }
 
+/** @param {Pick<PanelState, 'drawings'>['drawings']} drawings @returns {string} */
+export function drawingsSay(drawings) {
+  const count = drawings.reduce((sum, { asks }) => sum + asks.length, 0);
+  return count === 1 ? 'An agent asks you to draw' : `Agents ask you to draw (${count})`;
+}
+
 /**
  * What the person took from agents by closing the bar.
  * @param {TakenControl} taken @param {number | undefined} here the tab that the person sees
@@ -82,6 +88,7 @@ export function takenSays({ tabs, scripts_run }, here) {
   const named = [...(isHere ? ['this tab'] : []), ...(others.length > 0 ? [counted(others.length)] : [])].join(' and ');
   const scripts = scripts_run && named ? ' Scripts of agents still run there, since “Allow User Scripts” is on.' : '';
   return {
+    others: others.map(({ tab_title }) => tab_title),
     headline: named ? `You took control of ${named}` : 'You took control',
     detail: `You closed the debugging bar: ${named ? `agents cannot use ${tabs.length === 1 ? 'the tab' : 'the tabs'}, and ` : ''}nothing is recorded.${scripts}`,
   };
@@ -129,7 +136,7 @@ export function widenedHow({ at, take_back }) {
   const when = new Date(at).toLocaleString();
   // A backquote would end the code early.
   const back = take_back?.replaceAll('`', '\'');
-  return back ? `${when}, with --unattended. To take it back: \`${back}\`` : `${when}, with --unattended.`;
+  return `${when}, with \`--unattended\`.${back ? ` To take it back: \`${back}\`` : ''}`;
 }
 
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */

@@ -7,7 +7,7 @@ import { installChrome, proofVectors } from './support/fakes.js';
 installChrome();
 const { makePanel } = await import('../panel.js');
 const {
-  askingLine, detail, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
+  askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
   siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
 } = await import('../popup_view.js');
 
@@ -123,10 +123,29 @@ test('the tab that the person took control of is told apart from others', () => 
   assert.equal(says(tabs.slice(0, 1), 7).headline, 'You took control of this tab');
   assert.equal(says(tabs, 7).headline, 'You took control of this tab and 1 other tab');
   assert.equal(says(tabs, 9).headline, 'You took control of 2 tabs');
+  assert.deepEqual([says(tabs, 7).others, says(tabs, 9).others], [['Mail'], ['Shop', 'Mail']], 'those that they do not see are named');
   assert.equal(says([], 9).headline, 'You took control', 'the tabs are closed, and nothing is recorded all the same');
   assert.match(says([], 9).detail, /nothing is recorded/);
   assert.doesNotMatch(says(tabs, 7).detail, /Allow User Scripts/);
   assert.match(says(tabs, 7, true).detail, /Scripts of agents still run.*Allow User Scripts/);
+});
+
+test('how often agents ask for a drawing is counted over all tabs', () => {
+  const [one] = DRAWINGS;
+  assert.equal(drawingsSay([one]), 'An agent asks you to draw');
+  assert.match(drawingsSay([one, { ...one, tab_id: 8, asks: [...one.asks, ...one.asks] }]), /^Agents ask you to draw \(3\)$/);
+});
+
+test('the popup explains the debugging bar and its Cancel before any agent has used a tab', () => {
+  const html = readFileSync(new URL('../popup.html', import.meta.url), 'utf8');
+  const [, bar] = /<p id="bar">(.*)<\/p>/.exec(html) ?? [];
+  for (const words of ['"Tabwire" started debugging this browser', 'Cancel takes', 'ends recording', 'give control back']) assert.ok(bar?.includes(words), words);
+});
+
+test('the width of the popup does not follow that of its window, which is 25 px wide at first', () => {
+  const css = ['popup.css', 'agent_words.css'].map((file) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')).join();
+  assert.match(css, /body \{[^}]*\bwidth: 360px;/);
+  assert.doesNotMatch(css, /\d+v[wh]\b/);
 });
 
 test('that the person stopped the recording stays to be seen, so that they can undo it', () => {
@@ -178,7 +197,7 @@ test('a widening is told with when it was made and the command that takes it bac
   assert.equal(widened(one), 'Let agents use a.example.');
   assert.match(widenedHow(one), /2026.*take it back: `tabwire sites remove a\.example`$/s);
   assert.doesNotMatch(widenedHow({ ...one, take_back: undefined }), /take it back/);
-  assert.equal(widenedHow({ ...one, take_back: 'x `y` z' }).split('`').length, 3);
+  assert.equal(widenedHow({ ...one, take_back: 'x `y` z' }).split('`').length, 5);
 });
 
 test('takes a pasted line that is whole, and no other', async () => {

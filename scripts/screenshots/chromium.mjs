@@ -1,10 +1,15 @@
 // A throw-away Chromium with a window that no screen shows, driven through a pipe.
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** A site that is on no network. */
+export const SHOP = 'http://shop.localhost/';
+
 const PATIENCE_MS = 60_000;
+/** Room for the popup below the toolbar, and for a page beside it. */
+const WINDOW = { width: 860, height: 560 };
 
 export class Chromium {
   #child;
@@ -13,27 +18,27 @@ export class Chromium {
   /** @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void}>} */
   #open = new Map();
 
-  /** @param {string} extension folder of the extension to load @param {{isDark: boolean}} theme of the browser's own window */
-  constructor(extension, { isDark }) {
+  /** @param {string} extension folder of the extension to load @param {{isDark: boolean, shopPort: number}} more `isDark`: the browser's own window, too; `shopPort` of the site `SHOP` */
+  constructor(extension, { isDark, shopPort }) {
     this.#folder = mkdtempSync(join(tmpdir(), 'tabwire-screenshots-'));
     mkdirSync(join(this.#folder, 'Default'));
-    mkdirSync(this.dumps);
+    mkdirSync(this.#dumps);
     writeFileSync(join(this.#folder, 'Default', 'Preferences'), JSON.stringify({
       browser: { theme: { color_scheme2: isDark ? 2 : 1 } },
       extensions: { ui: { developer_mode: true }, pinned_extensions: ['cojpnlnglaiojkhnmkknknhgnedlcmlg'] },
     }));
     this.#child = spawn(process.env.TABWIRE_BROWSER ?? 'chromium', [
       // Chromium writes what its windows show to files. A browser that is `--headless` has no toolbar to show.
-      '--ozone-platform=headless', `--ozone-dump-file=${this.dumps}`, '--remote-debugging-pipe', `--user-data-dir=${this.#folder}`,
+      '--ozone-platform=headless', '--ozone-override-screen-size=1600,1200', `--ozone-dump-file=${this.#dumps}`, '--remote-debugging-pipe', `--user-data-dir=${this.#folder}`,
       `--load-extension=${extension}`, '--disable-features=DisableLoadExtensionCommandLineSwitch', '--no-first-run', '--no-default-browser-check', '--disable-gpu',
-      '--disable-background-networking', '--disable-component-update', '--disable-sync', '--window-size=720,480', '--test-type',
+      '--disable-background-networking', '--disable-component-update', '--disable-sync', `--window-size=${WINDOW.width},${WINDOW.height}`, `--host-resolver-rules=MAP ${new URL(SHOP).host} 127.0.0.1:${shopPort}`,
       ...(isDark ? ['--force-dark-mode'] : []), ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), 'about:blank',
     ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: this.#folder } });
     this.#listen();
   }
 
   /** The folder with a PNG file of each window. */
-  get dumps() {
+  get #dumps() {
     return join(this.#folder, 'dumps');
   }
 
@@ -79,6 +84,21 @@ export class Chromium {
       if (worker) return this.#attach(worker.targetId, worker.url);
       await pause(50);
     }
+  }
+
+  /** @returns {Promise<ChromiumPage>} the popup, as it hangs from the toolbar */
+  async popup() {
+    const worker = await this.worker();
+    await worker.read('chrome.action.openPopup()');
+    const { targetInfos } = await this.ask('Target.getTargets');
+    const { targetId, url } = targetInfos.find((/** @type {{url: string}} */ target) => target.url.endsWith('/popup.html'));
+    return this.#attach(targetId, url);
+  }
+
+  /** @returns {Buffer} a PNG file of the window, as it was drawn last */
+  window() {
+    const [first] = readdirSync(this.#dumps).sort();
+    return readFileSync(join(this.#dumps, first));
   }
 
   /** @param {string} targetId @param {string} url */

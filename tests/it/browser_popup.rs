@@ -101,6 +101,34 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
 }
 
 #[tokio::test]
+async fn a_program_that_has_the_port_is_told_as_such_and_is_no_error_of_the_extension() {
+    let other = Pages::start().await;
+    let place = Place::with_port(other.port());
+    let profile = Profile::new(&place.home(), other.port());
+    let (browser, mut hand) = profile.open("about:blank").await;
+    hand.go(&popup()).await;
+    shows(&mut hand, "Another program is there").await;
+    assert_eq!(hand.read("chrome.action.getBadgeText({})").await, "!");
+    assert_eq!(errors(&mut hand).await, Vec::<Value>::new());
+    browser.end().await;
+}
+
+#[tokio::test]
+async fn the_popup_is_as_wide_as_it_is_drawn_where_the_browser_opens_it() {
+    let pages = Pages::start().await;
+    let place = Place::with_port(pages.port());
+    let profile = Profile::new(&place.home(), pages.port());
+    let (browser, mut hand) = profile.open("about:blank").await;
+    hand.go(&popup()).await;
+    hand.read("chrome.action.openPopup().then(() => 1)").await;
+    let opened = "chrome.extension.getViews({type: 'popup'}).map((popup) => \
+                  [popup.innerWidth, popup.document.documentElement.scrollHeight - popup.innerHeight])";
+    let fits = async || hand.read(opened).await == json!([[360, 0]]);
+    soon("a popup of 360 px that shows all of itself", until(fits)).await;
+    browser.end().await;
+}
+
+#[tokio::test]
 async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_leads_there() {
     let daemon = Daemon::start().await;
     let pages = Pages::start().await;
@@ -118,13 +146,14 @@ async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_l
     let is_active = "chrome.tabs.getCurrent().then(({active}) => active)";
     hand.turn_to_drawing().await;
     assert_eq!(hand.read(is_active).await, false, "it does not come to the front by itself");
-    let words = hand.read("document.querySelector('#requests').textContent").await;
-    assert_eq!(words, "Agent it 1 writes: Circle the heading");
+    let theirs = "[...document.querySelectorAll('.theirs')].map((one) => one.textContent)";
+    assert_eq!(hand.read(theirs).await, json!(["it 1", "Circle the heading"]));
 
     hand.turn_to_page();
     hand.open_beside(&popup()).await;
     shows(&mut hand, "An agent asks you to draw").await;
     shows(&mut hand, "Circle the heading").await;
+    assert_eq!(hand.read(theirs).await, json!(["it 1", "Circle the heading"]));
     let badge = "chrome.action.getBadgeText({})";
     assert_eq!(hand.read(badge).await, "1");
     hand.click("#drawing-list button").await;

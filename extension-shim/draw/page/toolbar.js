@@ -3,6 +3,8 @@
 
 /** @import {DrawTool} from './geometry.js' */
 
+import { agentWords } from '../../agent_words.js';
+
 /** @typedef {'undo' | 'cancel' | 'send'} DrawCommand */
 
 /** @type {Record<DrawTool, string>} */
@@ -35,7 +37,7 @@ export class DrawToolbar {
     drawElement('session').hidden = session === '';
   }
 
-  /** The agents' words: as text, in quotes, and never beside ours. @param {{client: string, prompt: string}[]} requests */
+  /** @param {{client: string, prompt: string}[]} requests */
   showRequests(requests) {
     const list = drawElement('requests');
     list.hidden = requests.length === 0;
@@ -69,18 +71,8 @@ export class DrawToolbar {
 }
 
 /** @param {{client: string, prompt: string}} request */
-function requestRow({ client, prompt }) {
+function requestRow(request) {
   const row = document.createElement('li');
-  row.append(...(client ? ['Agent ', quoted('q', client)] : ['An agent without a name']));
-  if (prompt !== '') row.append(' writes: ', quoted('q', prompt));
+  row.append(...agentWords(request));
   return row;
-}
-
-/** @param {string} tag @param {string} words */
-function quoted(tag, words) {
-  const element = document.createElement(tag);
-  element.className = 'theirs';
-  element.dir = 'auto';
-  element.textContent = words;
-  return element;
 }

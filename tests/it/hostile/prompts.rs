@@ -2,12 +2,13 @@
 //! gives itself.
 
 use serde_json::{Value, json};
+use tabwire::protocol::EXTENSION_ID;
 
 use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon};
 
 /// Words that would pass for Tabwire's, for a control, or for another order of reading; and how they
 /// are shown.
-const HOSTILE: [(&str, &str); 6] = [
+const HOSTILE: [(&str, &str); 8] = [
     (
         "Tabwire: you have stopped all agents.\n\nLet agents go on",
         "Tabwire: you have stopped all agents. Let agents go on",
@@ -16,18 +17,45 @@ const HOSTILE: [(&str, &str); 6] = [
     ("<img src=x onerror=document.title='taken'>", "<img src=x onerror=document.title='taken'>"),
     ("\u{202e}tixe\u{2066} here\u{200f}", "tixe here"),
     ("a\u{0}b\u{1b}[31mc\u{7}d\u{2028}e\u{feff}\u{e0041}f", "a b [31mc d e f"),
+    ("it” writes: “x”. Tabwire: “stopped", "it” writes: “x”. Tabwire: “stopped"),
+    ("Z\u{301}\u{302}\u{303}\u{304}\u{306}", "Z\u{301}\u{302}\u{303}\u{304}\u{306}"),
     ("draw\u{200b}\u{ad}\u{2060} it", "draw it"),
 ];
 
-/// What the page to draw in shows of the agents' words, and of its own.
-const SHOWN: &str = "({
-    own: document.querySelector('#why').textContent,
-    title: document.title,
-    words: [...document.querySelectorAll('#requests q')].map((one) => one.textContent),
-    elements: [...new Set([...document.querySelectorAll('#requests, #requests *')].map((one) => one.localName))].join(' '),
-    isolated: [...document.querySelectorAll('#requests q')].every((one) => getComputedStyle(one).unicodeBidi === 'isolate'),
-    width: document.documentElement.scrollWidth <= innerWidth,
-})";
+/// What a page of the extension shows of the agents' words in a list, and of its own.
+fn shown(list: &str, own: &str) -> String {
+    format!(
+        "(() => {{
+            const rows = [...document.querySelectorAll('{list} > li')];
+            const theirs = rows.flatMap((row) => [...row.querySelectorAll('.theirs')]);
+            const styles = theirs.map((one) => getComputedStyle(one));
+            const rest = rows.map((row) => row.cloneNode(true));
+            for (const row of rest) for (const one of row.querySelectorAll('.theirs, .tab, button')) one.remove();
+            return {{
+                own: document.querySelector('{own}').textContent,
+                title: document.title,
+                words: theirs.map((one) => one.textContent),
+                beside: rest.map((row) => row.textContent.trim()),
+                are_text: theirs.every((one) => one.children.length === 0),
+                are_boxes: styles.every(({{display, overflow}}) => overflow === 'hidden' && display.endsWith('block')),
+                fits: document.documentElement.scrollWidth <= innerWidth,
+            }};
+        }})()"
+    )
+}
+
+/// Whether an agent's name and this prompt are shown as its own, and nothing else is as it likes.
+fn is_the_agents(shown: &Value, prompt: &str, own: &str) -> bool {
+    let words: Vec<_> =
+        shown["words"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let [name, words] = words[..] else { return false };
+    name.starts_with("Tabwire<b>says</b>")
+        && !name.contains('\u{202e}')
+        && words == prompt
+        && shown["own"] == own
+        && shown["beside"] == json!(["Agent"])
+        && ["are_text", "are_boxes", "fits"].iter().all(|&holds| shown[holds] == true)
+}
 
 #[tokio::test]
 async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the_agents() {
@@ -41,30 +69,35 @@ async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the
     client.rpc("initialize", begin).await;
     first_tab(&client, &browser).await;
     let mut hand = Hand::reach(&folder.path().join("profile")).await;
+    let popup = format!("chrome-extension://{EXTENSION_ID}/popup.html");
     let ask = |prompt: Value| json!({"what": "annotations", "wait": true, "prompt": prompt});
 
-    for wrong in [json!(""), json!("\u{202e}\n\u{200b}"), json!("x".repeat(201)), json!(5)] {
+    for wrong in [
+        json!(""),
+        json!("\u{202e}\n\u{200b}"),
+        json!("x".repeat(201)),
+        json!("x".repeat(10_000)),
+        json!(5),
+    ] {
         let answer = client.call_raw("analyze", ask(wrong.clone())).await;
         let why = &answer["structuredContent"];
-        row.tried(&format!("the prompt {wrong}"), why["error"] == "invalid_argument", &answer);
+        row.tried(&format!("the prompt {wrong:.40}"), why["error"] == "invalid_argument", &answer);
     }
     for (prompt, expected) in HOSTILE {
         let asked = client.call("analyze", ask(json!(prompt))).await;
         hand.turn_to_drawing().await;
-        let shown = hand.read(SHOWN).await;
-        let words = shown["words"].as_array().unwrap();
-        let is_the_agents = words.len() == 2 && words[1] == expected;
-        row.tried(&format!("{prompt:?}"), is_the_agents, &shown);
-        let name = words[0].as_str().unwrap();
-        let is_plain = name.starts_with("Tabwire<b>says</b>") && !name.contains('\u{202e}');
-        row.tried("its name", is_plain, name);
-        let own = (&shown["own"], &shown["elements"], &shown["isolated"], &shown["width"]);
-        let is_kept = own.0 == "An agent asks you to draw on this page"
-            && own.1 == "ul li q"
-            && own.2 == true
-            && own.3 == true
-            && shown["title"].as_str().unwrap().starts_with("Draw – ");
-        row.tried("our own words", is_kept, &shown);
+        let seen = hand.read(&shown("#requests", "#why")).await;
+        let own = "An agent asks you to draw on this page";
+        let is_ours = seen["title"].as_str().unwrap().starts_with("Draw – ");
+        let holds = is_ours && is_the_agents(&seen, expected, own);
+        row.tried(&format!("{prompt:?} on the page to draw in"), holds, &seen);
+        hand.open_beside(&popup).await;
+        let list = "document.querySelectorAll('#drawing-list .theirs').length === 2";
+        soon("the request in the popup", async { while hand.read(list).await != true {} }).await;
+        let seen = hand.read(&shown("#drawing-list", "#drawings-say")).await;
+        let holds = is_the_agents(&seen, expected, "An agent asks you to draw");
+        row.tried(&format!("{prompt:?} in the popup"), holds, &seen);
+        hand.close_page().await;
         client.cancel(asked["correlation_id"].as_str().unwrap()).await;
         let closed = async { while hand.sees_drawing().await {} };
         soon("the end of the request", closed).await;

@@ -1,0 +1,20 @@
+// @ts-check
+// How a person is shown the words of an agent, in the popup and in the page to draw in: as text, in boxes of their own
+// (`agent_words.css`). No words of ours stand in these boxes, and no words of theirs outside of them.
+
+/** @param {{client: string, prompt: string}} request @returns {HTMLElement[]} who asks, and for what */
+export function agentWords({ client, prompt }) {
+  const who = document.createElement('div');
+  who.className = 'agent';
+  who.append(...(client ? ['Agent ', boxOf('b', client)] : ['An agent without a name']));
+  return prompt ? [who, boxOf('blockquote', prompt)] : [who];
+}
+
+/** @param {'b' | 'blockquote'} tag @param {string} words */
+function boxOf(tag, words) {
+  const box = document.createElement(tag);
+  box.className = 'theirs';
+  box.dir = 'auto';
+  box.textContent = words;
+  return box;
+}
