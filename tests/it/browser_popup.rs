@@ -143,22 +143,23 @@ async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_l
                      "prompt": "Circle the heading"});
     let asked = client.call("analyze", ask).await;
     assert_eq!(asked["status"], "waiting_for_user", "{asked}");
-    let is_active = "chrome.tabs.getCurrent().then(({active}) => active)";
-    hand.turn_to_drawing().await;
-    assert_eq!(hand.read(is_active).await, false, "it does not come to the front by itself");
-    let theirs = "[...document.querySelectorAll('.theirs')].map((one) => one.textContent)";
-    assert_eq!(hand.read(theirs).await, json!(["it 1", "Circle the heading"]));
-
-    hand.turn_to_page();
     hand.open_beside(&popup()).await;
     shows(&mut hand, "An agent asks you to draw").await;
-    shows(&mut hand, "Circle the heading").await;
+    let theirs = "[...document.querySelectorAll('.theirs')].map((one) => one.textContent)";
     assert_eq!(hand.read(theirs).await, json!(["it 1", "Circle the heading"]));
+    let in_front = "chrome.tabs.query({active: true}).then((tabs) => tabs.map(({url}) => url))";
+    assert_eq!(
+        hand.read(in_front).await,
+        json!([popup()]),
+        "it does not come to the front by itself"
+    );
     let badge = "chrome.action.getBadgeText({})";
     assert_eq!(hand.read(badge).await, "1");
     hand.click("#drawing-list button").await;
     hand.turn_to_drawing().await;
+    let is_active = "chrome.tabs.getCurrent().then(({active}) => active)";
     soon("the drawing", async { while hand.read(is_active).await != true {} }).await;
+    assert_eq!(hand.read(theirs).await, json!(["it 1", "Circle the heading"]));
     soon("no badge", async { while hand.read(badge).await != "" {} }).await;
     hand.press("Escape", 1).await;
     browser.end().await;
