@@ -3,9 +3,13 @@
 //! Whatever comes from elsewhere (a browser's label, a page's error) is shown without
 //! control characters: it must not command the terminal.
 
+mod local_time;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
+
+pub use local_time::{LocalTime, ago};
 
 /// The width that is assumed where none can be asked for.
 const WIDTH: u16 = 100;
@@ -118,6 +122,41 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect::<String>().into()
 }
 
+/// The same for a text of several lines: they stay lines, and a tab stays a tab.
+#[must_use]
+pub fn clean_lines(text: &str) -> String {
+    let cleaned =
+        text.split('\n').map(|line| line.split('\t').map(clean).collect::<Vec<_>>().join("\t"));
+    cleaned.collect::<Vec<_>>().join("\n")
+}
+
+/// The beginning of a text that is too long for its column, with an ellipsis.
+#[must_use]
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if text.chars().count() <= most {
+        return Cow::Borrowed(text);
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{kept}…").into()
+}
+
+/// A text as lines of at most `width` characters, broken between words. A word that is longer
+/// stands on a line of its own.
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Control characters, and those that turn the direction of what follows.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
@@ -227,6 +266,16 @@ mod tests {
     fn what_comes_from_elsewhere_cannot_command_the_terminal() {
         assert_eq!(clean("plain – ✓"), "plain – ✓");
         assert_eq!(clean("\x1b[2Jgone\r\n\u{202e}"), "\u{fffd}[2Jgone\u{fffd}\u{fffd}\u{fffd}");
+        assert_eq!(clean_lines("a\tb\n\x1b[2Jc\r\n"), "a\tb\n\u{fffd}[2Jc\u{fffd}\n");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut_with_a_sign_or_broken_between_words() {
+        assert_eq!(shortened("exactly", 7), "exactly");
+        assert_eq!(shortened("too long", 7), "too lo…");
+        assert_eq!(wrapped("one two  three\nfour", 8), ["one two", "three", "four"]);
+        assert_eq!(wrapped("immeasurable", 4), ["immeasurable"]);
+        assert!(wrapped("", 4).is_empty());
     }
 
     #[test]

@@ -65,6 +65,23 @@ pub async fn run(
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let parent = Parent::now();
+    tokio::select! {
+        relayed = relay(target, input, output) => relayed,
+        () = parent.death() => Ok(()),
+    }
+}
+
+/// The same until the input ends, whatever becomes of the process that started this one: for a
+/// command that is its own MCP client, and may run in the background.
+///
+/// # Errors
+///
+/// See [`run`].
+pub async fn relay(
+    target: Target,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
     let (answers, to_write) = mpsc::channel(ANSWERS);
     let bridge = Bridge::new(target, answers);
     let writing = write(to_write, output);
@@ -72,7 +89,6 @@ pub async fn run(
     tokio::select! {
         read = bridge.read(input) => read?,
         written = &mut writing => return written,
-        () = parent.death() => return Ok(()),
     }
     drop(bridge);
     // Nobody can send any more: this puts out what was answered last.

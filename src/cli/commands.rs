@@ -12,10 +12,26 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::ask::Daemon;
 use crate::config::Place;
-use crate::terminal::{self, Style, Table, say};
+use crate::hub::Reading;
+use crate::protocol::{CorrelationId, Moment};
+use crate::terminal::{self, LocalTime, Style, Table, ago, say, shortened};
 
-const HEADINGS: [&str; 8] =
-    ["AT (UTC)", "STATUS", "MS", "ID", "ACTION", "TAB", "CLIENT", "BROWSER"];
+/// The columns of a terminal, with the most characters of each: 80 with the gaps between them.
+const ACTION: (&str, usize) = ("ACTION", 13);
+const CLIENT: (&str, usize) = ("CLIENT", 14);
+const STATUS: (&str, usize) = ("STATUS", 15);
+const TOOK: (&str, usize) = ("TOOK", 6);
+const WHEN: (&str, usize) = ("WHEN", 10);
+const ID: (&str, usize) = ("ID", 12);
+
+/// How the time of a command is shown on a terminal.
+#[derive(Clone, Copy)]
+enum Times<'a> {
+    /// As an age.
+    Ages(Moment),
+    /// On the person's clock: a line that stays would have the wrong age.
+    Clock(&'a LocalTime),
+}
 
 /// What a live table leaves of the terminal to the rest: headings, foot, prompt.
 const ROWS_TAKEN: usize = 3;
@@ -34,7 +50,7 @@ pub(super) async fn list(place: &Place, json: bool) -> anyhow::Result<ExitCode> 
     if commands.is_empty() && terminal::is_terminal() {
         say("no commands are known (they are kept for 60 s after their end)")?;
     }
-    for line in table(commands).lines() {
+    for line in table(commands, Times::Ages(Reading::now().system)).lines() {
         say(line)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -152,7 +168,7 @@ fn plain(said: &mut HashMap<String, String>, command: &Value) -> anyhow::Result<
         said.clear();
     }
     said.insert(id, state);
-    for line in table(std::slice::from_ref(command)).lines() {
+    for line in fields(std::slice::from_ref(command)).lines() {
         say(line)?;
     }
     Ok(())
@@ -165,6 +181,7 @@ struct Live {
     note: String,
     /// How many lines of it stand on the terminal.
     shown: usize,
+    zone: LocalTime,
 }
 
 impl Live {
@@ -181,7 +198,7 @@ impl Live {
         let (width, height) = terminal::size();
         let rows = height.saturating_sub(ROWS_TAKEN).max(1);
         let newest = &self.commands[self.commands.len().saturating_sub(rows)..];
-        let mut lines = table(newest).lines();
+        let mut lines = columns(newest, Times::Clock(&self.zone)).lines();
         let foot = format!("{} command(s); Ctrl-C ends this. {}", self.commands.len(), self.note);
         let foot: String = foot.chars().take(width).collect();
         lines.push(Style::Dim.paint(&foot).into_owned());
@@ -195,8 +212,36 @@ impl Live {
     }
 }
 
-fn table(commands: &[Value]) -> Table {
-    let mut table = Table::new(&HEADINGS);
+/// The commands for a person at a terminal, or a line of fields each for programs.
+fn table(commands: &[Value], times: Times<'_>) -> Table {
+    if terminal::is_terminal() { columns(commands, times) } else { fields(commands) }
+}
+
+/// Columns that fit 80 characters: who does what first.
+fn columns(commands: &[Value], times: Times<'_>) -> Table {
+    let mut table = Table::new(&[ACTION, CLIENT, STATUS, TOOK, WHEN, ID].map(|(name, _)| name));
+    for command in commands {
+        let status = status(command);
+        let took = command["duration_ms"].as_f64().map_or_else(|| "-".to_owned(), length);
+        let when = moment(&command["created_at"]).map(|at| match times {
+            Times::Ages(now) => ago(at, now),
+            Times::Clock(zone) => zone.clock(at),
+        });
+        table.row([
+            (&*shortened(text(&command["command"]), ACTION.1), Style::Plain),
+            (&shortened(text(&command["client"]), CLIENT.1), Style::Plain),
+            (&shortened(&status, STATUS.1), style(text(&command["status"]))),
+            (&took, Style::Plain),
+            (when.as_deref().unwrap_or("-"), Style::Dim),
+            (CorrelationId::shown(text(&command["correlation_id"])), Style::Plain),
+        ]);
+    }
+    table
+}
+
+/// Everything that is known of each command, with the whole id and the time in UTC.
+fn fields(commands: &[Value]) -> Table {
+    let mut table = Table::new(&[""; 8]);
     for command in commands {
         let status = status(command);
         let took = command["duration_ms"].as_f64().map(|ms| format!("{ms:.1}"));
@@ -213,6 +258,17 @@ fn table(commands: &[Value]) -> Table {
         ]);
     }
     table
+}
+
+/// A duration in at most six characters: `24 ms`, `12.3 s`, `10 min`.
+fn length(ms: f64) -> String {
+    if ms < 999.5 {
+        format!("{ms:.0} ms")
+    } else if ms < 59_950.0 {
+        format!("{:.1} s", ms / 1_000.0)
+    } else {
+        format!("{:.0} min", ms / 60_000.0)
+    }
 }
 
 /// The status, and what it is at or why it ended so.
@@ -235,11 +291,68 @@ pub(super) fn style(status: &str) -> Style {
     }
 }
 
+/// A point in time as the daemon writes it.
+pub(super) fn moment(value: &Value) -> Option<Moment> {
+    serde_json::from_value(value.clone()).ok()
+}
+
 /// `22:38:41.675` of `2026-11-21T22:38:41.675Z`.
-pub(super) fn time_of_day(moment: &str) -> &str {
+fn time_of_day(moment: &str) -> &str {
     moment.get(11..23).unwrap_or(moment)
 }
 
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_duration_has_at_most_six_characters() {
+        for (ms, says) in [
+            (0.3, "0 ms"),
+            (24.078, "24 ms"),
+            (999.4, "999 ms"),
+            (999.6, "1.0 s"),
+            (59_900.0, "59.9 s"),
+            (61_000.0, "1 min"),
+            (5_940_000.0, "99 min"),
+        ] {
+            assert_eq!(length(ms), says);
+            assert!(says.len() <= TOOK.1);
+        }
+    }
+
+    #[test]
+    fn the_longest_command_has_a_row_of_80_columns_with_who_and_what_first() {
+        let command = json!({
+            "command": "wksm_monitor_sync", "client": "an-agent-with-a-long-name",
+            "status": "expired", "reason": "extension_disconnected", "duration_ms": 59_940.0,
+            "created_at": "2026-11-21T22:38:41.675Z",
+            "correlation_id": "exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37",
+        });
+        let now = moment(&json!("2026-11-21T23:37:42.000Z")).unwrap();
+        let row = columns(&[command], Times::Ages(now)).lines().join("\n");
+        let cells: Vec<_> = row.split('\t').collect();
+        assert_eq!(
+            cells,
+            [
+                "wksm_monitor…",
+                "an-agent-with…",
+                "expired: exten…",
+                "59.9 s",
+                "59 min ago",
+                "6f71ae53d622"
+            ]
+        );
+        let columns = [ACTION, CLIENT, STATUS, TOOK, WHEN, ID].map(|(_, most)| most);
+        for (cell, most) in cells.iter().zip(columns) {
+            assert!(cell.chars().count() <= most, "{cell}");
+        }
+        assert_eq!(columns.iter().sum::<usize>() + 2 * (columns.len() - 1), 80);
+    }
 }

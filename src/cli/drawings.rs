@@ -1,5 +1,6 @@
 //! `tabwire drawings`: what people drew, and how it is got rid of.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -19,9 +20,9 @@ pub(super) enum Command {
     List,
     /// Delete one, with its screenshot
     Delete {
-        /// As the list names it
-        #[arg(value_parser = drawing_id)]
-        id: DrawingId,
+        /// As the list names it; its beginning is enough
+        #[arg(value_parser = beginning_of_id)]
+        id: String,
     },
     /// Delete all, or those of one session
     Clear {
@@ -31,9 +32,12 @@ pub(super) enum Command {
     },
 }
 
-fn drawing_id(text: &str) -> Result<DrawingId, String> {
-    DrawingId::parse(text)
-        .ok_or_else(|| "the id of a drawing has 32 digits and letters a to f".into())
+fn beginning_of_id(text: &str) -> Result<String, String> {
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if (1..=32).contains(&text.len()) && text.bytes().all(is_digit) {
+        return Ok(text.to_owned());
+    }
+    Err("the id of a drawing has 32 digits and letters a to f".to_owned())
 }
 
 pub(super) fn run(
@@ -48,7 +52,7 @@ pub(super) fn run(
     match command {
         Command::List => list(&drawings, &owner, json)?,
         Command::Delete { id } => {
-            drawings.delete(&owner, &id)?;
+            drawings.delete(&owner, &whole_id(&drawings, &owner, &id)?)?;
             said_deleted(1, json)?;
         }
         Command::Clear { session } => {
@@ -71,6 +75,27 @@ fn nothing(command: &Command, json: bool) -> anyhow::Result<ExitCode> {
         Command::Delete { id } => bail!("there is no drawing `{id}`"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The one drawing whose id begins so. Damaged ones count too, since they can be deleted.
+fn whole_id(drawings: &Drawings, owner: &Owner, beginning: &str) -> anyhow::Result<DrawingId> {
+    if let Some(whole) = DrawingId::parse(beginning) {
+        return Ok(whole);
+    }
+    let list = drawings.list(owner)?;
+    let sound = list.drawings.into_iter().map(|kept| kept.drawing_id);
+    let damaged = list.damaged.into_iter().map(|file| file.drawing_id);
+    let all: BTreeSet<_> = sound.chain(damaged).collect();
+    let mut alike = all.into_iter().filter(|id| id.as_str().starts_with(beginning));
+    match (alike.next(), alike.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => bail!("there is no drawing `{beginning}`; `tabwire drawings` lists them"),
+        (Some(one), Some(other)) => {
+            bail!(
+                "several ids begin with {beginning}, {one} and {other} among them: give more of it"
+            )
+        }
+    }
 }
 
 fn said_deleted(count: usize, json: bool) -> anyhow::Result<()> {

@@ -23,7 +23,8 @@ pub(super) fn with_origin(error: clap::Error) -> clap::Error {
         Some(ContextValue::String(value)) => value.clone(),
         _ => return error,
     };
-    let of = [("--port", "TABWIRE_PORT"), ("--home", "TABWIRE_HOME")];
+    let of =
+        [("--port", "TABWIRE_PORT"), ("--home", "TABWIRE_HOME"), ("--client", "TABWIRE_CLIENT")];
     let variable = of.iter().find(|(flag, _)| argument.starts_with(flag)).map(|(_, name)| *name);
     let is_set_so = |name: &str| std::env::var_os(name).is_some_and(|set| set == value.as_str());
     if let Some(name) = variable.filter(|name| is_set_so(name)) {

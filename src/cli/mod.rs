@@ -1,6 +1,7 @@
 //! The command line: what there is to say, and with which code each command ends.
 
 mod ask;
+mod call;
 mod commands;
 mod confirm;
 mod doctor;
@@ -11,7 +12,9 @@ mod files;
 mod install;
 mod legacy;
 mod logs;
+mod mcp;
 mod monitor_roots;
+mod output_file;
 mod pair;
 mod person;
 mod serve;
@@ -26,12 +29,11 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use serde_json::json;
 
-use crate::bridge;
 use crate::config::{Place, Serving};
 use crate::demo;
 use crate::home::Home;
 use crate::install::Server;
-use crate::proof::{self, DEFAULT_OWNER, valid_owner};
+use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::terminal::{Unheard, say};
 use errors::{Failure, complain, told, with_origin};
 
@@ -50,18 +52,22 @@ Exit codes:
   1   failed; for `doctor`: something is broken
   2   wrong usage
   3   no daemon runs (`status`, `commands`, `trace`)
-  69  the port is somebody else's (`serve`)
+  69  port in use (`serve`)
+  75  the wait is over and the command is not (`call`)
   77  it would widen what agents may do, and no person agreed: run it in a terminal, or with
       --unattended
+  130 Ctrl+C: the command is cancelled (`call`)
 
 Environment:
   TABWIRE_HOME, TABWIRE_PORT  as --home and --port
+  TABWIRE_CLIENT              as --client of `call`
   TABWIRE_LOG                 what is logged, for example tabwire=debug
   NO_COLOR                    no colours on a terminal
 
 Examples:
   tabwire install                       set up the extension, browsers and MCP clients
   tabwire mcp                           what an MCP client runs
+  tabwire call                          the tools, to call them from a script
   tabwire doctor                        find out what is wrong
   tabwire serve                         the daemon, in this terminal
   tabwire demo                          see it work with a throw-away browser";
@@ -131,12 +137,15 @@ enum Command {
     #[command(after_help = "Example, for Claude Code:\n  claude mcp add tabwire -- tabwire mcp")]
     Mcp {
         /// What this client is called in lists [default: a name of its own each time]
-        #[arg(long, value_name = "NAME", value_parser = client_name)]
+        #[arg(long, value_name = "NAME", value_parser = mcp::client_name)]
         client: Option<String>,
         /// Tell of jobs by notifications also if the client does not ask for it
         #[arg(long)]
         job_notifications: bool,
     },
+    /// Call a tool and wait for its result; starts the daemon if none runs
+    #[command(after_help = call::AFTER_HELP)]
+    Call(call::CallArguments),
     /// End the daemon
     Stop {
         /// Say what was done as JSON
@@ -152,16 +161,12 @@ enum Command {
     },
     /// Find out what is broken, and what to do about it
     #[command(
-        after_help = "Exit codes: 0 all is well, 1 something is broken.\nNothing is changed; the one thing that is done is to ask each browser for its list of tabs."
+        after_help = "Exit codes: 0 all is well, 1 something is broken.\nNothing is changed; the one thing that is done is to ask each browser for its list of tabs.\n\nExamples:\n  tabwire doctor\n  tabwire doctor --report            also writes a file to attach to a bug report"
     )]
-    Doctor {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Doctor(doctor::DoctorArguments),
     /// List the commands that are known
     #[command(
-        after_help = "On a terminal this is a table; elsewhere each command is a line with tabs between its\nfields.\n\nExamples:\n  tabwire commands --follow\n  tabwire commands --json | jq '.commands[] | select(.status == \"error\")'"
+        after_help = "On a terminal this is a table: times are local, and an id is the part of it that is enough for\n`tabwire trace`. Elsewhere each command is a line with tabs between its fields: time (UTC),\nstatus, ms, id, action, tab, client, browser.\n\nExamples:\n  tabwire commands --follow\n  tabwire commands --json | jq '.commands[] | select(.status == \"error\")'"
     )]
     Commands {
         /// Show each change as it happens, until Ctrl-C
@@ -171,12 +176,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show one command's way, with the time of every phase
+    /// Show a command's timeline
     #[command(
-        after_help = "Example:\n  tabwire trace exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37"
+        after_help = "Examples:\n  tabwire trace 6f71ae53d622\n  tabwire trace exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37 --json"
     )]
     Trace {
-        /// Its correlation id, as `tabwire commands` lists it; the beginning will do
+        /// Its correlation id, or the beginning of it or of its last part
         #[arg(value_parser = correlation_id)]
         id: String,
         /// As JSON
@@ -295,12 +300,6 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// What a header can carry, since that is where the name goes.
-fn client_name(text: &str) -> Result<String, &'static str> {
-    let fits = (1..=128).contains(&text.len()) && text.bytes().all(|b| (0x20..0x7f).contains(&b));
-    fits.then(|| text.to_owned()).ok_or("use 1 to 128 printable ASCII characters")
-}
-
 fn correlation_id(text: &str) -> Result<String, &'static str> {
     let fits = (1..=128).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -323,11 +322,12 @@ impl Cli {
                 serve::serve(&place, &serving, json).await
             }
             Command::Mcp { client, job_notifications } => {
-                mcp(&place, client, job_notifications).await
+                mcp::mcp(&place, client, job_notifications).await
             }
+            Command::Call(call) => call::run(&place, call).await,
             Command::Stop { json } => serve::stop(&place, json).await,
             Command::Status { json } => status::status(&place, json).await,
-            Command::Doctor { json } => doctor::doctor(&place, json).await,
+            Command::Doctor(asked) => doctor::doctor(&place, asked).await,
             Command::Commands { follow: false, json } => commands::list(&place, json).await,
             Command::Commands { follow: true, json } => commands::follow(&place, json).await,
             Command::Trace { id, json } => trace::trace(&place, &id, json).await,
@@ -344,23 +344,6 @@ impl Cli {
             Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }
-}
-
-async fn mcp(
-    place: &Place,
-    client: Option<String>,
-    job_notifications: bool,
-) -> anyhow::Result<ExitCode> {
-    logs::to_stderr("warn");
-    let target = bridge::Target {
-        home: place.home()?,
-        port: place.port,
-        client: client.unwrap_or_else(|| format!("mcp-{}", proof::random_hex::<4>())),
-        program: std::env::current_exe().context("cannot tell where this program is")?,
-        job_notifications,
-    };
-    bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn token(place: &Place, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
@@ -403,7 +386,9 @@ mod tests {
                 "README lacks `tabwire {name}`"
             );
         }
-        for code in [0, 1, 2, NOT_RUNNING, UNAVAILABLE, NEEDS_PERSON] {
+        for code in
+            [0, 1, 2, NOT_RUNNING, UNAVAILABLE, call::PENDING, NEEDS_PERSON, call::INTERRUPTED]
+        {
             assert!(AFTER_HELP.contains(&format!("\n  {code} ")), "{code}");
         }
     }

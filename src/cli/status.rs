@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::ask::Daemon;
-use super::commands::text;
+use super::commands::{moment, text};
 use super::{Failure, NOT_RUNNING, confirm, legacy};
 use crate::config::Place;
 use crate::home::Home;
-use crate::protocol::{SERVER_VERSION, Widening};
-use crate::terminal::{Style, Table, say};
+use crate::hub::Reading;
+use crate::protocol::{Moment, SERVER_VERSION, Widening};
+use crate::terminal::{Style, Table, ago, say};
 
 pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
     let daemon = match Daemon::of(place) {
@@ -26,7 +27,7 @@ pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode
         say(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for line in lines(&body) {
+    for line in lines(&body, Reading::now().system) {
         say(line)?;
     }
     say_unconfirmed(&unconfirmed)?;
@@ -77,7 +78,8 @@ fn not_running(
 /// What there is to say of an extension that speaks an older protocol than the daemon.
 const OUTDATED: &str = "an extension tried to connect that is older than the daemon: run `tabwire install`, then reload it at chrome://extensions";
 
-fn lines(body: &Value) -> Vec<String> {
+fn lines(body: &Value, now: Moment) -> Vec<String> {
+    let since = |at: &Value| moment(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
     let mut table = Table::new(&["", "", ""]);
     let daemon = format!(
         "process {}, port {}, up {}",
@@ -112,7 +114,7 @@ fn lines(body: &Value) -> Vec<String> {
         let (state, style) = if browser["connected"] == true {
             ("connected", Style::Good)
         } else {
-            what = format!("{what}, last seen {}", text(&browser["last_seen"]));
+            what = format!("{what}, last seen {}", since(&browser["last_seen"]));
             ("away", Style::Notable)
         };
         table.row([("browser", Style::Bold), (state, style), (&what, Style::Plain)]);
@@ -133,7 +135,7 @@ fn lines(body: &Value) -> Vec<String> {
         let name = client["program"]
             .as_str()
             .map_or_else(|| id.to_owned(), |says| format!("{says} ({id})"));
-        let what = format!("{name}, last call {}", text(&client["last_seen"]));
+        let what = format!("{name}, last call {}", since(&client["last_seen"]));
         table.row([("client", Style::Bold), (&pending, Style::Plain), (&what, Style::Plain)]);
     }
     table.lines()
@@ -206,10 +208,23 @@ mod tests {
     }
 
     #[test]
+    fn clients_and_browsers_that_are_away_have_an_age() {
+        let body = json!({
+            "browsers": [{"label": "A", "last_seen": "2026-11-21T22:38:41.675Z"}],
+            "clients": [{"client": "probe", "pending": 0, "last_seen": "2026-11-21T22:40:00.000Z"}],
+        });
+        let now = moment(&json!("2026-11-21T22:42:41.675Z")).unwrap();
+        let said = lines(&body, now).join("\n");
+        assert!(said.contains("last seen 4 min ago"), "{said}");
+        assert!(said.contains("last call 2 min ago"), "{said}");
+    }
+
+    #[test]
     fn an_extension_of_another_version_is_named() {
         let browser = |version: &str| json!({"label": "A", "connected": true, "tabs": 1, "extension_version": version});
         let of = |version: &str| {
-            lines(&json!({"version": "2", "browsers": [browser(version)]})).join("\n")
+            let body = json!({"version": "2", "browsers": [browser(version)]});
+            lines(&body, Reading::now().system).join("\n")
         };
         assert!(of("1").contains("another version"));
         assert!(!of("2").contains("another version"));
@@ -222,8 +237,10 @@ mod tests {
             "label": "Older extension", "browser": "legacy-aa", "connected": true, "polls": true,
             "extension_version": "5.6.0",
         });
-        let of =
-            |browsers: &[&Value]| lines(&json!({"version": "2", "browsers": browsers})).join("\n");
+        let of = |browsers: &[&Value]| {
+            let body = json!({"version": "2", "browsers": browsers});
+            lines(&body, Reading::now().system).join("\n")
+        };
         let beside = of(&[&ours, &old]);
         assert!(beside.contains("legacy-aa") && beside.contains("go to Mine"), "{beside}");
         let alone = of(&[&old]);

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use hyper::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ask::{Answer, Daemon};
-use super::commands::{style, text, time_of_day};
+use super::commands::{moment, style, text};
 use crate::config::Place;
-use crate::terminal::{Style, Table, clean, say};
+use crate::protocol::CorrelationId;
+use crate::terminal::{LocalTime, Style, Table, clean, say};
 
 pub(super) async fn trace(place: &Place, id: &str, json: bool) -> anyhow::Result<ExitCode> {
     let daemon = Daemon::of(place)?;
@@ -22,10 +23,13 @@ pub(super) async fn trace(place: &Place, id: &str, json: bool) -> anyhow::Result
     let story = match answer {
         Answer { status: StatusCode::GONE, body } => bail!(
             "{id} is over, and its record went at {}: records are kept for 60 s after the end",
-            clean(text(&body["gone_at"]))
+            moment(&body["gone_at"]).map_or_else(String::new, |at| LocalTime::new().clock(at))
         ),
         Answer { status: StatusCode::NOT_FOUND, body } if body["error"] == "no_such_command" => {
             bail!("there is no command {id}; `tabwire commands` lists those that are known")
+        }
+        Answer { status: StatusCode::CONFLICT, body } => {
+            bail!("{}", clean(text(&body["message"])))
         }
         answer => answer.ok()?,
     };
@@ -35,8 +39,11 @@ pub(super) async fn trace(place: &Place, id: &str, json: bool) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Looks for the command of this id, or else for the one whose id begins so: a narrow
-/// terminal shows no more of it.
+/// How many ids that begin alike are named.
+const NAMED: usize = 5;
+
+/// Looks for the command of this id, or else for the one whose id begins so: a terminal shows no
+/// more of it.
 async fn look(daemon: &Daemon, id: &str) -> anyhow::Result<Answer> {
     let ask = async |id: &str| daemon.get(&format!("/api/commands/{id}")).await;
     let answer = ask(id).await?;
@@ -45,12 +52,26 @@ async fn look(daemon: &Daemon, id: &str) -> anyhow::Result<Answer> {
     }
     let known = daemon.get("/api/commands").await?.ok()?;
     let ids = known["commands"].as_array().into_iter().flatten();
-    let ids: Vec<_> = ids.map(|command| text(&command["correlation_id"])).collect();
-    let alike: Vec<_> = ids.into_iter().filter(|known| known.starts_with(id)).collect();
+    let ids = ids.map(|command| text(&command["correlation_id"]));
+    let alike: Vec<_> = ids.filter(|known| CorrelationId::begins(known, id)).collect();
     match alike.as_slice() {
+        [] => Ok(answer),
         [only] => Ok(ask(only).await?),
-        _ => Ok(answer),
+        several => Ok(Answer { status: StatusCode::CONFLICT, body: ambiguous(id, several) }),
     }
+}
+
+/// The whole id of the one known command whose id begins so.
+pub(super) async fn whole_id(place: &Place, beginning: &str) -> Option<String> {
+    let answer = look(&Daemon::of(place).ok()?, beginning).await.ok()?;
+    answer.body["correlation_id"].as_str().map(str::to_owned)
+}
+
+fn ambiguous(id: &str, alike: &[&str]) -> Value {
+    let named = alike.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let count = alike.len();
+    let message = format!("{count} ids begin with {id}: {named}. Give more characters of one");
+    json!({"error": "ambiguous_id", "message": message})
 }
 
 fn lines(story: &Value) -> Vec<String> {
@@ -87,14 +108,16 @@ fn lines(story: &Value) -> Vec<String> {
 }
 
 fn timeline(trace: &Value) -> Table {
-    let mut table = Table::new(&["PHASE", "AT (UTC)", "AFTER MS", "STEP MS", "ATTEMPT"]);
+    let mut table = Table::new(&["PHASE", "AT", "AFTER MS", "STEP MS", "ATTEMPT"]);
+    let zone = LocalTime::new();
     let mut before = 0.0;
     for entry in trace.as_array().into_iter().flatten() {
         let after = entry["after_ms"].as_f64().unwrap_or_default();
+        let at = moment(&entry["at"]).map(|at| zone.clock_with_millis(at));
         let attempt = entry["attempt"].as_u64().map(|attempt| attempt.to_string());
         table.row([
             (text(&entry["phase"]), Style::Plain),
-            (time_of_day(text(&entry["at"])), Style::Dim),
+            (at.as_deref().unwrap_or("-"), Style::Dim),
             (&format!("{after:.3}"), Style::Plain),
             (&format!("+{:.3}", after - before), Style::Plain),
             (attempt.as_deref().unwrap_or("-"), Style::Dim),

@@ -78,6 +78,11 @@ impl Client {
         self.active.is_empty() && self.waiters == 0
     }
 
+    /// Whether it is taken to be there still.
+    pub(super) fn is_alive(&self, now: Moment) -> bool {
+        !self.is_idle() || now.since(self.last_seen) < limits::CLIENT_LISTED
+    }
+
     pub(super) fn summary(&self, client: &ClientId) -> ClientSummary {
         ClientSummary {
             client: client.clone(),

@@ -1,5 +1,6 @@
 //! Browsers and tabs as callers are shown them.
 
+use super::clients::Client;
 use super::links::Browser;
 use super::sessions::is_poller;
 use super::{Caller, ClientSummary, Hub};
@@ -100,11 +101,14 @@ impl Hub {
         tabs
     }
 
-    /// The owner's clients that are known, the one heard of last first.
+    /// The owner's clients that are at work or were heard of in the last 10 minutes, the one heard
+    /// of last first. Others are remembered for longer, and are listed again with their next call.
     #[must_use]
     pub fn clients(&self, owner: &Owner) -> Vec<ClientSummary> {
         let mut clients: Vec<_> = self.with_desk(|desk| {
-            let own = desk.clients.iter().filter(|(_, client)| client.owner == *owner);
+            let now = desk.now();
+            let is_listed = |client: &Client| client.owner == *owner && client.is_alive(now);
+            let own = desk.clients.iter().filter(|(_, client)| is_listed(client));
             own.map(|(id, client)| client.summary(id)).collect()
         });
         clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));

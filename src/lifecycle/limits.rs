@@ -95,7 +95,12 @@ pub const TOO_SOON: Duration = Duration::from_secs(1);
 /// rather than fail.
 pub const BROWSER_REMEMBERED: Duration = Duration::from_secs(600);
 
-/// How long a client with nothing of its own left is remembered.
+/// How long a client that has nothing to wait for stays in lists after its last call. Most are
+/// dead by then: a client does not say that it ends, and a short-lived one may have a new name each
+/// time.
+pub const CLIENT_LISTED: Duration = Duration::from_secs(600);
+
+/// How long a client with nothing of its own left is remembered, above all its current tab.
 pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
 
 /// How many times what one client may call in a minute all clients of an owner may together: a

@@ -71,7 +71,25 @@ text_id! {
     ClientId
 }
 
+/// How many characters of an id people are shown.
+const SHOWN: usize = 12;
+
 impl CorrelationId {
+    /// The beginning of the random part of an id, as people are shown it: 48 bits. The parts before
+    /// it are alike in all commands of the same minutes.
+    #[must_use]
+    pub fn shown(id: &str) -> &str {
+        let random = id.rsplit_once('_').map_or(id, |(_, random)| random);
+        random.get(..SHOWN).unwrap_or(random)
+    }
+
+    /// Whether an id, or its random part, begins so.
+    #[must_use]
+    pub fn begins(id: &str, beginning: &str) -> bool {
+        let random = id.rsplit_once('_').map_or(id, |(_, random)| random);
+        id.starts_with(beginning) || random.starts_with(beginning)
+    }
+
     /// The first part of the ids of waits for drawings.
     pub const ANNOTATIONS: &'static str = "ann";
 
@@ -174,5 +192,23 @@ pub struct Attempt(pub u32);
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_known_by_the_beginning_of_all_of_it_or_of_its_random_part() {
+        let id = "exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37";
+        assert_eq!(CorrelationId::shown(id), "6f71ae53d622");
+        for beginning in ["exec_17953", "6f71ae53d622", "6f", id] {
+            assert!(CorrelationId::begins(id, beginning), "{beginning}");
+        }
+        for other in ["1795300721675", "71ae", "ann_"] {
+            assert!(!CorrelationId::begins(id, other), "{other}");
+        }
+        assert_eq!(CorrelationId::shown("short"), "short");
     }
 }

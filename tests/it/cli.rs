@@ -15,13 +15,14 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use crate::legacy::Old;
 use crate::support::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
 
-const SUBCOMMANDS: [&[&str]; 37] = [
+const SUBCOMMANDS: [&[&str]; 38] = [
     &["install"],
     &["uninstall"],
     &["pair"],
     &["unpair"],
     &["serve"],
     &["mcp"],
+    &["call"],
     &["stop"],
     &["status"],
     &["doctor"],
@@ -300,6 +301,18 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.stderr.contains("no drawing"), "{again:?}");
     assert_eq!(place.run(&["drawings", "delete", "../secret"]).await.code, Some(2));
+    let several = place.run(&["drawings", "delete", "000"]).await;
+    assert_eq!(several.code, Some(1), "{several:?}");
+    assert!(several.stderr.contains("several ids begin with 000"), "{several:?}");
+    let unknown = place.run(&["drawings", "delete", "f00"]).await;
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    let own = format!("a{:031x}", 4);
+    let body =
+        json!({"drawing_id": own, "annotations": [{"kind": "note"}], "page_url": "http://x.test/"});
+    let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
+    drawings.keep(&DEFAULT_OWNER.into(), &drawing, Moment::from_unix_micros(0)).unwrap();
+    let by_beginning = place.run(&["drawings", "delete", "a0"]).await;
+    assert_eq!(&*by_beginning.stdout, "1 drawing deleted\n", "{by_beginning:?}");
     let cleared = place.run(&["drawings", "clear", "--session", "checkout", "--json"]).await;
     assert_eq!(json_of(&cleared.stdout), json!({"deleted": 1}));
     let left = json_of(&place.run(&["drawings", "--json"]).await.stdout);
@@ -328,7 +341,7 @@ async fn every_subcommand_has_help_and_refuses_what_it_does_not_know() {
         }
     }
     let codes = place.run(&["--help"]).await.stdout;
-    for code in ["0 ", "1 ", "2 ", "3 ", "69 "] {
+    for code in ["0 ", "1 ", "2 ", "3 ", "69 ", "75 ", "77 ", "130 "] {
         assert!(codes.contains(&format!("\n  {code}")), "{code}: {codes}");
     }
 }
@@ -571,11 +584,19 @@ async fn commands_and_traces_have_everything_but_parameters_and_results() {
         "{}",
         json.stdout
     );
-    let beginning = place.run(&["trace", &id[..20]]).await;
-    assert_eq!(beginning.code, Some(0), "{beginning:?}");
-    assert!(beginning.stdout.contains("started") && beginning.stdout.contains(id));
+    let random = id.rsplit_once('_').unwrap().1;
+    for beginning in [&id[..20], &random[..12]] {
+        let traced = place.run(&["trace", beginning]).await;
+        assert_eq!(traced.code, Some(0), "{traced:?}");
+        assert!(traced.stdout.contains("started") && traced.stdout.contains(id), "{traced:?}");
+        assert!(!traced.stdout.contains("secret"), "{traced:?}");
+    }
+    client.call("interact", json!({"action": "execute_js", "script": "2", "wait_ms": 5_000})).await;
+    let several = place.run(&["trace", "exec_"]).await;
+    assert_eq!(several.code, Some(1), "{several:?}");
+    assert!(several.stderr.contains("2 ids begin with exec_") && several.stderr.contains(id));
     let log = fs::read_to_string(place.home().log_path()).unwrap();
-    for said in [all, plain, json.stdout, beginning.stdout, log] {
+    for said in [all, plain, json.stdout, log] {
         assert!(!said.contains("secret"), "{said}");
     }
 }

@@ -5,12 +5,16 @@ mod extensions;
 mod hops;
 mod native_host;
 mod other_users;
+mod report;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::output_file::check_new;
 use crate::config::Place;
 use crate::terminal::{Progress, Style, clean, say};
 
@@ -122,14 +126,40 @@ impl Findings {
     }
 }
 
-pub(super) async fn doctor(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+/// How `doctor` is asked.
+#[derive(Args, Debug)]
+pub(super) struct DoctorArguments {
+    /// Write a file for a bug report, without secrets, titles and paths of URLs [default: a new
+    /// file in the current directory]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    report: Option<Option<PathBuf>>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn doctor(place: &Place, asked: DoctorArguments) -> anyhow::Result<ExitCode> {
+    let DoctorArguments { report, json } = asked;
+    if let Some(Some(file)) = &report {
+        check_new(file)?;
+    }
     let findings = look(place).await;
-    if json {
-        say(serde_json::to_string_pretty(&findings.to_json())?)?;
-    } else {
+    let is_well = findings.first_broken().is_none();
+    let mut told = findings.to_json();
+    if !json {
         findings.show()?;
     }
-    let is_well = findings.first_broken().is_none();
+    if let Some(file) = report {
+        let path = report::write(place, &told, file).await?;
+        if json {
+            told["report"] = json!(path);
+        } else {
+            say(report::contents(&path))?;
+        }
+    }
+    if json {
+        say(serde_json::to_string_pretty(&told)?)?;
+    }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,8 +1,8 @@
 //! What is too much, and what is then refused, dropped or forgotten.
 
 use super::*;
-use crate::lifecycle::limits::OWNER_CLIENTS;
-use crate::protocol::Owner;
+use crate::lifecycle::limits::{CLIENT_LISTED, OWNER_CLIENTS};
+use crate::protocol::{Owner, TabId};
 
 #[tokio::test(start_paused = true)]
 async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_touched() {
@@ -97,6 +97,33 @@ async fn a_client_is_forgotten_when_there_are_too_many_and_it_was_idle_the_longe
     let known: Vec<_> =
         hub.clients(&"user".into()).into_iter().map(|c| c.client.to_string()).collect();
     assert_eq!(known, ["third", "second"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_not_heard_of_leaves_the_lists_and_keeps_its_tab_for_an_hour() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let listed = || {
+        let clients = hub.clients(&"user".into());
+        clients.into_iter().map(|known| known.client.to_string()).collect::<Vec<_>>()
+    };
+    hub.submit(&agent("once"), script_in(2)).await.unwrap();
+    let (id, attempt) = browser.begin().await;
+    browser.complete(&id, attempt, "x").await;
+    advance(CLIENT_LISTED - seconds(1)).await;
+    hub.admit(&agent("busy")).await.unwrap();
+    assert_eq!(listed(), ["busy", "once"]);
+    advance(seconds(2)).await;
+    assert_eq!(listed(), ["busy"]);
+    // One that has a command that is not over stays, however long that takes.
+    let wait = hub.submit(&agent("waits"), script_in(1)).await.unwrap().id;
+    browser.begin().await;
+    assert_eq!(listed(), ["waits", "busy"]);
+    hub.admit(&agent("once")).await.unwrap();
+    let clients = hub.clients(&"user".into());
+    let once = clients.iter().find(|known| known.client.as_str() == "once").unwrap();
+    assert_eq!(once.tab_id, Some(TabId(2)), "it is listed again, with its tab");
+    let _ = hub.cancel(&agent("waits"), &wait).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,25 +1,18 @@
 //! A program, an agent, a page or another extension that widens the rights of agents, or confirms what
 //! was widened, in the place of a person.
 
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::process::Stdio;
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, Moment};
 
 use crate::legacy::Old;
 use crate::support::{
-    Daemon, FakeExtension, Hand, McpClient, Pages, Place, Ran, Row, Shim, first_tab, raw, soon,
-    until,
+    Daemon, FakeExtension, Hand, McpClient, Pages, Place, PseudoTerminal, Ran, Row, Shim,
+    first_tab, raw, soon, until,
 };
 
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
 const OLDER_ID: &str = "bcdefghijklmnopabcdefghijklmnopa";
-
-/// Stands behind all that a terminal showed.
-const LAST_SHOWN: &str = "(nothing more)";
 
 /// What can be widened on the command line, and what is told of it.
 fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
@@ -53,36 +46,15 @@ fn words(arguments: &[String]) -> Vec<&str> {
 /// Runs a command with a terminal as standard input and standard error, at which this is typed.
 /// What it ended with, and what the terminal showed.
 async fn at_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (Ran, String) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap();
-    let open = || {
-        let flags = OFlags::RDWR | OFlags::NOCTTY;
-        rustix::fs::open(&*name, flags, Mode::empty()).unwrap()
-    };
-    // What was shown stays to be read for as long as somebody has the terminal open.
-    let mut held = std::fs::File::from(open());
-    rustix::fs::fcntl_setfl(&controller, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
-    let mut controller = std::fs::File::from(controller);
+    let mut terminal = PseudoTerminal::new(80, 24);
     let mut command = place.command(arguments);
-    command.stdin(Stdio::from(open())).stderr(Stdio::from(open()));
-    controller.write_all(typed.as_bytes()).unwrap();
+    command.stdin(terminal.stream()).stderr(terminal.stream());
+    terminal.press(typed);
     let child = command.spawn().unwrap();
     let output = soon("its end", child.wait_with_output()).await.unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let ran = Ran { code: output.status.code(), stdout, stderr: String::new() };
-    // The system passes on later what was shown, but in its order.
-    held.write_all(LAST_SHOWN.as_bytes()).unwrap();
-    let mut shown = Vec::new();
-    let is_whole = async || {
-        let mut part = [0; 4_096];
-        let length = controller.read(&mut part).unwrap_or(0);
-        shown.extend_from_slice(&part[..length]);
-        shown.ends_with(LAST_SHOWN.as_bytes())
-    };
-    soon("what was shown", until(is_whole)).await;
-    (ran, String::from_utf8(shown).unwrap())
+    (ran, terminal.shown().await)
 }
 
 /// The next frame that tells what nobody has confirmed.

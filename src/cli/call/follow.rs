@@ -1,0 +1,255 @@
+//! One call, followed to its command's end: submitted, read on while it is pending, put together
+//! from its parts, cancelled if the person presses Ctrl+C.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Sleep;
+
+use super::catalog::ToolSchema;
+use super::parts;
+use super::session::{ToolAnswer, ToolSession};
+use crate::bridge::Target;
+use crate::lifecycle::limits::WAIT_MAX;
+use crate::terminal::Progress;
+use crate::tools;
+
+/// How long a call goes on before a terminal shows that it does.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How long the daemon may take to say what became of a command that is cancelled.
+const CANCEL: Duration = Duration::from_secs(5);
+
+/// Exit codes of a process that a signal has ended: 128 and the signal's number.
+pub(in crate::cli) const INTERRUPTED: u8 = 130;
+const TERMINATED: u8 = 143;
+
+/// A call, and what is known of it so far.
+pub(super) struct CallFollower {
+    session: ToolSession,
+    tool: ToolSchema<'static>,
+    given: Map<String, Value>,
+    /// How long to wait at most; `None` waits until the end.
+    wait: Option<Duration>,
+    signals: StopSignals,
+}
+
+/// How following a call ended.
+pub(super) enum CallEnd {
+    /// There is an answer, and nothing more to wait for.
+    Answered(ToolAnswer),
+    /// The wait is over, and the command is not.
+    Pending(ToolAnswer),
+    /// A signal has stopped it.
+    Stopped {
+        /// The exit code.
+        code: u8,
+        /// What became of the command.
+        told: String,
+    },
+}
+
+impl CallFollower {
+    pub(super) fn start(
+        target: Target,
+        tool: ToolSchema<'static>,
+        given: Map<String, Value>,
+        wait: Option<Duration>,
+    ) -> anyhow::Result<Self> {
+        let signals = StopSignals::listen()?;
+        Ok(Self { session: ToolSession::start(target), tool, given, wait, signals })
+    }
+
+    /// Calls, and follows the command to its end, or for as long as was asked for.
+    pub(super) async fn follow(mut self) -> anyhow::Result<CallEnd> {
+        let mut arguments = self.given.clone();
+        if self.reads_on() && self.tool.parameter("wait_ms").is_some() {
+            // The answer comes at once and has the id, by which Ctrl+C can cancel the command.
+            arguments.entry("wait_ms").or_insert(json!(0));
+        }
+        self.session.send(self.tool.name(), &arguments).await?;
+        let answered = tokio::select! {
+            biased;
+            code = self.signals.next() => Err(code),
+            answer = with_progress(self.session.answer()) => Ok(answer?),
+        };
+        let mut answer = match answered {
+            Ok(answer) => answer,
+            Err(code) => return self.stop_call(code).await,
+        };
+        let id = answer.text("correlation_id").to_owned();
+        if is_pending(&answer) {
+            let has_own_wait = self.given.contains_key("wait_ms") && self.wait.is_none();
+            if !self.reads_on() || has_own_wait || self.wait == Some(Duration::ZERO) {
+                return Ok(CallEnd::Pending(answer));
+            }
+            answer = match self.wait_for(&id).await? {
+                CallEnd::Answered(answer) => answer,
+                end @ (CallEnd::Pending(_) | CallEnd::Stopped { .. }) => return Ok(end),
+            };
+        }
+        // `limit` of an analysis counts elements.
+        let names_part = ["offset", "limit"].iter().any(|name| self.given.contains_key(*name));
+        if self.submits() || !names_part {
+            parts::complete(&mut self.session, self.tool.name(), &self.given, &id, &mut answer)
+                .await?;
+        }
+        Ok(CallEnd::Answered(answer))
+    }
+
+    /// Whether the call is about one command whose end it waits for.
+    fn reads_on(&self) -> bool {
+        self.submits() || self.reads_result()
+    }
+
+    fn submits(&self) -> bool {
+        tools::submits(self.tool.name())
+    }
+
+    /// Whether it waits for a command that another call has submitted.
+    fn reads_result(&self) -> bool {
+        self.given.get("what").is_some_and(|what| what == "command_result")
+    }
+
+    /// Waits for a command until it is over, or until the wait is.
+    async fn wait_for(&mut self, id: &str) -> anyhow::Result<CallEnd> {
+        let mut over: Pin<Box<Sleep>> =
+            Box::pin(tokio::time::sleep(self.wait.unwrap_or(Duration::MAX)));
+        loop {
+            let look = self.look(id, WAIT_MAX);
+            self.session.send("observe", &look).await?;
+            tokio::select! {
+                biased;
+                code = self.signals.next() => return self.stop_command(id, code).await,
+                () = &mut over => break,
+                answer = with_progress(self.session.answer()) => {
+                    let answer = answer?;
+                    if !is_pending(&answer) {
+                        return Ok(CallEnd::Answered(answer));
+                    }
+                }
+            }
+        }
+        self.session.cancel().await?;
+        let look = self.look(id, Duration::ZERO);
+        let answer = self.session.call("observe", &look).await?;
+        Ok(if is_pending(&answer) { CallEnd::Pending(answer) } else { CallEnd::Answered(answer) })
+    }
+
+    /// The arguments of `observe` that read a command's result.
+    fn look(&self, id: &str, wait: Duration) -> Map<String, Value> {
+        let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let mut look = Map::new();
+        look.insert("what".to_owned(), "command_result".into());
+        look.insert("correlation_id".to_owned(), id.into());
+        look.insert("wait_ms".to_owned(), wait.into());
+        if let Some(trace) = self.given.get("trace") {
+            look.insert("trace".to_owned(), trace.clone());
+        }
+        look
+    }
+
+    /// Stops a call that has no answer yet.
+    async fn stop_call(mut self, code: u8) -> anyhow::Result<CallEnd> {
+        let answers_soon = self.submits() && !self.given.contains_key("wait_ms");
+        if !answers_soon {
+            // The daemon cancels what a blocking call has submitted along with the call.
+            let told = if self.submits() { "cancelled" } else { "interrupted" }.to_owned();
+            self.session.cancel().await?;
+            self.session.end().await?;
+            return Ok(CallEnd::Stopped { code, told });
+        }
+        // The command may be accepted already. The answer names it.
+        let told = match self.answer_to_stop().await? {
+            Some(answer) if is_pending(&answer) => {
+                let id = answer.text("correlation_id").to_owned();
+                return self.stop_command(&id, code).await;
+            }
+            Some(answer) => return Ok(CallEnd::Answered(answer)),
+            None => {
+                "interrupted before the daemon has answered; `tabwire commands` lists the command \
+                     if it goes on"
+            }
+        };
+        Ok(CallEnd::Stopped { code, told: told.to_owned() })
+    }
+
+    /// The answer to the call that was sent last, if it comes before the person loses patience.
+    async fn answer_to_stop(&mut self) -> anyhow::Result<Option<ToolAnswer>> {
+        tokio::select! {
+            biased;
+            _again = self.signals.next() => Ok(None),
+            answer = tokio::time::timeout(CANCEL, self.session.answer()) => answer.ok().transpose(),
+        }
+    }
+
+    /// Stops waiting for a command, and cancels it if this call has submitted it.
+    async fn stop_command(&mut self, id: &str, code: u8) -> anyhow::Result<CallEnd> {
+        self.session.cancel().await?;
+        if !self.submits() {
+            let told = format!("interrupted; {id} goes on");
+            return Ok(CallEnd::Stopped { code, told });
+        }
+        let cancel = json!({"action": "cancel", "correlation_id": id});
+        let cancel = cancel.as_object().cloned().unwrap_or_default();
+        self.session.send("configure", &cancel).await?;
+        let Some(answer) = self.answer_to_stop().await? else {
+            let told = format!("the daemon was told to cancel {id}, and has not answered");
+            return Ok(CallEnd::Stopped { code, told });
+        };
+        let told = match answer.text("status") {
+            "cancelled" if answer.body["may_have_run"] == false => {
+                "cancelled; the page has noticed nothing of it".to_owned()
+            }
+            "cancelled" => "cancelled; it may have begun in the page".to_owned(),
+            // It was over before it could be cancelled.
+            "complete" => return Ok(CallEnd::Answered(answer)),
+            status => format!("interrupted; {id} is {status}"),
+        };
+        Ok(CallEnd::Stopped { code, told })
+    }
+}
+
+/// Whether the answer says that a command is not over, and names it.
+fn is_pending(answer: &ToolAnswer) -> bool {
+    let is_named = !answer.text("correlation_id").is_empty();
+    let words = ["queued", "pending", "waiting_for_user"];
+    is_named && !answer.is_error && words.contains(&answer.text("status"))
+}
+
+/// The same future, of which a terminal is told if it takes its time.
+async fn with_progress<T>(work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        () = tokio::time::sleep(QUIET) => {}
+    }
+    let _progress = Progress::start("waiting for the result; Ctrl+C stops");
+    work.await
+}
+
+/// The signals that stop a call.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> anyhow::Result<Self> {
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// The exit code for the next signal.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => INTERRUPTED,
+            Some(()) = self.terminate.recv() => TERMINATED,
+            else => pending().await,
+        }
+    }
+}

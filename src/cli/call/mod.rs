@@ -1,0 +1,148 @@
+//! `tabwire call`: any tool from the command line.
+
+mod arguments;
+mod caller;
+mod catalog;
+mod follow;
+mod parts;
+mod session;
+mod show;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::mcp::{client_name, target};
+use super::output_file::check_new;
+use super::{Failure, complain, correlation_id, logs, trace};
+use crate::config::Place;
+use caller::default_client;
+use catalog::ToolSchema;
+use follow::{CallEnd, CallFollower};
+use show::Printing;
+
+/// The command line is wrong.
+const USAGE: u8 = 2;
+
+/// The wait is over, and the command is not.
+pub(super) const PENDING: u8 = 75;
+
+#[cfg(test)]
+pub(super) use follow::INTERRUPTED;
+
+pub(super) const AFTER_HELP: &str = "\
+Prints the value alone: text as it is, anything else as JSON. A picture goes to a new file, whose
+path is printed. Notes and errors go to standard error. A large result is put together from its
+parts. `tabwire call` without a tool lists the tools and their parameters.
+
+A value gets the type that the tool's schema names; key:=JSON gives any JSON. A later argument
+replaces an earlier one. The tool itself says what is wrong with a parameter or a value.
+
+The call waits until its command is over. --wait DURATION ends the wait earlier and prints the id.
+wait_ms=MS does the same by the tool's own parameter. Ctrl+C cancels a command that this call has
+submitted.
+
+All calls of one terminal, and all calls of one script without a terminal, are the same client:
+each goes to the tab that the one before used. --client or TABWIRE_CLIENT names another client.
+
+Exit codes:
+  0    done
+  1    the tool refused or the command failed
+  2    wrong usage
+  75   the wait is over and the command is not; its id is on standard output
+  130  Ctrl+C (143: SIGTERM): the command is cancelled
+
+Examples:
+  tabwire call interact action=navigate url=https://example.com
+  tabwire call interact action=execute_js script=document.title
+  tabwire call interact action=screenshot full_page=true --out page.png
+  tabwire call observe what=tabs --json | jq '.tabs[].url'
+  tabwire call configure action=capture streams=logs,network
+  tabwire call configure '{\"action\": \"store\", \"name\": \"cart\", \"data\": {\"items\": 3}}'
+  echo '{\"action\": \"execute_js\", \"script\": \"1 + 1\"}' | tabwire call interact -
+  id=$(tabwire call analyze what=annotations wait=true --wait 0s)
+  tabwire call observe what=command_result correlation_id=$id --wait 10min";
+
+#[derive(Args, Debug)]
+pub(super) struct CallArguments {
+    /// The tool to call [default: list the tools and their parameters]
+    #[arg(value_parser = known_tool)]
+    tool: Option<ToolSchema<'static>>,
+    /// key=value, key:=JSON, a JSON object, or - for an object on standard input
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+    /// Call as this client [default: one for each terminal, and for each script without one]
+    #[arg(long, env = "TABWIRE_CLIENT", value_name = "NAME", value_parser = client_name)]
+    client: Option<String>,
+    /// Wait this long at most, for example 30s or 5min [default: until the command is over]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    wait: Option<Duration>,
+    /// Write the picture to this new file [default: a new file in the current directory]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print the whole answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(place: &Place, call: CallArguments) -> anyhow::Result<ExitCode> {
+    let CallArguments { tool, arguments, client, wait, out, json } = call;
+    let Some(tool) = tool else {
+        catalog::show(json)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let read = arguments::read(&tool, &arguments, io::stdin());
+    let mut given = read.map_err(|message| Failure { code: USAGE, message })?;
+    if let Some(id) = given.get_mut("correlation_id")
+        && let Some(beginning) = id.as_str().filter(|text| correlation_id(text).is_ok())
+        && let Some(whole) = trace::whole_id(place, beginning).await
+    {
+        // `tabwire commands` shows the beginning only. An id that is not known is the tool's to name.
+        *id = whole.into();
+    }
+    if let Some(out) = &out {
+        check_new(out)?;
+    }
+    logs::to_stderr("warn");
+    let target = target(place, client.unwrap_or_else(default_client))?;
+    let named_after = named_after(&tool, &given);
+    let printing = Printing { json, out: out.as_deref(), named_after: &named_after };
+    let code = match CallFollower::start(target, tool, given, wait)?.follow().await? {
+        CallEnd::Answered(answer) => {
+            return Ok(if printing.print(answer)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        CallEnd::Pending(answer) => {
+            printing.print_pending(&answer)?;
+            PENDING
+        }
+        CallEnd::Stopped { code, told } => {
+            complain(format_args!("{told}"));
+            code
+        }
+    };
+    Ok(ExitCode::from(code))
+}
+
+fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
+    ToolSchema::find(name).ok_or_else(|| {
+        let names: Vec<_> = ToolSchema::all().map(|tool| tool.name().to_owned()).collect();
+        let near = |known: &&String| strsim::jaro_winkler(name, known);
+        let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+        let nearest = nearest.map(String::as_str).unwrap_or_default();
+        format!(
+            "did you mean `{nearest}`? The tools are {}; `tabwire call` lists their parameters",
+            names.join(", ")
+        )
+    })
+}
+
+/// The word that a picture's file is named after: what the call does, or else its tool.
+fn named_after(tool: &ToolSchema<'_>, given: &Map<String, Value>) -> String {
+    let mut choices = ["action", "what"].iter().filter_map(|name| given.get(*name)?.as_str());
+    let known = choices.find(|choice| tool.selecting(choice).is_some());
+    known.unwrap_or_else(|| tool.name()).to_owned()
+}

@@ -1,0 +1,147 @@
+//! An MCP client inside the command: it speaks to the daemon through the bridge of `tabwire mcp`,
+//! and so starts the daemon, repeats calls and cancels them just as MCP clients do.
+
+use std::io;
+
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bridge::{self, Target};
+use crate::mcp::CANCELLED;
+
+/// How many bytes of a line are on their way at the same time.
+const PIPE: usize = 64 * 1024;
+
+/// A conversation with the daemon.
+pub(super) struct ToolSession {
+    requests: DuplexStream,
+    answers: Lines<BufReader<DuplexStream>>,
+    bridge: AbortOnDropHandle<io::Result<()>>,
+    last_id: u64,
+}
+
+/// The answer to a tool call.
+#[derive(Debug)]
+pub(super) struct ToolAnswer {
+    /// What the tool says. Text that is no JSON is a string.
+    pub(super) body: Value,
+    /// Whether the call failed.
+    pub(super) is_error: bool,
+    pub(super) picture: Option<AnswerPicture>,
+    /// Whether `result` is the value itself, and not what the extension reported around it.
+    pub(super) is_bare: bool,
+}
+
+/// A picture of an answer.
+#[derive(Debug)]
+pub(super) struct AnswerPicture {
+    pub(super) bytes: Vec<u8>,
+    /// What a file of it is called after the dot.
+    pub(super) extension: &'static str,
+}
+
+impl ToolSession {
+    pub(super) fn start(target: Target) -> Self {
+        let (requests, input) = tokio::io::duplex(PIPE);
+        let (output, answers) = tokio::io::duplex(PIPE);
+        let bridge = AbortOnDropHandle::new(tokio::spawn(bridge::relay(target, input, output)));
+        Self { requests, answers: BufReader::new(answers).lines(), bridge, last_id: 0 }
+    }
+
+    /// Sends a tool call. [`answer`](Self::answer) waits for its answer.
+    pub(super) async fn send(
+        &mut self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        self.last_id += 1;
+        self.write(&json!({
+            "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        }))
+        .await
+    }
+
+    /// The answer to the call that was sent last.
+    ///
+    /// Cancel safe.
+    pub(super) async fn answer(&mut self) -> anyhow::Result<ToolAnswer> {
+        while let Some(line) = self.answers.next_line().await? {
+            let message: Value = serde_json::from_str(&line)?;
+            // What cannot be read as a request is answered without an id.
+            let is_unreadable = message["id"].is_null() && message.get("error").is_some();
+            if message["id"] == self.last_id || is_unreadable {
+                return ToolAnswer::read(message);
+            }
+        }
+        bail!("the way to the daemon has ended; call again")
+    }
+
+    pub(super) async fn call(
+        &mut self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> anyhow::Result<ToolAnswer> {
+        self.send(tool, arguments).await?;
+        self.answer().await
+    }
+
+    /// Cancels the call that was sent last, as MCP clients do.
+    pub(super) async fn cancel(&mut self) -> anyhow::Result<()> {
+        let params = json!({"requestId": self.last_id});
+        self.write(&json!({"jsonrpc": "2.0", "method": CANCELLED, "params": params})).await
+    }
+
+    /// Ends the conversation once the daemon has heard all of it.
+    pub(super) async fn end(self) -> anyhow::Result<()> {
+        drop(self.requests);
+        self.bridge.await??;
+        Ok(())
+    }
+
+    async fn write(&mut self, message: &Value) -> anyhow::Result<()> {
+        let line = format!("{message}\n");
+        self.requests.write_all(line.as_bytes()).await.context("the way to the daemon has ended")
+    }
+}
+
+impl ToolAnswer {
+    fn read(mut message: Value) -> anyhow::Result<Self> {
+        if let Some(error) = message.get("error") {
+            let body = json!({"status": "error", "error": error["message"]});
+            return Ok(Self { body, is_error: true, picture: None, is_bare: true });
+        }
+        let result = message["result"].take();
+        let content = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let of_type = |kind: &str| content.iter().find(|part| part["type"] == kind);
+        let text = of_type("text").and_then(|part| part["text"].as_str()).unwrap_or_default();
+        let body: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+        let picture = of_type("image").map(AnswerPicture::read).transpose()?;
+        // The full answer names the command; the short one has the value alone.
+        let is_bare = body.get("command").is_none();
+        Ok(Self { body, is_error: result["isError"] == true, picture, is_bare })
+    }
+
+    /// A field of the answer that is a text; an empty one if it is not there.
+    pub(super) fn text(&self, field: &str) -> &str {
+        self.body[field].as_str().unwrap_or_default()
+    }
+}
+
+impl AnswerPicture {
+    fn read(part: &Value) -> anyhow::Result<Self> {
+        let data = part["data"].as_str().unwrap_or_default();
+        let bytes = STANDARD.decode(data).context("the picture is not base64")?;
+        let extension = match part["mimeType"].as_str() {
+            Some("image/png") => "png",
+            Some("image/jpeg") => "jpg",
+            Some("image/webp") => "webp",
+            Some(_) | None => "bin",
+        };
+        Ok(Self { bytes, extension })
+    }
+}

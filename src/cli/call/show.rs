@@ -1,0 +1,169 @@
+//! What a call prints: the value alone for people and scripts, or the whole answer as JSON.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::session::{AnswerPicture, ToolAnswer};
+use crate::cli::complain;
+use crate::cli::output_file::{write_named, write_new};
+use crate::terminal::{clean, clean_lines, is_terminal, say};
+
+/// Fields that say how a call went, beside the value.
+const ENVELOPE: [&str; 4] = ["status", "hint", "untrusted", "page"];
+
+/// How an answer is printed.
+pub(super) struct Printing<'a> {
+    pub(super) json: bool,
+    /// Where a picture goes.
+    pub(super) out: Option<&'a Path>,
+    /// What the file of a picture is named after if nobody names one.
+    pub(super) named_after: &'a str,
+}
+
+impl Printing<'_> {
+    /// Prints an answer, and writes its picture; whether the call did all that it was asked for.
+    pub(super) fn print(&self, mut answer: ToolAnswer) -> anyhow::Result<bool> {
+        let has_picture = answer.picture.is_some();
+        let picture = answer.picture.take().map(|picture| self.save(&picture)).transpose()?;
+        let failed = has_failed(&answer);
+        if self.json {
+            if let (Some(body), Some(path)) = (answer.body.as_object_mut(), &picture) {
+                body.insert("picture_file".to_owned(), json!(path));
+            }
+            print_text(&serde_json::to_string_pretty(&answer.body)?)?;
+        } else if failed {
+            say_failure(&answer);
+        } else {
+            print_value(&answer, picture.as_deref())?;
+        }
+        match self.out {
+            Some(out) if !has_picture && !failed => {
+                complain(format_args!("the answer has no picture: {} is not there", out.display()));
+                Ok(false)
+            }
+            _ => Ok(!failed),
+        }
+    }
+
+    fn save(&self, picture: &AnswerPicture) -> anyhow::Result<PathBuf> {
+        let AnswerPicture { bytes, extension } = picture;
+        match self.out {
+            Some(path) => write_new(path, bytes).map(|()| path.to_owned()),
+            None => write_named(&format!("tabwire-{}", self.named_after), extension, bytes),
+        }
+    }
+
+    /// Prints the answer of a command that is not over: its id, which reads the result later.
+    pub(super) fn print_pending(&self, answer: &ToolAnswer) -> anyhow::Result<()> {
+        if self.json {
+            return print_text(&serde_json::to_string_pretty(&answer.body)?);
+        }
+        let id = answer.text("correlation_id");
+        say(clean(id))?;
+        complain(format_args!(
+            "it is not over. `tabwire call observe what=command_result correlation_id={}` waits for it",
+            clean(id)
+        ));
+        Ok(())
+    }
+}
+
+/// Whether a call has failed. Reading the result of a failed command succeeds for MCP; whoever
+/// called waited for the command.
+fn has_failed(answer: &ToolAnswer) -> bool {
+    let failures = ["error", "timeout", "expired", "cancelled", "refused", "not_found"];
+    answer.is_error || failures.contains(&answer.text("status"))
+}
+
+/// Prints the value of an answer. A screenshot's value is its file; a drawing has a value besides.
+fn print_value(answer: &ToolAnswer, picture: Option<&Path>) -> anyhow::Result<()> {
+    match picture {
+        Some(path) if answer.body.get("annotations").is_none() => {
+            say(path.display())?;
+            return Ok(());
+        }
+        Some(path) => complain(format_args!("the picture is in {}", path.display())),
+        None => {}
+    }
+    let value = value_of(answer);
+    match value.as_str() {
+        Some(text) => print_text(text),
+        None => print_text(&serde_json::to_string_pretty(&value)?),
+    }
+}
+
+/// What an answer is about: the command's value, else all but how the call went.
+fn value_of(answer: &ToolAnswer) -> Value {
+    let Some(fields) = answer.body.as_object() else { return answer.body.clone() };
+    if let Some(annotations) = fields.get("annotations") {
+        return annotations.clone();
+    }
+    if let Some(result) = fields.get("result") {
+        let reported = result.get("value").filter(|_| result["success"] == true);
+        return reported.filter(|_| !answer.is_bare).unwrap_or(result).clone();
+    }
+    let rest = fields.iter().filter(|(name, _)| !ENVELOPE.contains(&name.as_str()));
+    rest.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>().into()
+}
+
+/// Prints a text to standard output. Pages write it: a terminal gets no control characters, a
+/// pipe gets every byte.
+fn print_text(text: &str) -> anyhow::Result<()> {
+    if is_terminal() {
+        say(clean_lines(text))?;
+    } else {
+        say(text)?;
+    }
+    Ok(())
+}
+
+/// Says to standard error why a call failed, and the next step.
+fn say_failure(answer: &ToolAnswer) {
+    let (message, error) = (answer.text("message"), answer.text("error"));
+    let why = match (message, error, answer.text("status")) {
+        ("", "", status) => status,
+        ("", error, _) => error,
+        (message, _, _) => message,
+    };
+    complain(format_args!("{}", clean_lines(why)));
+    let hint = answer.text("hint");
+    if !hint.is_empty() {
+        complain(format_args!("{}", clean_lines(hint)));
+    }
+    if answer.body["may_have_run"] == true {
+        complain(format_args!("it may have begun in the page"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value_in(body: Value, is_bare: bool) -> Value {
+        value_of(&ToolAnswer { body, is_error: false, picture: None, is_bare })
+    }
+
+    #[test]
+    fn a_value_is_printed_without_what_says_how_the_call_went() {
+        for (answer, value) in [
+            (json!({"result": {"success": true, "value": "T"}}), json!("T")),
+            (json!({"result": {"success": true, "value": null}}), json!(null)),
+            (json!({"result": {"headings": []}}), json!({"headings": []})),
+            (json!({"result": 5}), json!(5)),
+            (json!({"status": "ok", "count": 0, "tabs": []}), json!({"count": 0, "tabs": []})),
+            (
+                json!({"result": {"pages": []}, "annotations": [{"text": "x"}]}),
+                json!([{"text": "x"}]),
+            ),
+        ] {
+            assert_eq!(value_in(answer.clone(), false), value, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_looks_like_a_report_is_left_alone_where_it_stands_by_itself() {
+        let value = json!({"success": true, "value": 1});
+        assert_eq!(value_in(json!({"result": value}), true), value);
+    }
+}

@@ -1,0 +1,42 @@
+//! `tabwire mcp`, and how any subcommand gets to the daemon as an MCP client.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::logs;
+use crate::bridge;
+use crate::config::Place;
+use crate::proof;
+
+/// The first part of the names of bridges that nobody has named.
+const UNNAMED: &str = "mcp";
+
+pub(super) async fn mcp(
+    place: &Place,
+    client: Option<String>,
+    job_notifications: bool,
+) -> anyhow::Result<ExitCode> {
+    logs::to_stderr("warn");
+    let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
+    let target = bridge::Target { job_notifications, ..target(place, client)? };
+    bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The daemon of this place, for a client of this name. The first call starts it.
+pub(super) fn target(place: &Place, client: String) -> anyhow::Result<bridge::Target> {
+    Ok(bridge::Target {
+        home: place.home()?,
+        port: place.port,
+        client,
+        program: std::env::current_exe().context("cannot tell where this program is")?,
+        job_notifications: false,
+    })
+}
+
+/// A client's name travels in a header, so it has only characters that a header can carry.
+pub(super) fn client_name(text: &str) -> Result<String, &'static str> {
+    let fits = (1..=128).contains(&text.len()) && text.bytes().all(|b| (0x20..0x7f).contains(&b));
+    fits.then(|| text.to_owned()).ok_or("use 1 to 128 printable ASCII characters")
+}
