@@ -13,9 +13,16 @@ use crate::terminal::LocalTime;
 /// How many files of one name and second there can be.
 const SAME_NAME: u32 = 100;
 
-/// Refuses a path at which there is something already.
+/// Refuses a path at which there is something already, or that no file can have.
 pub(super) fn check_new(path: &Path) -> anyhow::Result<()> {
-    if path.symlink_metadata().is_ok() { exists(path) } else { Ok(()) }
+    if path.symlink_metadata().is_ok() {
+        return exists(path);
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(missing) => bail!("there is no folder {}; create it first", missing.display()),
+        None => Ok(()),
+    }
 }
 
 /// Writes a new file that only its owner can read. A file that exists stays as it is.
@@ -87,5 +94,7 @@ mod tests {
         assert!(!folder.path().join("elsewhere").exists());
         let nowhere = folder.path().join("no/such/folder.png");
         assert!(write_new(&nowhere, b"").unwrap_err().to_string().contains("cannot write"));
+        assert!(check_new(&nowhere).unwrap_err().to_string().contains("create it first"));
+        assert!(check_new(Path::new("a-new-file.png")).is_ok());
     }
 }

@@ -317,7 +317,8 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// The known name that is most like this one, if any is.
-pub(super) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Swapped letters count as one slip, and a name that breaks off is a good guess.
     let likeness = |known: &str| {
         let breaks_off = name.len() > 2 && known.starts_with(name);

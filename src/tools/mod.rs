@@ -38,6 +38,7 @@ use crate::sites::Sites;
 use answers::{Answers, outline};
 use arguments::Arguments;
 use failure::Failure;
+pub use arguments::closest;
 pub use job_view::JobView;
 pub use result::{Picture, ToolResult};
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::EXTENSION_ID;
 
 use crate::support::{Place, Shim, StdioClient, finish, tab};
 
@@ -21,16 +22,29 @@ async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_busi
     let _extension = shim.connect().await.auto(move |_| value.clone());
     let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "probe"]));
     client.call("observe", json!({"what": "tabs"})).await;
-    let token = place.home().auth().token(&DEFAULT_OWNER.into());
-    let mut log = fs::OpenOptions::new().append(true).open(place.home().log_path()).unwrap();
-    let home = std::env::home_dir().unwrap();
-    writeln!(log, "refused https://ann:pw@bank.example/accounts/4711 for {token}").unwrap();
-    writeln!(log, "password=hunter2hunter2 in {}/letters", home.display()).unwrap();
+    let other_extension = "abcdefghijklmnopabcdefghijklmnop";
+    place.home().allow_extension(other_extension).unwrap();
+    let home = place.home();
+    let auth = home.auth();
+    let secrets = [
+        auth.token(&DEFAULT_OWNER.into()),
+        auth.extension_key(EXTENSION_ID).encoded(),
+        auth.extension_key(other_extension).encoded(),
+        auth.token(&"shared".into()).split_once('.').unwrap().1.to_owned(),
+    ];
+    let mut log = fs::OpenOptions::new().append(true).open(home.log_path()).unwrap();
+    writeln!(log, "refused https://ann:pw@bank.example/accounts/4711 for {}", secrets[0]).unwrap();
+    writeln!(log, "keys {secrets:?}").unwrap();
+    writeln!(log, "password=hunter2hunter2 in /people/annabel/letters of Annabel").unwrap();
+    writeln!(log, "2026-11-23T15:00:00.000000Z DEBUG hyper: a frame titled My bank account")
+        .unwrap();
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.json");
     let path = file.to_str().unwrap();
-    let ran = place.run(&["doctor", "--report", path]).await;
+    let mut reporting = place.command(&["doctor", "--report", path]);
+    reporting.env("HOME", "/people/annabel").env("USER", "annabel");
+    let ran = finish(reporting).await;
     assert!(ran.stdout.contains(&format!("The report is in {path}.")), "{ran:?}");
     assert!(ran.stdout.contains("no title of a page"), "it says what is in it: {ran:?}");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -43,8 +57,9 @@ async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_busi
     assert!(clients.iter().any(|known| known["client"] == "probe"), "{text}");
     assert!(text.contains("listening"), "the log: {text}");
     assert!(text.contains("refused https://bank.example/… for [redacted]"), "{text}");
-    let home = home.display().to_string();
-    for secret in ["My bank", "4711", "abc\"", &token, "hunter2", "ann:pw", &format!("{home}/")] {
+    assert!(text.contains("in ~/letters of [user]"), "{text}");
+    let private = ["My bank", "4711", "abc\"", "hunter2", "ann:pw", "people", "nnabel"];
+    for secret in private.into_iter().chain(secrets.iter().map(String::as_str)) {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
 

@@ -77,6 +77,9 @@ async fn the_value_alone_is_printed_and_the_whole_answer_as_json() {
     let health = place.run(&["call", "configure", "action=health"]).await;
     let health = json_of(&health.stdout);
     assert_eq!((&health["browsers"], health.get("status")), (&json!(1), None), "{health}");
+    let logs = place.run(&["call", "observe", "what=logs"]).await;
+    assert_eq!((logs.code, &json_of(&logs.stdout)["entries"]), (Some(0), &json!([])), "{logs:?}");
+    assert!(logs.stderr.contains("capture"), "the next step: {logs:?}");
 }
 
 #[tokio::test]
@@ -85,12 +88,16 @@ async fn a_wrong_call_gets_the_tools_own_error_and_a_wrong_command_line_is_refus
     let (_served, browser) = browser(&place, echo).await;
     for (arguments, code, says) in [
         (&["interact", "action=execute_js", "scrpt=1"][..], 1, "Did you mean `script`?"),
+        (&["interact", "action=execute_js", "scrpt=1"], 1, "choose from: script, "),
         (&["interact", "action=execute_js", "script=1", "tab_id=seven"], 1, "of type integer"),
         (&["interact", "action=fly"], 1, "knows no `fly`"),
+        (&["interact", "action=fly"], 1, "one of: execute_js, "),
         (&["interact"], 1, "`action` is missing"),
         (&["observe", "what=command_result", "correlation_id=exec_1"], 1, "no command"),
         (&["interacct"], 2, "did you mean `interact`?"),
+        (&["fly"], 2, "The tools are interact, observe, "),
         (&["interact", "execute_js"], 2, "did you mean action=execute_js?"),
+        (&["interact", "fly"], 2, "the keys of interact are action, "),
         (&["interact", "tab_id:=seven"], 2, "not JSON"),
         (&["interact", "--wait", "soon"], 2, "--wait"),
     ] {
@@ -116,6 +123,30 @@ async fn a_command_that_fails_ends_the_call_with_1_and_says_why() {
     let ran = ended(call).await;
     assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{ran:?}");
     assert!(ran.stderr.contains("boom is not defined"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_job_is_waited_for_too() {
+    let place = Place::new();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "a").unwrap();
+    let root = folder.path().to_str().unwrap();
+    let _served = place.serve(&["--monitor-root", root, "--unattended"]).await;
+    let path = format!("path={root}");
+    let ran = place.run(&["call", "wksm_monitor_sync", &path]).await;
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{ran:?}");
+    assert_eq!(json_of(&ran.stdout)["data"]["files_processed"], 1, "{ran:?}");
+
+    // It takes long to read, and no room on the disk.
+    let long = folder.path().join("long");
+    fs::File::create(&long).unwrap().set_len(1 << 36).unwrap();
+    let job = begin(&place, &["call", "wksm_monitor_sync", &path]);
+    let is_at_work = async || place.run(&["commands"]).await.stdout.contains("\tjob_");
+    soon("the second job", until(is_at_work)).await;
+    signal(job.id().unwrap(), Signal::INT);
+    let ran = ended(job).await;
+    assert_eq!((ran.code, &*ran.stdout), (Some(130), ""), "{ran:?}");
+    assert!(ran.stderr.contains("cancelled"), "{ran:?}");
 }
 
 #[tokio::test]
@@ -246,6 +277,10 @@ async fn a_picture_goes_to_a_new_file_whose_path_is_printed() {
     let ran = finish(elsewhere).await;
     let path = std::path::Path::new(ran.stdout.trim_end());
     assert!(path.starts_with(folder.path().join("tmp")), "{ran:?}");
+    let nowhere = finish(shot(&["--out", "no/such/folder.png"])).await;
+    assert_eq!((nowhere.code, &*nowhere.stdout), (Some(1), ""), "{nowhere:?}");
+    assert!(nowhere.stderr.contains("there is no folder no/such; create it"), "{nowhere:?}");
+    assert_eq!(browser.runs().len(), before + 1, "the browser was not asked");
     let without =
         place.run(&["call", "configure", "action=health", "--out", "/tmp/none.png"]).await;
     assert_eq!(without.code, Some(1), "{without:?}");

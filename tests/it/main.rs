@@ -8,6 +8,7 @@ mod analyze;
 mod annotations;
 mod bridge;
 mod browser;
+mod browser_call;
 mod browser_cancel;
 mod browser_first_command;
 mod browser_hand_over;

@@ -47,10 +47,11 @@ fn object(text: &str, whence: &str) -> Result<Map<String, Value>, String> {
 /// `key=value` or `key:=JSON`.
 fn pair(tool: &ToolSchema, word: &str) -> Result<(String, Value), String> {
     let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-        let meant = tool
-            .selecting(word)
-            .map_or_else(String::new, |selector| format!("; did you mean {selector}={word}?"));
-        return Err(format!("`{word}` is no argument: {WAYS}{meant}"));
+        let next = tool.selecting(word).map_or_else(
+            || format!("the keys of {} are {}", tool.name(), tool.keys().join(", ")),
+            |selector| format!("did you mean {selector}={word}?"),
+        );
+        return Err(format!("`{word}` is no argument: {WAYS}; {next}"));
     };
     match name.strip_suffix(':').filter(|name| !name.is_empty()) {
         Some(name) => {
@@ -136,7 +137,7 @@ mod tests {
     fn a_word_that_is_no_argument_is_refused_with_what_it_may_have_meant() {
         for (word, says) in [
             ("screenshot", "did you mean action=screenshot?"),
-            ("fly", "write key=value"),
+            ("fly", "the keys of interact are action, "),
             ("=7", "write key=value"),
             ("tab_id:=seven", "the value of `tab_id` is not JSON"),
             ("{tab_id: 7}", "the argument is not a JSON object"),

@@ -34,6 +34,12 @@ impl ToolSchema<'_> {
         self.0["inputSchema"]["properties"].get(name)
     }
 
+    /// The names of its parameters.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        let parameters = self.0["inputSchema"]["properties"].as_object();
+        parameters.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+    }
+
     /// The parameter that has this value among those that can be chosen.
     pub(super) fn selecting(&self, choice: &str) -> Option<&str> {
         let parameters = self.0["inputSchema"]["properties"].as_object()?;

@@ -65,39 +65,35 @@ impl CallFollower {
 
     /// Calls, and follows the command to its end, or for as long as was asked for.
     pub(super) async fn follow(mut self) -> anyhow::Result<CallEnd> {
+        let mut end = self.end_of_call().await?;
+        if let CallEnd::Answered(answer) = &mut end
+            && !self.reads_part()
+        {
+            parts::complete(&mut self.session, self.tool.name(), &self.given, answer).await?;
+        }
+        Ok(end)
+    }
+
+    async fn end_of_call(&mut self) -> anyhow::Result<CallEnd> {
         let mut arguments = self.given.clone();
         if self.reads_on() && self.tool.parameter("wait_ms").is_some() {
             // The answer comes at once and has the id, by which Ctrl+C can cancel the command.
             arguments.entry("wait_ms").or_insert(json!(0));
         }
         self.session.send(self.tool.name(), &arguments).await?;
-        let answered = tokio::select! {
+        let answer = tokio::select! {
             biased;
-            code = self.signals.next() => Err(code),
-            answer = with_progress(self.session.answer()) => Ok(answer?),
+            code = self.signals.next() => return self.stop_call(code).await,
+            answer = with_progress(self.session.answer()) => answer?,
         };
-        let mut answer = match answered {
-            Ok(answer) => answer,
-            Err(code) => return self.stop_call(code).await,
-        };
-        let id = answer.text("correlation_id").to_owned();
-        if is_pending(&answer) {
-            let has_own_wait = self.given.contains_key("wait_ms") && self.wait.is_none();
-            if !self.reads_on() || has_own_wait || self.wait == Some(Duration::ZERO) {
-                return Ok(CallEnd::Pending(answer));
-            }
-            answer = match self.wait_for(&id).await? {
-                CallEnd::Answered(answer) => answer,
-                end @ (CallEnd::Pending(_) | CallEnd::Stopped { .. }) => return Ok(end),
-            };
+        if !answer.is_pending() {
+            return Ok(CallEnd::Answered(answer));
         }
-        // `limit` of an analysis counts elements.
-        let names_part = ["offset", "limit"].iter().any(|name| self.given.contains_key(*name));
-        if self.submits() || !names_part {
-            parts::complete(&mut self.session, self.tool.name(), &self.given, &id, &mut answer)
-                .await?;
+        let has_own_wait = self.given.contains_key("wait_ms") && self.wait.is_none();
+        if !self.reads_on() || has_own_wait || self.wait == Some(Duration::ZERO) {
+            return Ok(CallEnd::Pending(answer));
         }
-        Ok(CallEnd::Answered(answer))
+        self.wait_for(answer.command_id()).await
     }
 
     /// Whether the call is about one command whose end it waits for.
@@ -114,6 +110,11 @@ impl CallFollower {
         self.given.get("what").is_some_and(|what| what == "command_result")
     }
 
+    /// Whether it reads one part of a value and no more. `limit` of an analysis counts elements.
+    fn reads_part(&self) -> bool {
+        !self.submits() && ["offset", "limit"].iter().any(|name| self.given.contains_key(*name))
+    }
+
     /// Waits for a command until it is over, or until the wait is.
     async fn wait_for(&mut self, id: &str) -> anyhow::Result<CallEnd> {
         let mut over: Pin<Box<Sleep>> =
@@ -127,7 +128,7 @@ impl CallFollower {
                 () = &mut over => break,
                 answer = with_progress(self.session.answer()) => {
                     let answer = answer?;
-                    if !is_pending(&answer) {
+                    if !answer.is_pending() {
                         return Ok(CallEnd::Answered(answer));
                     }
                 }
@@ -136,24 +137,24 @@ impl CallFollower {
         self.session.cancel().await?;
         let look = self.look(id, Duration::ZERO);
         let answer = self.session.call("observe", &look).await?;
-        Ok(if is_pending(&answer) { CallEnd::Pending(answer) } else { CallEnd::Answered(answer) })
+        Ok(if answer.is_pending() { CallEnd::Pending(answer) } else { CallEnd::Answered(answer) })
     }
 
-    /// The arguments of `observe` that read a command's result.
+    /// The arguments of `observe` that read a command's result, as this call wants it.
     fn look(&self, id: &str, wait: Duration) -> Map<String, Value> {
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        let mut look = Map::new();
+        let wanted = |name: &&String| self.reads_result() || *name == "trace";
+        let given = self.given.iter().filter(|(name, _)| wanted(name));
+        let mut look: Map<_, _> =
+            given.map(|(name, value)| (name.clone(), value.clone())).collect();
         look.insert("what".to_owned(), "command_result".into());
         look.insert("correlation_id".to_owned(), id.into());
         look.insert("wait_ms".to_owned(), wait.into());
-        if let Some(trace) = self.given.get("trace") {
-            look.insert("trace".to_owned(), trace.clone());
-        }
         look
     }
 
     /// Stops a call that has no answer yet.
-    async fn stop_call(mut self, code: u8) -> anyhow::Result<CallEnd> {
+    async fn stop_call(&mut self, code: u8) -> anyhow::Result<CallEnd> {
         let answers_soon = self.submits() && !self.given.contains_key("wait_ms");
         if !answers_soon {
             // The daemon cancels what a blocking call has submitted along with the call.
@@ -164,9 +165,8 @@ impl CallFollower {
         }
         // The command may be accepted already. The answer names it.
         let told = match self.answer_to_stop().await? {
-            Some(answer) if is_pending(&answer) => {
-                let id = answer.text("correlation_id").to_owned();
-                return self.stop_command(&id, code).await;
+            Some(answer) if answer.is_pending() => {
+                return self.stop_command(answer.command_id(), code).await;
             }
             Some(answer) => return Ok(CallEnd::Answered(answer)),
             None => {
@@ -211,13 +211,6 @@ impl CallFollower {
         };
         Ok(CallEnd::Stopped { code, told })
     }
-}
-
-/// Whether the answer says that a command is not over, and names it.
-fn is_pending(answer: &ToolAnswer) -> bool {
-    let is_named = !answer.text("correlation_id").is_empty();
-    let words = ["queued", "pending", "waiting_for_user"];
-    is_named && !answer.is_error && words.contains(&answer.text("status"))
 }
 
 /// The same future, of which a terminal is told if it takes its time.

@@ -20,6 +20,7 @@ use super::mcp::{client_name, target};
 use super::output_file::check_new;
 use super::{Failure, complain, correlation_id, logs, trace};
 use crate::config::Place;
+use crate::tools;
 use caller::default_client;
 use catalog::ToolSchema;
 use follow::{CallEnd, CallFollower};
@@ -130,13 +131,9 @@ pub(super) async fn run(place: &Place, call: CallArguments) -> anyhow::Result<Ex
 fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
     ToolSchema::find(name).ok_or_else(|| {
         let names: Vec<_> = ToolSchema::all().map(|tool| tool.name().to_owned()).collect();
-        let near = |known: &&String| strsim::jaro_winkler(name, known);
-        let nearest = names.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
-        let nearest = nearest.map(String::as_str).unwrap_or_default();
-        format!(
-            "did you mean `{nearest}`? The tools are {}; `tabwire call` lists their parameters",
-            names.join(", ")
-        )
+        let near = tools::closest(name, names.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        format!("{near}The tools are {}; `tabwire call` lists their parameters", names.join(", "))
     })
 }
 

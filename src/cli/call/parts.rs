@@ -12,20 +12,22 @@ const LARGEST: u64 = 65_536;
 const OF_PART: [&str; 6] =
     ["truncated", "offset", "next_offset", "total_bytes", "fragment_of", "hint"];
 
-/// Reads on until the answer has its whole value. `id` is the command's that it is about; an
-/// answer that is about none is read on by the same call.
+/// Reads on until the answer has its whole value: the result of the command that it is about, or
+/// else more of the same call.
 pub(super) async fn complete(
     session: &mut ToolSession,
     tool: &str,
     given: &Map<String, Value>,
-    id: &str,
     answer: &mut ToolAnswer,
 ) -> anyhow::Result<()> {
     let is_cut = answer.body["truncated"] == true && answer.body["next_offset"].is_u64();
     let mut fields = ["result", "data"].into_iter();
     let field = fields.find(|field| is_cut && answer.body.get(field).is_some());
     let Some(field) = field else { return Ok(()) };
-    let (tool, mut read_on) = if id.is_empty() { (tool, given.clone()) } else { by_id(id) };
+    let (tool, mut read_on) = match answer.command_id() {
+        "" => (tool, given.clone()),
+        id => by_id(id),
+    };
     let mut joined = JoinedParts::default();
     joined.add(&answer.body, field)?;
     let mut next = answer.body["next_offset"].as_u64();
@@ -37,7 +39,10 @@ pub(super) async fn complete(
             bail!("the rest of the value is gone: {}", part.body);
         }
         joined.add(&part.body, field)?;
-        next = part.body["next_offset"].as_u64().filter(|next| *next > offset);
+        next = part.body["next_offset"].as_u64();
+        if next.is_some_and(|next| next <= offset) {
+            bail!("the parts of the value do not go on behind byte {offset}");
+        }
     }
     let whole = joined.whole()?;
     if let Some(body) = answer.body.as_object_mut() {

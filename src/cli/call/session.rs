@@ -97,9 +97,9 @@ impl ToolSession {
     }
 
     /// Ends the conversation once the daemon has heard all of it.
-    pub(super) async fn end(self) -> anyhow::Result<()> {
-        drop(self.requests);
-        self.bridge.await??;
+    pub(super) async fn end(&mut self) -> anyhow::Result<()> {
+        self.requests.shutdown().await?;
+        (&mut self.bridge).await??;
         Ok(())
     }
 
@@ -121,9 +121,32 @@ impl ToolAnswer {
         let text = of_type("text").and_then(|part| part["text"].as_str()).unwrap_or_default();
         let body: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
         let picture = of_type("image").map(AnswerPicture::read).transpose()?;
-        // The full answer names the command; the short one has the value alone.
-        let is_bare = body.get("command").is_none();
+        // The full answer names the command; the short one, and a part, have the value alone.
+        let is_bare = body.get("command").is_none() || body.get("truncated").is_some();
         Ok(Self { body, is_error: result["isError"] == true, picture, is_bare })
+    }
+
+    /// The command that the answer is about; an empty text if it names none.
+    pub(super) fn command_id(&self) -> &str {
+        match self.text("correlation_id") {
+            "" => self.job("job_id"),
+            id => id,
+        }
+    }
+
+    /// Whether the answer says that a command is not over, and names it.
+    pub(super) fn is_pending(&self) -> bool {
+        let state = match self.text("status") {
+            "" => self.job("status"),
+            status => status,
+        };
+        let words = ["queued", "pending", "running", "waiting_for_user"];
+        !self.is_error && !self.command_id().is_empty() && words.contains(&state)
+    }
+
+    /// What the first answer about a job says of it in this field.
+    fn job(&self, field: &str) -> &str {
+        self.body["data"][field].as_str().unwrap_or_default()
     }
 
     /// A field of the answer that is a text; an empty one if it is not there.

@@ -36,6 +36,7 @@ impl Printing<'_> {
             say_failure(&answer);
         } else {
             print_value(&answer, picture.as_deref())?;
+            say_hint(&answer);
         }
         match self.out {
             Some(out) if !has_picture && !failed => {
@@ -59,7 +60,7 @@ impl Printing<'_> {
         if self.json {
             return print_text(&serde_json::to_string_pretty(&answer.body)?);
         }
-        let id = answer.text("correlation_id");
+        let id = answer.command_id();
         say(clean(id))?;
         complain(format_args!(
             "it is not over. `tabwire call observe what=command_result correlation_id={}` waits for it",
@@ -127,13 +128,29 @@ fn say_failure(answer: &ToolAnswer) {
         (message, _, _) => message,
     };
     complain(format_args!("{}", clean_lines(why)));
-    let hint = answer.text("hint");
-    if !hint.is_empty() {
-        complain(format_args!("{}", clean_lines(hint)));
+    say_hint(answer);
+    if let Some(choices) = choices(&answer.body) {
+        complain(format_args!("choose from: {}", clean_lines(&choices)));
     }
     if answer.body["may_have_run"] == true {
         complain(format_args!("it may have begun in the page"));
     }
+}
+
+/// Says the next step to standard error.
+fn say_hint(answer: &ToolAnswer) {
+    let hint = answer.text("hint");
+    if !hint.is_empty() {
+        complain(format_args!("{}", clean_lines(hint)));
+    }
+}
+
+/// What a wrong argument can be, unless the hint says so.
+fn choices(body: &Value) -> Option<String> {
+    let choices = body["expected"].as_array()?.iter().filter_map(Value::as_str);
+    let choices = choices.collect::<Vec<_>>().join(", ");
+    let is_told = body["hint"].as_str().is_some_and(|hint| hint.contains(&choices));
+    (!is_told).then_some(choices)
 }
 
 #[cfg(test)]

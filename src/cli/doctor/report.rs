@@ -21,6 +21,15 @@ const LOG_BYTES: usize = 64 * 1024;
 /// Fields whose texts come from pages or name sites. The report has none of them.
 const LEFT_OUT: [&str; 4] = ["title", "url", "unconfirmed", "home"];
 
+/// Levels of log lines that can quote pages and frames. The report has none of them.
+const QUOTING_LEVELS: [&str; 2] = ["DEBUG", "TRACE"];
+
+/// The length of keys and tokens: 32 bytes in base64url.
+const KEY_LETTERS: usize = 43;
+
+/// What stands where the person's name stood.
+const PERSON: &str = "[user]";
+
 /// Writes the report to this new file, or to one that it names.
 pub(super) async fn write(
     place: &Place,
@@ -49,8 +58,9 @@ pub(super) fn contents(path: &Path) -> String {
     format!(
         "\nThe report is in {}. It has the versions, the system, the findings above, what `tabwire \
          status` shows (with the names of browsers and clients), and the last {LOG_LINES} lines of the \
-         log. It has no key or token, no title of a page, no URL beyond its host, and `~` for your \
-         home directory. Read it before you send it.",
+         log without those of the levels debug and trace. It has no key or token, no title of a page, \
+         no URL beyond its host, `~` for your home directory and `{PERSON}` for your user name. Read \
+         it before you send it.",
         path.display()
     )
 }
@@ -78,33 +88,56 @@ async fn status(place: &Place) -> Value {
     asked.await.unwrap_or_else(|error| json!({"error": error.to_string()}))
 }
 
-/// The last lines of a log, whole ones.
+/// The last lines of a log: whole ones, of levels that quote nobody.
 fn last_lines(path: &Path) -> Vec<String> {
     let log = fs::read(path).unwrap_or_default();
     let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_BYTES)..]).into_owned();
     let is_cut = log.len() > LOG_BYTES;
-    let lines: Vec<_> = tail.lines().skip(usize::from(is_cut)).map(str::to_owned).collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..].to_vec()
+    let mut is_kept = true;
+    let mut lines = Vec::new();
+    for line in tail.lines().skip(usize::from(is_cut)) {
+        // A line without a level belongs to the one before it, or to a panic.
+        if let Some(level) = level_of(line) {
+            is_kept = !QUOTING_LEVELS.contains(&level);
+        }
+        if is_kept {
+            lines.push(line.to_owned());
+        }
+    }
+    lines.split_off(lines.len().saturating_sub(LOG_LINES))
+}
+
+/// The level of a line that begins with a time.
+fn level_of(line: &str) -> Option<&str> {
+    let (time, rest) = line.split_once(' ')?;
+    let is_time = time.ends_with('Z') && time.starts_with(|first: char| first.is_ascii_digit());
+    is_time.then(|| rest.split_whitespace().next()).flatten()
 }
 
 /// Takes out of texts what a report must not have.
 struct Cleaner {
-    /// This daemon's own secrets. They are of no form that tells them from other texts.
+    /// This daemon's own secrets.
     secrets: Vec<String>,
-    /// The person's home directory.
-    folder: Option<String>,
+    /// The person's home directory, by each of its names.
+    folders: Vec<String>,
+    /// The person, by each name.
+    people: Vec<String>,
 }
 
 impl Cleaner {
     fn new(home: Option<&Home>) -> Self {
-        let secrets = home.map(|home| {
-            let auth = home.auth();
-            let key = auth.extension_key(EXTENSION_ID).encoded();
-            vec![auth.token(&DEFAULT_OWNER.into()), key]
-        });
-        let folder = etcetera::home_dir().ok().map(|folder| folder.display().to_string());
-        let folder = folder.filter(|folder| folder.len() > 1);
-        Self { secrets: secrets.unwrap_or_default(), folder }
+        let folder = etcetera::home_dir().ok();
+        let real = folder.as_ref().and_then(|folder| folder.canonicalize().ok());
+        let named = folder.as_ref().and_then(|folder| folder.file_name());
+        let named = named.map(|name| name.to_string_lossy().into_owned());
+        let said = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let text = |folder: PathBuf| folder.display().to_string();
+        Self {
+            secrets: home.map(secrets).unwrap_or_default(),
+            folders: folder.into_iter().chain(real).map(text).filter(|f| f.len() > 1).collect(),
+            // One letter is a word of its own too often.
+            people: said.chain(named).filter(|name| name.len() > 1).collect(),
+        }
     }
 
     fn value(&self, value: &Value) -> Value {
@@ -120,16 +153,66 @@ impl Cleaner {
     }
 
     fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        // URLs first: a secret that is taken out of one would hide where it ends.
+        let mut text = without_paths(text);
         for secret in &self.secrets {
             text = text.replace(secret.as_str(), REDACTED);
         }
-        if let Some(folder) = &self.folder {
-            text = text.replace(folder.as_str(), "~");
+        let mut text = without_keys(&redact(&text));
+        for folder in &self.folders {
+            text = with_word_replaced(&text, folder, "~");
         }
-        // URLs first: a secret that is taken out of one would hide where it ends.
-        redact(&without_paths(&text)).into_owned()
+        for person in &self.people {
+            text = with_word_replaced(&text, person, PERSON);
+        }
+        text
     }
+}
+
+/// The daemon's token, and the keys of all extensions that may connect.
+fn secrets(home: &Home) -> Vec<String> {
+    let allowed = home.allowed_extensions().unwrap_or_default();
+    let extensions = allowed.iter().map(String::as_str).chain([EXTENSION_ID]);
+    let auth = home.auth();
+    let keys = extensions.map(|id| auth.extension_key(id).encoded());
+    keys.chain([auth.token(&DEFAULT_OWNER.into())]).collect()
+}
+
+/// The text without words that have the form of a key: those of other owners and of earlier
+/// daemons cannot be named.
+fn without_keys(text: &str) -> String {
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut cleaned = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_of_key) {
+        let (before, from_word) = rest.split_at(at);
+        let end = from_word.find(|c| !is_of_key(c)).unwrap_or(from_word.len());
+        let (word, behind) = from_word.split_at(end);
+        cleaned.push_str(before);
+        cleaned.push_str(if word.len() == KEY_LETTERS { REDACTED } else { word });
+        rest = behind;
+    }
+    cleaned.push_str(rest);
+    cleaned
+}
+
+/// The text with another in place of a word, in any case, where it is not part of a longer one.
+fn with_word_replaced(text: &str, word: &str, other: &str) -> String {
+    let (lower, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    let mut replaced = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, _) in lower.match_indices(&word) {
+        let end = at + word.len();
+        let is_longer = text[..at].ends_with(char::is_alphanumeric)
+            || text[end..].starts_with(char::is_alphanumeric);
+        if !is_longer {
+            replaced.push_str(&text[done..at]);
+            replaced.push_str(other);
+            done = end;
+        }
+    }
+    replaced.push_str(&text[done..]);
+    replaced
 }
 
 /// The text with nothing of its URLs beyond their hosts and ports.
@@ -182,21 +265,35 @@ mod tests {
     }
 
     #[test]
-    fn titles_urls_secrets_and_the_persons_folder_are_in_no_report() {
-        let cleaner =
-            Cleaner { secrets: vec!["tok-1".to_owned()], folder: Some("/home/ann".to_owned()) };
+    fn titles_urls_secrets_and_the_person_are_in_no_report() {
+        let cleaner = Cleaner {
+            secrets: vec!["tok-1".to_owned()],
+            folders: vec!["/home/ann".to_owned()],
+            people: vec!["ann".to_owned()],
+        };
+        let other = "q".repeat(KEY_LETTERS);
         let report = json!({
             "tabs": [{"title": "My letters", "url": "https://x.example/", "tab_id": 7}],
             "log": ["start /home/ann/.local", "Authorization: Bearer tok-1", "api_key=abcdef0123456789"],
+            "other": format!("bob.{other}, Ann's laptop, /mnt/ann, /home/ann-old, anna in banns"),
             "unconfirmed": ["sites: bank.example"],
         });
         let text = cleaner.value(&report).to_string();
-        for gone in
-            ["letters", "x.example", "/home/ann", "tok-1", "abcdef0123456789", "bank.example"]
-        {
+        for gone in [
+            "letters",
+            "x.example",
+            "/home/ann",
+            "tok-1",
+            "abcdef0123456789",
+            "bank.example",
+            &other,
+            "Ann's",
+            "/mnt/ann",
+        ] {
             assert!(!text.contains(gone), "{gone}: {text}");
         }
         assert!(text.contains("\"tab_id\":7") && text.contains("start ~/.local"), "{text}");
+        assert!(text.contains("[user]'s laptop") && text.contains("anna in banns"), "{text}");
     }
 
     #[test]
@@ -210,5 +307,13 @@ mod tests {
         fs::write(&path, long).unwrap();
         assert_eq!(last_lines(&path), ["last"]);
         assert!(last_lines(&folder.path().join("none")).is_empty());
+        let detailed = "2026-11-23T15:00:00.1Z  INFO tabwire::daemon: listening\n\
+                        2026-11-23T15:00:00.2Z DEBUG hyper: frame {\"title\":\n\
+                        \"My letters\"}\n\
+                        2026-11-23T15:00:00.3Z  WARN tabwire: slow\nthread 'main' panicked";
+        fs::write(&path, detailed).unwrap();
+        let kept = last_lines(&path);
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        assert!(kept[2].contains("panicked") && !kept.join("\n").contains("letters"), "{kept:?}");
     }
 }
