@@ -26,7 +26,7 @@ const ID: (&str, usize) = ("ID", 12);
 
 /// How the time of a command is shown on a terminal.
 #[derive(Clone, Copy)]
-enum Times<'a> {
+enum CommandTimes<'a> {
     /// As an age.
     Ages(Moment),
     /// On the person's clock: a line that stays would have the wrong age.
@@ -50,7 +50,7 @@ pub(super) async fn list(place: &Place, json: bool) -> anyhow::Result<ExitCode> 
     if commands.is_empty() && terminal::is_terminal() {
         say("no commands are known (they are kept for 60 s after their end)")?;
     }
-    for line in table(commands, Times::Ages(Reading::now().system)).lines() {
+    for line in table(commands, CommandTimes::Ages(Reading::now().system)).lines() {
         say(line)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -198,7 +198,7 @@ impl Live {
         let (width, height) = terminal::size();
         let rows = height.saturating_sub(ROWS_TAKEN).max(1);
         let newest = &self.commands[self.commands.len().saturating_sub(rows)..];
-        let mut lines = columns(newest, Times::Clock(&self.zone)).lines();
+        let mut lines = columns(newest, CommandTimes::Clock(&self.zone)).lines();
         let foot = format!("{} command(s); Ctrl-C ends this. {}", self.commands.len(), self.note);
         let foot: String = foot.chars().take(width).collect();
         lines.push(Style::Dim.paint(&foot).into_owned());
@@ -213,19 +213,19 @@ impl Live {
 }
 
 /// The commands for a person at a terminal, or a line of fields each for programs.
-fn table(commands: &[Value], times: Times<'_>) -> Table {
+fn table(commands: &[Value], times: CommandTimes<'_>) -> Table {
     if terminal::is_terminal() { columns(commands, times) } else { fields(commands) }
 }
 
 /// Columns that fit 80 characters: who does what first.
-fn columns(commands: &[Value], times: Times<'_>) -> Table {
+fn columns(commands: &[Value], times: CommandTimes<'_>) -> Table {
     let mut table = Table::new(&[ACTION, CLIENT, STATUS, TOOK, WHEN, ID].map(|(name, _)| name));
     for command in commands {
         let status = status(command);
         let took = command["duration_ms"].as_f64().map_or_else(|| "-".to_owned(), length);
         let when = moment(&command["created_at"]).map(|at| match times {
-            Times::Ages(now) => ago(at, now),
-            Times::Clock(zone) => zone.clock(at),
+            CommandTimes::Ages(now) => ago(at, now),
+            CommandTimes::Clock(zone) => zone.clock(at),
         });
         table.row([
             (&*shortened(text(&command["command"]), ACTION.1), Style::Plain),
@@ -336,7 +336,7 @@ mod tests {
             "correlation_id": "exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37",
         });
         let now = moment(&json!("2026-11-21T23:37:42.000Z")).unwrap();
-        let row = columns(&[command], Times::Ages(now)).lines().join("\n");
+        let row = columns(&[command], CommandTimes::Ages(now)).lines().join("\n");
         let cells: Vec<_> = row.split('\t').collect();
         assert_eq!(
             cells,

@@ -10,8 +10,8 @@ use super::catalog::ToolSchema;
 const WAYS: &str =
     "write key=value, key:=JSON, a JSON object, or - for an object on standard input";
 
-/// The arguments that these words give; a later word replaces what an earlier one said. What the
-/// tool makes of a parameter or a value that it does not know is left to the tool.
+/// Reads the arguments; a later word replaces an earlier one. The tool itself refuses unknown
+/// parameters and wrong values.
 pub(super) fn read(
     tool: &ToolSchema,
     words: &[String],
@@ -63,8 +63,8 @@ fn pair(tool: &ToolSchema, word: &str) -> Result<(String, Value), String> {
     }
 }
 
-/// A value as its schema wants it. A value that cannot be read so stays the text that it is, and
-/// the tool says what is wrong with it.
+/// A value of the type that its schema names. Text that has not that type stays text, for the tool
+/// to refuse.
 fn typed(schema: Option<&Value>, text: &str) -> Value {
     let as_json = || serde_json::from_str::<Value>(text).ok();
     let as_text = || Value::from(text);

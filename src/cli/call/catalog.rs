@@ -29,7 +29,7 @@ impl ToolSchema<'_> {
         self.0["name"].as_str().unwrap_or_default()
     }
 
-    /// What is known of a parameter of this name.
+    /// The schema of a parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<&Value> {
         self.0["inputSchema"]["properties"].get(name)
     }
@@ -49,7 +49,7 @@ impl ToolSchema<'_> {
         parameters.iter().find(|(_, schema)| can_be(schema)).map(|(name, _)| name.as_str())
     }
 
-    /// The tool for a person: what it is for, its choices, its parameters.
+    /// The tool for a person: its purpose, its choices, its parameters.
     fn lines(&self, width: usize) -> Vec<String> {
         let name = Style::Bold.paint(self.name()).into_owned();
         let about = self.0["description"].as_str().unwrap_or_default();
@@ -78,7 +78,7 @@ impl ToolSchema<'_> {
     }
 }
 
-/// What a value is, as a person would say it.
+/// The type of a value in words.
 fn kind(schema: &Value) -> String {
     let kind = schema["type"].as_str().unwrap_or("any JSON");
     match (kind, schema["items"]["enum"].as_array()) {

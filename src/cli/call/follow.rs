@@ -20,14 +20,14 @@ use crate::tools;
 /// How long a call goes on before a terminal shows that it does.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How long the daemon may take to say what became of a command that is cancelled.
+/// The time in which the daemon must answer a cancel.
 const CANCEL: Duration = Duration::from_secs(5);
 
 /// Exit codes of a process that a signal has ended: 128 and the signal's number.
 pub(in crate::cli) const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
-/// A call, and what is known of it so far.
+/// A call that is followed to its end.
 pub(super) struct CallFollower {
     session: ToolSession,
     tool: ToolSchema<'static>,
@@ -47,7 +47,7 @@ pub(super) enum CallEnd {
     Stopped {
         /// The exit code.
         code: u8,
-        /// What became of the command.
+        /// A sentence about the command.
         told: String,
     },
 }
@@ -69,7 +69,15 @@ impl CallFollower {
         if let CallEnd::Answered(answer) = &mut end
             && !self.reads_part()
         {
-            parts::complete(&mut self.session, self.tool.name(), &self.given, answer).await?;
+            let Self { session, tool, given, signals, .. } = &mut self;
+            tokio::select! {
+                biased;
+                code = signals.next() => {
+                    let told = "interrupted; the command is over".to_owned();
+                    return Ok(CallEnd::Stopped { code, told });
+                }
+                read = parts::complete(session, tool.name(), given, answer) => read?,
+            }
         }
         Ok(end)
     }
@@ -157,7 +165,7 @@ impl CallFollower {
     async fn stop_call(&mut self, code: u8) -> anyhow::Result<CallEnd> {
         let answers_soon = self.submits() && !self.given.contains_key("wait_ms");
         if !answers_soon {
-            // The daemon cancels what a blocking call has submitted along with the call.
+            // The daemon cancels the command of a blocking call along with the call.
             let told = if self.submits() { "cancelled" } else { "interrupted" }.to_owned();
             self.session.cancel().await?;
             self.session.end().await?;

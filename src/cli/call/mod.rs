@@ -24,7 +24,7 @@ use crate::tools;
 use caller::default_client;
 use catalog::ToolSchema;
 use follow::{CallEnd, CallFollower};
-use show::Printing;
+use show::AnswerPrinter;
 
 /// The command line is wrong.
 const USAGE: u8 = 2;
@@ -41,7 +41,7 @@ path is printed. Notes and errors go to standard error. A large result is put to
 parts. `tabwire call` without a tool lists the tools and their parameters.
 
 A value gets the type that the tool's schema names; key:=JSON gives any JSON. A later argument
-replaces an earlier one. The tool itself says what is wrong with a parameter or a value.
+replaces an earlier one. The tool itself refuses unknown parameters and wrong values.
 
 The call waits until its command is over. --wait DURATION ends the wait earlier and prints the id.
 wait_ms=MS does the same by the tool's own parameter. Ctrl+C cancels a command that this call has
@@ -111,7 +111,7 @@ pub(super) async fn run(place: &Place, call: CallArguments) -> anyhow::Result<Ex
     logs::to_stderr("warn");
     let target = target(place, client.unwrap_or_else(default_client))?;
     let named_after = named_after(&tool, &given);
-    let printing = Printing { json, out: out.as_deref(), named_after: &named_after };
+    let printing = AnswerPrinter { json, out: out.as_deref(), named_after: &named_after };
     let code = match CallFollower::start(target, tool, given, wait)?.follow().await? {
         CallEnd::Answered(answer) => {
             return Ok(if printing.print(answer)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -137,7 +137,7 @@ fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
     })
 }
 
-/// The word that a picture's file is named after: what the call does, or else its tool.
+/// The word in the name of a picture's file: the action of the call, or else its tool.
 fn named_after(tool: &ToolSchema<'_>, given: &Map<String, Value>) -> String {
     let mut choices = ["action", "what"].iter().filter_map(|name| given.get(*name)?.as_str());
     let known = choices.find(|choice| tool.selecting(choice).is_some());

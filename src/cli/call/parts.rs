@@ -8,7 +8,7 @@ use super::session::{ToolAnswer, ToolSession};
 /// The largest part that can be asked for, in bytes.
 const LARGEST: u64 = 65_536;
 
-/// What an answer says of a part, and not of the whole.
+/// Fields that describe a part, and not the whole.
 const OF_PART: [&str; 6] =
     ["truncated", "offset", "next_offset", "total_bytes", "fragment_of", "hint"];
 

@@ -27,12 +27,12 @@ pub(super) struct ToolSession {
 /// The answer to a tool call.
 #[derive(Debug)]
 pub(super) struct ToolAnswer {
-    /// What the tool says. Text that is no JSON is a string.
+    /// The JSON of the tool. Text that is no JSON is a string.
     pub(super) body: Value,
     /// Whether the call failed.
     pub(super) is_error: bool,
     pub(super) picture: Option<AnswerPicture>,
-    /// Whether `result` is the value itself, and not what the extension reported around it.
+    /// Whether `result` is the value itself, and not the extension's report with the value in it.
     pub(super) is_bare: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct ToolAnswer {
 #[derive(Debug)]
 pub(super) struct AnswerPicture {
     pub(super) bytes: Vec<u8>,
-    /// What a file of it is called after the dot.
+    /// The end of a file name, after the dot.
     pub(super) extension: &'static str,
 }
 
@@ -72,7 +72,7 @@ impl ToolSession {
     pub(super) async fn answer(&mut self) -> anyhow::Result<ToolAnswer> {
         while let Some(line) = self.answers.next_line().await? {
             let message: Value = serde_json::from_str(&line)?;
-            // What cannot be read as a request is answered without an id.
+            // A request that the bridge cannot read is answered without an id.
             let is_unreadable = message["id"].is_null() && message.get("error").is_some();
             if message["id"] == self.last_id || is_unreadable {
                 return ToolAnswer::read(message);
@@ -144,7 +144,7 @@ impl ToolAnswer {
         !self.is_error && !self.command_id().is_empty() && words.contains(&state)
     }
 
-    /// What the first answer about a job says of it in this field.
+    /// A field of the first answer about a job.
     fn job(&self, field: &str) -> &str {
         self.body["data"][field].as_str().unwrap_or_default()
     }

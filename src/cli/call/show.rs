@@ -1,4 +1,4 @@
-//! What a call prints: the value alone for people and scripts, or the whole answer as JSON.
+//! Prints an answer: the value alone for people and scripts, or the whole answer as JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -13,15 +13,15 @@ use crate::terminal::{clean, clean_lines, is_terminal, say};
 const ENVELOPE: [&str; 4] = ["status", "hint", "untrusted", "page"];
 
 /// How an answer is printed.
-pub(super) struct Printing<'a> {
+pub(super) struct AnswerPrinter<'a> {
     pub(super) json: bool,
     /// Where a picture goes.
     pub(super) out: Option<&'a Path>,
-    /// What the file of a picture is named after if nobody names one.
+    /// The word in the name of a picture's file if nobody names one.
     pub(super) named_after: &'a str,
 }
 
-impl Printing<'_> {
+impl AnswerPrinter<'_> {
     /// Prints an answer, and writes its picture; whether the call did all that it was asked for.
     pub(super) fn print(&self, mut answer: ToolAnswer) -> anyhow::Result<bool> {
         let has_picture = answer.picture.is_some();
@@ -70,8 +70,8 @@ impl Printing<'_> {
     }
 }
 
-/// Whether a call has failed. Reading the result of a failed command succeeds for MCP; whoever
-/// called waited for the command.
+/// Whether a call has failed. For MCP, reading the result of a failed command succeeds; a call on
+/// the command line stands for the command that it waited for.
 fn has_failed(answer: &ToolAnswer) -> bool {
     let failures = ["error", "timeout", "expired", "cancelled", "refused", "not_found"];
     answer.is_error || failures.contains(&answer.text("status"))
@@ -94,7 +94,7 @@ fn print_value(answer: &ToolAnswer, picture: Option<&Path>) -> anyhow::Result<()
     }
 }
 
-/// What an answer is about: the command's value, else all but how the call went.
+/// The value of an answer: the command's, else all fields that do not describe the call.
 fn value_of(answer: &ToolAnswer) -> Value {
     let Some(fields) = answer.body.as_object() else { return answer.body.clone() };
     if let Some(annotations) = fields.get("annotations") {
@@ -145,7 +145,7 @@ fn say_hint(answer: &ToolAnswer) {
     }
 }
 
-/// What a wrong argument can be, unless the hint says so.
+/// The choices for a wrong argument, unless the hint lists them.
 fn choices(body: &Value) -> Option<String> {
     let choices = body["expected"].as_array()?.iter().filter_map(Value::as_str);
     let choices = choices.collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! `tabwire doctor --report`: one file for a bug report, without what is nobody's business.
+//! `tabwire doctor --report`: one file for a bug report, without private data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const QUOTING_LEVELS: [&str; 2] = ["DEBUG", "TRACE"];
 /// The length of keys and tokens: 32 bytes in base64url.
 const KEY_LETTERS: usize = 43;
 
-/// What stands where the person's name stood.
+/// The stand-in for the person's name.
 const PERSON: &str = "[user]";
 
 /// Writes the report to this new file, or to one that it names.
@@ -37,7 +37,7 @@ pub(super) async fn write(
     file: Option<PathBuf>,
 ) -> anyhow::Result<PathBuf> {
     let home = place.home().ok().and_then(|dir| Home::find(&dir).ok().flatten());
-    let cleaner = Cleaner::new(home.as_ref());
+    let cleaner = TextCleaner::new(home.as_ref());
     let report = cleaner.value(&json!({
         "written_at": Reading::now().system,
         "versions": versions(),
@@ -53,7 +53,7 @@ pub(super) async fn write(
     }
 }
 
-/// What a person is told of the report before they send it.
+/// Tells a person of the report before they send it.
 pub(super) fn contents(path: &Path) -> String {
     format!(
         "\nThe report is in {}. It has the versions, the system, the findings above, what `tabwire \
@@ -82,7 +82,7 @@ fn system() -> Value {
     })
 }
 
-/// What the daemon says of itself; why it says nothing.
+/// The status of the daemon, or why there is none.
 async fn status(place: &Place) -> Value {
     let asked = async { Daemon::of(place)?.get("/api/status").await?.ok() };
     asked.await.unwrap_or_else(|error| json!({"error": error.to_string()}))
@@ -114,8 +114,8 @@ fn level_of(line: &str) -> Option<&str> {
     is_time.then(|| rest.split_whitespace().next()).flatten()
 }
 
-/// Takes out of texts what a report must not have.
-struct Cleaner {
+/// Takes private data out of texts.
+struct TextCleaner {
     /// This daemon's own secrets.
     secrets: Vec<String>,
     /// The person's home directory, by each of its names.
@@ -124,7 +124,7 @@ struct Cleaner {
     people: Vec<String>,
 }
 
-impl Cleaner {
+impl TextCleaner {
     fn new(home: Option<&Home>) -> Self {
         let folder = etcetera::home_dir().ok();
         let real = folder.as_ref().and_then(|folder| folder.canonicalize().ok());
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn titles_urls_secrets_and_the_person_are_in_no_report() {
-        let cleaner = Cleaner {
+        let cleaner = TextCleaner {
             secrets: vec!["tok-1".to_owned()],
             folders: vec!["/home/ann".to_owned()],
             people: vec!["ann".to_owned()],
