@@ -141,8 +141,8 @@ async fn a_job_is_waited_for_too() {
     let long = folder.path().join("long");
     fs::File::create(&long).unwrap().set_len(1 << 36).unwrap();
     let job = begin(&place, &["call", "wksm_monitor_sync", &path]);
-    let is_at_work = async || place.run(&["commands"]).await.stdout.contains("\tjob_");
-    soon("the second job", until(is_at_work)).await;
+    let is_accepted = async || place.run(&["commands"]).await.stdout.lines().count() == 2;
+    soon("the second job", until(is_accepted)).await;
     signal(job.id().unwrap(), Signal::INT);
     let ran = ended(job).await;
     assert_eq!((ran.code, &*ran.stdout), (Some(130), ""), "{ran:?}");
