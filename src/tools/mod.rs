@@ -37,8 +37,8 @@ use crate::protocol::CorrelationId;
 use crate::sites::Sites;
 use answers::{Answers, outline};
 use arguments::Arguments;
-use failure::Failure;
 pub use arguments::closest;
+use failure::Failure;
 pub use job_view::JobView;
 pub use result::{Picture, ToolResult};
 
