@@ -110,7 +110,7 @@ impl Client {
         let start = now();
         let answer = self.call("interact", arguments).await;
         let took = millis_since(start);
-        assert_eq!(answer["status"], "complete", "{answer}");
+        assert!(answer["result"].is_string(), "{answer}");
         took
     }
 
@@ -198,7 +198,7 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
         let start = now();
         let answer = client.call("interact", arguments).await;
         let took = millis_since(start);
-        late.push(took - answer["result"]["value"].as_f64().unwrap());
+        late.push(took - answer["result"].as_f64().unwrap());
     }
     client.end().await;
     browser.end().await;

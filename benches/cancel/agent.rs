@@ -126,8 +126,8 @@ impl Agent {
         let script = json!({"action": "execute_js", "script": script, "wait_ms": 20_000});
         let answer = self.call("interact", &script).await?;
         let result = &answer["structuredContent"];
-        ensure!(result["status"] == "complete", "{answer}");
-        Ok(result["result"]["value"].clone())
+        ensure!(result["status"].is_null(), "{answer}");
+        Ok(result["result"].clone())
     }
 
     async fn ask(&mut self, era: Era, method: &str, params: &Value) -> anyhow::Result<TcpStream> {

@@ -500,7 +500,9 @@ impl Pair {
 
 pub(crate) fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
     let answer = String::from_utf8_lossy(answer);
-    ensure!(answer.contains(r#""status":"complete""#), "not complete: {answer}");
+    // A call that has waited is told the value alone, one that reads a result its status too.
+    let is_complete = answer.contains(r#"{"result":"#) || answer.contains(r#""status":"complete""#);
+    ensure!(is_complete, "not complete: {answer}");
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, watch};
 
 use super::request::{Headers, Http, Unanswered, read_answer, request};
 use crate::home::{DaemonRecord, Home, HomeError};
-use crate::mcp::LEGACY_VERSIONS;
+use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::SERVER_VERSION;
 
@@ -168,7 +168,7 @@ impl DaemonFinder {
             let response = self.http.request(request).await.ok()?;
             let text = read_answer(response, None).await.ok()?;
             let answer: Value = serde_json::from_str(&text).ok()?;
-            answer["result"]["structuredContent"]["pending"].as_u64()
+            body_of(&answer["result"])?["pending"].as_u64()
         };
         tokio::time::timeout(ASK, asked).await.ok().flatten() == Some(0)
     }

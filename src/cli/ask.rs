@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Failure, NOT_RUNNING};
 use crate::config::Place;
 use crate::home::{DaemonRecord, Home};
-use crate::mcp::LEGACY_VERSIONS;
+use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{CLIENT_HEADER, DOCTOR_CLIENT};
 
@@ -102,7 +102,7 @@ impl Daemon {
         self.within(ANSWER, self.send(request)).await
     }
 
-    /// Calls a tool, which may take this long; its structured answer.
+    /// Calls a tool, which may take this long; the body of its answer.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -120,9 +120,9 @@ impl Daemon {
             .header("mcp-protocol-version", LEGACY_VERSIONS[0])
             .header(CLIENT_HEADER, DOCTOR_CLIENT)
             .body(Full::from(call.to_string()));
-        let mut answer = self.within(takes + GRACE, read(self.send(request))).await?;
-        let result = answer.body["result"]["structuredContent"].take();
-        if result.is_null() { Err(NoAnswer::Broken(answer.body.to_string())) } else { Ok(result) }
+        let answer = self.within(takes + GRACE, read(self.send(request))).await?;
+        let body = body_of(&answer.body["result"]);
+        body.ok_or_else(|| NoAnswer::Broken(answer.body.to_string()))
     }
 
     fn request(&self, method: &str, path: &str) -> hyper::http::request::Builder {

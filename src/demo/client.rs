@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
+use crate::mcp::body_of;
+
 /// How long the bridge may take to end.
 const END: Duration = Duration::from_secs(2);
 
@@ -44,10 +46,10 @@ impl Client {
         Ok(client)
     }
 
-    /// Calls a tool; its structured answer.
+    /// Calls a tool; the body of its answer.
     pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
         let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await?;
-        Ok(result["structuredContent"].clone())
+        body_of(&result).with_context(|| format!("{tool} has answered {result}"))
     }
 
     /// Ends the server by ending its input.

@@ -54,8 +54,7 @@ impl From<Done> for Answer {
 }
 
 impl Done {
-    /// A tool's result: the same JSON as text and as data, and a picture if there is
-    /// one.
+    /// A tool's result: the same JSON as text and as data, or as text with a picture.
     pub(super) fn of(result: ToolResult, id: &Id, era: Era) -> Self {
         let text = envelope(id, CallResult::of(&result, era));
         Self { text, error: None, hands_over: result.hands_over }
@@ -101,8 +100,8 @@ pub(super) struct CallResult<'a> {
     #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
     content: Vec<Content<'a>>,
-    #[serde(rename = "structuredContent")]
-    structured: &'a RawValue,
+    #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
+    structured: Option<&'a RawValue>,
     #[serde(rename = "isError")]
     is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -116,8 +115,10 @@ impl<'a> CallResult<'a> {
         if let Some(Picture { data, mime_type }) = picture {
             content.push(Content::Image { data, mime_type });
         }
+        // Codex shows its model either `structuredContent` or `content`, and never both.
+        let structured = picture.is_none().then_some(&**body);
         let (result_type, meta) = modern_parts(era);
-        Self { result_type, content, structured: body, is_error: *is_error, meta }
+        Self { result_type, content, structured, is_error: *is_error, meta }
     }
 }
 
@@ -150,6 +151,12 @@ pub fn failure(body: &Value, method: &str, id: &Id, era: Era) -> String {
     Done::of(result, id, era).text
 }
 
+/// The body of a tool's result, which every result has as its first text.
+#[must_use]
+pub fn body_of(result: &Value) -> Option<Value> {
+    serde_json::from_str(result["content"][0]["text"].as_str()?).ok()
+}
+
 /// Whether an answer refuses a call because the daemon is about to end: another one may
 /// take it.
 #[must_use]
@@ -157,7 +164,7 @@ pub fn is_farewell(answer: &str) -> bool {
     let code = Refusal::ShuttingDown.code();
     let refuses = |answer: &Value| {
         let result = &answer["result"];
-        result["isError"] == true && result["structuredContent"]["error"] == code
+        result["isError"] == true && body_of(result).is_some_and(|body| body["error"] == code)
     };
     // Nearly no answer has the word in it, and a large one takes a while to read.
     answer.contains(code) && serde_json::from_str(answer).is_ok_and(|answer| refuses(&answer))

@@ -18,7 +18,7 @@ mod tasks;
 mod tests;
 mod toolbox;
 
-pub use answer::{Answer, Done, failure, is_farewell};
+pub use answer::{Answer, Done, body_of, failure, is_farewell};
 pub use calls::{Calls, InProgress};
 pub use era::{
     Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, name_in_header,

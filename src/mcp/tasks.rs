@@ -14,7 +14,7 @@ use crate::home::AgentFiles;
 use crate::hub::{Caller, Hub, Refused, Seen, Term};
 use crate::lifecycle::limits;
 use crate::protocol::{CommandReport, CorrelationId, Moment, ReportedError, Status};
-use crate::tools::ToolResult;
+use crate::tools::{Detail, ToolResult};
 
 /// The extension's name.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -174,7 +174,11 @@ pub(super) async fn answer_call(
                 Done { hands_over: Some(report.correlation_id), ..Done::error(error, id) }
             }
             None => {
-                let result = ToolResult::of_own_command(Seen::Command(report), hub.agent_files());
+                let result = ToolResult::of_own_command(
+                    Seen::Command(report),
+                    Detail::Brief,
+                    hub.agent_files(),
+                );
                 Done::of(result, id, Era::Modern)
             }
         },
@@ -185,7 +189,8 @@ pub(super) async fn answer_call(
 /// What a tool says in a sentence.
 fn message(result: &ToolResult) -> Option<String> {
     let body: Value = serde_json::from_str(result.body.get()).ok()?;
-    body["message"].as_str().map(str::to_owned)
+    let message = body["message"].as_str().or(body["messages"][0]["text"].as_str());
+    message.map(str::to_owned)
 }
 
 impl Task {
@@ -252,13 +257,13 @@ fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
 
 /// Why the daemon broke a command off, if it did: pages cannot say that of theirs.
 fn broke_off(status: &Status) -> Option<RpcError> {
-    let Status::Error { error, reason, untrusted: false, .. } = status else { return None };
+    let Status::Error { error, reason, page: None, .. } = status else { return None };
     (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(Fault::Internal, &**error))
 }
 
 /// What the call of the tool would have answered.
 fn result(report: CommandReport, files: Option<&AgentFiles>) -> Box<RawValue> {
-    let result = ToolResult::of_own_command(Seen::Command(report.into()), files);
+    let result = ToolResult::of_own_command(Seen::Command(report.into()), Detail::Brief, files);
     to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
 }
 

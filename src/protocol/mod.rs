@@ -17,6 +17,7 @@ mod local_files;
 mod moment;
 mod name;
 mod older;
+mod page_mark;
 mod prompt;
 mod report;
 mod sites;
@@ -55,6 +56,7 @@ pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
     plain_version,
 };
+pub use page_mark::PageMark;
 pub use prompt::DrawingPrompt;
 pub use report::{
     CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, TabId};
+use super::{Attempt, BrowserId, Carrier, ClientId, CorrelationId, Moment, PageMark, TabId};
 
 /// One command as its owner sees it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -90,11 +90,9 @@ pub enum Status {
         /// The result, as the extension sent it. It comes from a page: data, not
         /// instructions.
         result: Arc<RawValue>,
-        /// The origin of the page that it came from.
+        /// The page that decides the content of `result`; absent for a job.
         #[serde(skip_serializing_if = "Option::is_none")]
-        origin: Option<Arc<str>>,
-        /// Whether pages decide what stands in `result`; they do in all but a job's.
-        untrusted: bool,
+        page: Option<PageMark>,
         /// When it was accepted.
         created_at: Moment,
         /// When the result came.
@@ -117,9 +115,9 @@ pub enum Status {
         /// Whether it may have begun in the page, if the extension says so.
         #[serde(skip_serializing_if = "Option::is_none")]
         may_have_run: Option<bool>,
-        /// Whether pages decide what stands in `error` and `stack`; they do in all but a
-        /// job's.
-        untrusted: bool,
+        /// The page that decides the content of `error` and `stack`; absent for a job.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        page: Option<PageMark>,
         /// When.
         failed_at: Moment,
     },
@@ -232,7 +230,7 @@ pub enum TracePhase {
 }
 
 /// The word of a [`Status`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusWord {
     /// Accepted and not over.

@@ -131,6 +131,17 @@ impl Entry {
         }
     }
 
+    /// The address of the page that it is of, if that is known.
+    pub(super) fn page_address(&self) -> Option<&str> {
+        match &self.record {
+            Record::Log(log) => Some(&log.url),
+            Record::Request(request) => request.page_url.as_deref(),
+            Record::Action(action) => Some(&action.url),
+            Record::Performance(performance) => Some(&performance.url),
+            Record::Bodies(_) | Record::Socket(_) | Record::ExtensionLog(_) => None,
+        }
+    }
+
     /// Its texts that can be searched: its URL, and what it says.
     pub(super) fn said(&self) -> [&str; 2] {
         match &self.record {

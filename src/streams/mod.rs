@@ -8,6 +8,7 @@
 
 mod clean;
 mod entry;
+mod entry_line;
 mod legacy;
 mod noise;
 mod page;
@@ -26,7 +27,8 @@ pub use entry::Entry;
 pub use legacy::{LegacyBatch, LegacyStream, NotLegacy, Waterfall};
 pub use noise::{NoiseRule, NoiseRules, TooMuchNoise};
 pub use page::{
-    Cursor, CursorError, Filter, From, LONGEST_PAGE, Page, Query, Reader, View, entry_schemas,
+    Cursor, CursorError, EntryForm, Filter, From, LONGEST_PAGE, Page, Query, Reader, View,
+    entry_schemas,
 };
 pub use record::{Level, Vitals};
 pub use redact::{REDACTED, redact};

@@ -9,10 +9,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::entry_line::entry_line;
 use super::noise::find;
 use super::record::{Bodies, ExtensionLog, Log, Performance, Request, SocketEvent, UserAction};
 use super::{ClearedPlaces, Kept, Level, NoiseRules, Rings};
-use crate::protocol::{BrowserId, Moment, Stream, TabId};
+use crate::protocol::{BrowserId, Moment, PageMark, Stream, TabId};
 
 /// The longest page, in bytes of JSON; of 64 KiB it leaves room for what stands around the
 /// entries. Every entry is shorter.
@@ -135,6 +136,17 @@ pub struct Query {
     pub limit: usize,
     /// How many bytes of JSON they may have; [`LONGEST_PAGE`] at most.
     pub room: usize,
+    /// How much is told of each.
+    pub form: EntryForm,
+}
+
+/// How much is told of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryForm {
+    /// One line of text.
+    Line,
+    /// All that is kept of it, as a JSON object.
+    Whole,
 }
 
 /// A part of a view, oldest entry first.
@@ -142,6 +154,8 @@ pub struct Query {
 pub struct Page {
     /// The entries as callers see them.
     pub entries: Vec<Box<RawValue>>,
+    /// The pages that the entries are of. Lines have addresses of a single one without its origin.
+    pub mark: PageMark,
     /// Whether there is more behind the last one already.
     pub has_more: bool,
     /// Whether older entries are kept than were looked at. Only when the newest were asked
@@ -169,6 +183,8 @@ pub struct Reader {
     places: Vec<Place>,
     room: usize,
     is_full: bool,
+    /// The entries that the page has as lines, in its order.
+    lines_of: Vec<Arc<Kept>>,
     page: Page,
 }
 
@@ -219,6 +235,7 @@ impl Reader {
     ) -> Self {
         let mut page = Page {
             entries: Vec::new(),
+            mark: PageMark::any(),
             has_more: false,
             has_older: false,
             next: Cursor(Vec::new()),
@@ -243,7 +260,8 @@ impl Reader {
         }
         let oldest = query.filter.within.map_or(Moment::from_unix_micros(0), |within| now - within);
         let room = query.room;
-        Self { query, noise, oldest, ahead, places, room, is_full: false, page }
+        let lines_of = Vec::new();
+        Self { query, noise, oldest, ahead, places, room, is_full: false, lines_of, page }
     }
 
     /// Looks at some entries. Whether there are more to look at.
@@ -260,7 +278,7 @@ impl Reader {
     }
 
     /// Takes an entry in, or passes over it. False: the page is full.
-    fn take(&mut self, kept: &Kept) -> bool {
+    fn take(&mut self, kept: &Arc<Kept>) -> bool {
         if self.page.entries.len() >= self.query.limit {
             return false;
         }
@@ -268,13 +286,16 @@ impl Reader {
             if self.noise.hide(&kept.entry) {
                 self.page.hidden += 1;
             } else {
-                let Some(shown) = kept.shown() else { return true };
+                let Some(shown) = kept.shown(self.query.form) else { return true };
                 let takes = shown.get().len() + 1;
                 if takes > self.room {
                     return false;
                 }
                 self.room -= takes;
                 self.page.entries.push(shown);
+                if self.query.form == EntryForm::Line {
+                    self.lines_of.push(kept.clone());
+                }
             }
         }
         let stream = kept.entry.stream();
@@ -303,6 +324,7 @@ impl Reader {
     /// The page, once there is nothing more to look at.
     #[must_use]
     pub fn page(mut self) -> Page {
+        self.shorten_addresses();
         if self.query.from == From::Newest {
             self.page.entries.reverse();
             self.page.has_older = self.is_full;
@@ -320,10 +342,31 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Leaves the origin out of addresses, if all entries are of pages of one origin.
+    fn shorten_addresses(&mut self) {
+        let mut pages = self.lines_of.iter().map(|kept| kept.entry.page_address());
+        let Some(Some(first)) = pages.next() else { return };
+        let mark = PageMark::of_address(first);
+        if !pages.all(|page| page.is_some_and(|page| PageMark::of_address(page) == mark)) {
+            return;
+        }
+        let line = |kept: &Arc<Kept>| to_raw_value(&entry_line(&kept.entry.record, mark.origin()));
+        let entries: Result<Vec<_>, _> = self.lines_of.iter().map(line).collect();
+        if let Ok(entries) = entries {
+            self.page.entries = entries;
+            self.page.mark = mark;
+        }
+    }
+}
+
 impl Kept {
     /// The entry as callers see it.
-    fn shown(&self) -> Option<Box<RawValue>> {
+    fn shown(&self, form: EntryForm) -> Option<Box<RawValue>> {
         let Self { browser, entry, .. } = self;
+        if form == EntryForm::Line {
+            return to_raw_value(&entry_line(&entry.record, None)).ok();
+        }
         let at = Moment::from_unix_micros(entry.t.saturating_mul(1_000));
         let shown = Shown { at, browser, tab_id: entry.tab, record: &entry.record };
         to_raw_value(&shown).ok()

@@ -49,7 +49,9 @@ fn fill(rings: &mut Rings, numbers: std::ops::Range<u32>) {
 }
 
 fn query(view: View) -> Query {
-    Query { view, filter: Filter::default(), from: From::Newest, limit: 50, room: LONGEST_PAGE }
+    let form = EntryForm::Whole;
+    let filter = Filter::default();
+    Query { view, filter, from: From::Newest, limit: 50, room: LONGEST_PAGE, form }
 }
 
 fn page_of(rings: &Rings, query: Query) -> Page {
@@ -80,6 +82,27 @@ fn texts(page: &Page) -> Vec<String> {
 
 fn lines(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| format!("line {number}")).collect()
+}
+
+#[test]
+fn lines_leave_out_the_origin_of_their_pages_if_they_have_the_same() {
+    let mut rings = shelf();
+    let lines = |rings: &Rings| {
+        let form = EntryForm::Line;
+        let page = page_of(rings, Query { form, ..query(View::Of(Stream::Network)) });
+        let lines = page.entries.iter().map(|line| serde_json::from_str(line.get()).unwrap());
+        json!([lines.collect::<Vec<Value>>(), page.mark])
+    };
+    let of = |page: &str, url: &str| {
+        json!({"t": 1, "method": "GET", "status": 200, "url": url, "page_url": page})
+    };
+    push(&mut rings, Stream::Network, &of("http://a.test/shop", "http://a.test/b"));
+    push(&mut rings, Stream::Network, &of("http://a.test/", "http://a.test.evil/b"));
+    let expected = json!([["GET 200 /b", "GET 200 http://a.test.evil/b"], "http://a.test"]);
+    assert_eq!(lines(&rings), expected);
+    push(&mut rings, Stream::Network, &of("http://c.test/", "http://a.test/b"));
+    let told = lines(&rings);
+    assert_eq!((&told[0][0], &told[1]), (&json!("GET 200 http://a.test/b"), &json!("*")));
 }
 
 #[test]

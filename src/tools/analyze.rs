@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::annotations::{self, ByPerson};
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
+use super::brief::BriefReport;
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::result::Told;
 use super::submit::{Asked, Common, InPlace, Queued};
@@ -33,15 +34,17 @@ struct Parameters {
     /// Default 10000.
     #[schemars(range(min = 0, max = 55_000))]
     wait_ms: Option<u64>,
+    /// Add ids and times.
+    trace: Option<bool>,
     #[serde(flatten)]
     place: InPlace,
 }
 
 /// What its answers look like, also those of a call that does not wait.
 pub(super) fn answers(answers: &mut Answers) {
-    answers.of(NAME, "").are::<Queued<'_>>().are::<Told>();
+    answers.of(NAME, "").are::<Queued<'_>>().are::<Told>().are::<BriefReport>();
     annotations::answers(answers);
-    let failed = answers.of(NAME, FAILED);
+    let failed = answers.of(NAME, FAILED).are::<BriefReport>();
     failed.are::<Failure>().are::<RefusedCall>().are::<NotFound>().are::<Told>();
 }
 
@@ -62,7 +65,8 @@ pub(super) async fn call(
 
 /// Reads a call's arguments. `key` is for one that has no idempotency key in them.
 fn asked(given: &Map<String, Value>, key: Option<Arc<str>>) -> Result<Asked, ToolResult> {
-    let (Parameters { wait_ms, place }, analysis): (_, Analysis) = (read(given)?, read(given)?);
+    let (Parameters { wait_ms, trace, place }, analysis): (_, Analysis) =
+        (read(given)?, read(given)?);
     let wait = wait_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
-    Common::in_place(place).ask_for(Action::Analyze(analysis), wait, key)
+    Common::without_key(place, trace).ask_for(Action::Analyze(analysis), wait, key)
 }

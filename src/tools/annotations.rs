@@ -17,7 +17,9 @@ use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::annotations::{Annotations, NotTaken, Opening, Request, Taken};
 use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
 use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
-use crate::protocol::{CommandReport, CorrelationId, DrawingPrompt, QueryId, SessionName};
+use crate::protocol::{
+    CommandReport, CorrelationId, DrawingPrompt, PageMark, QueryId, SessionName,
+};
 
 pub(super) const NAME: &str = "annotations";
 
@@ -58,6 +60,7 @@ enum Manage {
 #[derive(Deserialize)]
 struct Besides {
     wait_ms: Option<u64>,
+    trace: Option<bool>,
     #[serde(flatten)]
     place: InPlace,
 }
@@ -96,12 +99,13 @@ pub(super) async fn call(
         };
     }
     let wait = Duration::from_millis(besides.wait_ms.unwrap_or(0));
+    let with_trace = besides.trace == Some(true);
     let wish = besides.place.into_wish();
     let styles = asked.styles == Some(true);
     let request = Request { session, wish, styles, prompt, idempotency_key: key };
     match annotations.ask(caller, request).await {
         Ok(Taken { submitted, opening }) => {
-            answer(&tools.hub, caller, submitted, opening, wait).await
+            answer(&tools.hub, caller, submitted, opening, wait, with_trace).await
         }
         Err(why) => Call::done(not_taken(&why)),
     }
@@ -114,13 +118,15 @@ async fn answer(
     submitted: Submitted,
     opening: Option<Opening>,
     wait: Duration,
+    with_trace: bool,
 ) -> Call {
     if !wait.is_zero() {
         let (hub, caller) = (hub.clone(), caller.clone());
         let id = submitted.accepted.id;
         let command = Some(id.clone());
         let outcome = Outcome::Later(Box::pin(async move {
-            ToolResult::of_seen(hub.wait(&caller, &id, wait, false).await, None, hub.agent_files())
+            let seen = hub.wait(&caller, &id, wait, with_trace).await;
+            ToolResult::of_seen(seen, None, hub.agent_files())
         }));
         return Call { submitted: command.clone(), waits_for: command, outcome };
     }
@@ -163,7 +169,7 @@ struct ListOfDrawings {
     drawings: Vec<KeptDrawing>,
     /// Files that do not hold what was kept.
     damaged: Vec<DamagedFile>,
-    untrusted: bool,
+    page: PageMark,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -267,7 +273,7 @@ async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
         count: list.drawings.len(),
         drawings: list.drawings,
         damaged: list.damaged.into_iter().map(complain).collect(),
-        untrusted: true,
+        page: PageMark::any(),
     })
 }
 

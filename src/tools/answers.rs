@@ -68,7 +68,7 @@ impl Answers {
         json!({
             "$schema": DIALECT,
             "title": "Answers of Tabwire's tools",
-            "description": "The structuredContent of an answer is valid against the definition \
+            "description": "The JSON of an answer, its first text, is valid against the definition \
                 named TOOL.CHOICE, the choice being its `what` or `action`, or TOOL if there is \
                 no such definition; against TOOL.failed if isError is true.",
             "$defs": definitions,

@@ -11,7 +11,7 @@ use super::ToolResult;
 use super::job_view::JobView;
 use super::result::status;
 use crate::hub::{BrowserChoice, Refusal, Refused};
-use crate::protocol::{CorrelationId, Tab};
+use crate::protocol::{CorrelationId, PageMark, Tab};
 use crate::streams::NoiseRule;
 
 /// A call that failed, and has done nothing.
@@ -50,9 +50,9 @@ pub(super) struct RefusedCall {
     /// The tabs that there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     tabs: Option<Vec<Tab>>,
-    /// Whether pages decide what stands in it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    untrusted: bool,
+    /// The pages that decide part of its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<PageMark>,
 }
 
 /// A job that cannot be done as it is asked for: nothing was begun.
@@ -139,7 +139,7 @@ impl RefusedCall {
             queued: None,
             browsers: None,
             tabs: None,
-            untrusted: false,
+            page: None,
         };
         match why {
             Refusal::QueueFull { queued, .. } => Self { queued: Some(*queued), ..plain },
@@ -147,7 +147,7 @@ impl RefusedCall {
                 Self { browsers: Some(browsers.clone()), ..plain }
             }
             Refusal::TabGone { tabs, .. } => {
-                Self { tabs: Some(tabs.clone()), untrusted: true, ..plain }
+                Self { tabs: Some(tabs.clone()), page: Some(PageMark::any()), ..plain }
             }
             Refusal::RateLimited { .. }
             | Refusal::TooManyWaiters { .. }

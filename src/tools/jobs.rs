@@ -14,7 +14,7 @@ use super::result::Told;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Hub, Seen, Submitted};
 use crate::jobs::{NotTaken, SyncError};
-use crate::protocol::{CorrelationId, Job, MonitorSync, QueryId, Status};
+use crate::protocol::{CorrelationId, Job, MonitorSync, Status};
 
 pub(super) const NAME: &str = "wksm_monitor_sync";
 
@@ -24,27 +24,20 @@ pub(super) const DESCRIPTION: &str = "Brings the monitor database (path, size, t
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
     LazyLock::new(|| Arguments::plain::<MonitorSync>(NAME));
 
-/// The first answer of the two.
+/// The first answer of the two, as its seed (002) has it.
 #[derive(Serialize, JsonSchema)]
 struct QueuedJob {
     success: bool,
     data: Begun,
+    /// One message: how the job is, and the call that reads its result.
     messages: Vec<Message>,
-    status: JobStatus,
-    correlation_id: CorrelationId,
-    query_id: QueryId,
-    /// The same as `correlation_id`.
-    job_id: CorrelationId,
-    /// How long it will take, as far as can be known.
-    estimated_runtime_seconds: f64,
-    /// How it is, and the call that reads its result.
-    message: String,
 }
 
-/// The same as its seed (002) has it.
 #[derive(Serialize, JsonSchema)]
 struct Begun {
+    /// The job's id, a `correlation_id`.
     job_id: CorrelationId,
+    /// How long it will take, as far as can be known.
     estimated_runtime_seconds: f64,
     status: JobStatus,
 }
@@ -95,7 +88,6 @@ pub(super) async fn call(
     }
 }
 
-/// The first answer of the two, as its seed (002) has it, beside what every submission says.
 async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> QueuedJob {
     let accepted = &submitted.accepted;
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
@@ -106,21 +98,16 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> QueuedJob 
         Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => false,
     };
     let status = if has_begun { JobStatus::Running } else { JobStatus::Queued };
-    let text = format!("Operation {}. Estimated runtime: {}s", status.word(), seconds.ceil());
-    let how = format!(
-        "Get its result with observe({{what:\"command_result\", correlation_id:\"{id}\", \
-         wait_ms:55000}})."
+    let text = format!(
+        "Operation {}. Estimated runtime: {}s. Get its result with \
+         observe({{what:\"command_result\", correlation_id:\"{id}\", wait_ms:55000}}).",
+        status.word(),
+        seconds.ceil()
     );
     QueuedJob {
         success: true,
         data: Begun { job_id: id.clone(), estimated_runtime_seconds: seconds, status },
-        messages: vec![Message { kind: "info".to_owned(), text: text.clone(), details: None }],
-        status,
-        correlation_id: id.clone(),
-        query_id: accepted.query_id.clone(),
-        job_id: id.clone(),
-        estimated_runtime_seconds: seconds,
-        message: format!("{text}. {how}"),
+        messages: vec![Message { kind: "info".to_owned(), text, details: None }],
     }
 }
 

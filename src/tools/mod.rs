@@ -5,6 +5,7 @@ mod analyze;
 mod annotations;
 mod answers;
 mod arguments;
+mod brief;
 mod configure;
 mod failure;
 mod interact;
@@ -13,6 +14,8 @@ mod jobs;
 mod noise;
 mod notice;
 mod observe;
+mod parts;
+mod picture;
 mod result;
 mod sites;
 mod stored;
@@ -38,9 +41,11 @@ use crate::sites::Sites;
 use answers::{Answers, outline};
 use arguments::Arguments;
 pub use arguments::closest;
+pub use brief::Detail;
 use failure::Failure;
 pub use job_view::JobView;
-pub use result::{Picture, ToolResult};
+pub use picture::Picture;
+pub use result::ToolResult;
 
 /// The tools, and what they work on. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -116,7 +121,7 @@ impl Call {
 }
 
 /// What is shown of the answers of a tool that begins a job.
-const JOB_FIELDS: &[&str] = &["success", "data", "messages", "job_id"];
+const JOB_FIELDS: &[&str] = &["success", "data", "messages"];
 
 static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
     [

@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
 use super::failure::{Failure, NotFound, RefusedCall};
-use super::result::{Part, Told, status};
+use super::parts::Part;
+use super::result::{Told, status};
 use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{BrowserSummary, Caller, Lists, TabSummary, Wish};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    CorrelationId, FailedCommand, FinishedCommand, Moment, PendingCommand, Stream, TabId,
+    CorrelationId, FailedCommand, FinishedCommand, Moment, PageMark, PendingCommand, Stream, TabId,
 };
 use crate::streams::View;
 
@@ -39,7 +40,7 @@ enum Observe {
         /// Default 0; for ann_ ids 55000.
         #[schemars(range(min = 0, max = 55_000))]
         wait_ms: Option<u64>,
-        /// Add phase times.
+        /// Add ids, times and details.
         trace: Option<bool>,
         /// From this byte.
         #[schemars(range(min = 0))]
@@ -89,7 +90,7 @@ struct PendingCommands {
     completed: Vec<FinishedCommand>,
     /// Those without one, and refused calls: what `failed_commands` lists.
     failed: Vec<ListedFailure>,
-    untrusted: bool,
+    page: PageMark,
 }
 
 /// A failure as both lists have it.
@@ -113,7 +114,7 @@ struct FailedCommands {
     status: status::Ok,
     count: usize,
     commands: Vec<ListedFailure>,
-    untrusted: bool,
+    page: PageMark,
 }
 
 /// The tabs of the connected browsers.
@@ -121,7 +122,7 @@ struct FailedCommands {
 struct Tabs {
     count: usize,
     tabs: Vec<TabSummary>,
-    untrusted: bool,
+    page: PageMark,
     /// Which browsers tell of none.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -172,13 +173,13 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
                 status: status::Ok::Ok,
                 count: commands.len(),
                 commands,
-                untrusted: true,
+                page: PageMark::any(),
             })
         }
         Observe::Tabs {} => {
             let tabs = hub.tabs(caller);
             let hint = untold_tabs(&hub.deaf_to_capture(None).labels);
-            ToolResult::of(&Tabs { count: tabs.len(), tabs, untrusted: true, hint })
+            ToolResult::of(&Tabs { count: tabs.len(), tabs, page: PageMark::any(), hint })
         }
         Observe::Browsers {} => {
             let browsers = hub.browsers();
@@ -252,5 +253,5 @@ pub(super) async fn command_result(
 fn pending_commands(lists: Lists) -> ToolResult {
     let Lists { pending, completed, failed } = lists;
     let failed = ListedFailure::all(failed);
-    ToolResult::of(&PendingCommands { pending, completed, failed, untrusted: true })
+    ToolResult::of(&PendingCommands { pending, completed, failed, page: PageMark::any() })
 }

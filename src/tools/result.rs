@@ -1,34 +1,20 @@
 //! What a tool call answers: the same JSON as data and as text, and pictures as
 //! pictures.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::brief::{BriefReport, Detail, cut_result};
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::job_view::JobView;
+use super::parts::{Part, PartPlace};
+use super::picture::{Picture, newest_drawing, take_picture};
 use crate::home::AgentFiles;
 use crate::hub::{Refusal, Refused, Seen};
 use crate::lifecycle::Gone;
-use crate::protocol::{
-    CommandReport, CorrelationId, Moment, Status, WorkKind, floor_escape_boundary,
-    next_escape_boundary,
-};
-
-/// The longest result, in bytes of JSON, that one answer carries: more would flood the
-/// model's context.
-const LONGEST: usize = 64 * 1024;
-
-/// The largest picture of a drawing that goes along, in bytes; a larger one is only named.
-/// Model APIs take 5 MB of base64.
-const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
+use crate::protocol::{CommandReport, CorrelationId, Moment, Status, WorkKind};
 
 /// What a tool call answers.
 #[derive(Debug)]
@@ -46,15 +32,6 @@ pub struct ToolResult {
     pub lacks_browser: bool,
 }
 
-/// A picture, as MCP shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Picture {
-    /// Its bytes in base64.
-    pub data: String,
-    /// Its format.
-    pub mime_type: String,
-}
-
 /// The words that an answer's `status` can be, each a type, so that its schema names it.
 pub(super) mod status {
     macro_rules! words {
@@ -69,62 +46,19 @@ pub(super) mod status {
     words! { Deleted Expired None NotFound Ok Queued Refused Stored WaitingForUser }
 }
 
-/// Which part of a large result is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    offset: usize,
-    limit: usize,
-}
-
-impl Part {
-    /// The part that a call asks for, if it asks for one.
-    pub(super) fn asked_for(offset: Option<usize>, limit: Option<usize>) -> Option<Self> {
-        (offset.is_some() || limit.is_some()).then(|| Self {
-            offset: offset.unwrap_or(0),
-            limit: limit.unwrap_or(LONGEST).min(LONGEST),
-        })
-    }
-}
-
-/// What is said of JSON that was cut.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Cut {
-    /// Whether something is missing before or behind this part.
-    truncated: bool,
-    /// Where this part begins, in bytes.
-    offset: usize,
-    /// Where to read on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_offset: Option<usize>,
-    /// How long the whole is.
-    total_bytes: usize,
-    /// What names the whole.
-    result_ref: Arc<str>,
-    /// How to read on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-}
-
-/// What the parts of a large text belong to.
-pub(super) struct Whole<'a> {
-    /// The field of the answer that it stands in.
-    pub(super) field: &'a str,
-    /// What names it.
-    pub(super) name: Arc<str>,
-    /// The call that reads on, but for the offset and what closes it.
-    pub(super) read_on: String,
-}
-
 /// What is told of a command.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Told {
-    /// Its result was cut: a part of its JSON text.
+    /// Its result was cut: `result` is a part of the value.
     Cut {
         #[serde(flatten)]
-        report: CommandReport,
+        place: PartPlace,
         #[serde(flatten)]
-        cut: Cut,
+        report: CommandReport,
+        /// The type of the value, if its JSON does not show it.
+        #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+        kind: Option<String>,
     },
     /// A job that is over.
     Job {
@@ -182,9 +116,9 @@ impl ToolResult {
     }
 
     /// The answer to a call that submitted a command and waited for it: if the command
-    /// failed, so did the call.
+    /// failed, so did the call. Waits for drawings and jobs are always told in full.
     #[must_use]
-    pub fn of_own_command(seen: Seen, files: Option<&AgentFiles>) -> Self {
+    pub fn of_own_command(seen: Seen, detail: Detail, files: Option<&AgentFiles>) -> Self {
         let failed = match &seen {
             Seen::Command(report) => match report.status {
                 Status::Error { .. } | Status::Timeout { .. } | Status::Expired { .. } => true,
@@ -194,7 +128,14 @@ impl ToolResult {
             },
             Seen::Gone(_) | Seen::NotFound => true,
         };
-        let result = Self::of_command(seen, None, files);
+        let result = match seen {
+            Seen::Command(report)
+                if detail == Detail::Brief && report.kind == WorkKind::Browser =>
+            {
+                Self::in_brief(*report, files)
+            }
+            seen => Self::of_command(seen, None, files),
+        };
         Self { is_error: failed, ..result }
     }
 
@@ -217,6 +158,12 @@ impl ToolResult {
             Seen::Gone(gone) => Self::of(&Told::of_gone(&gone)),
             Seen::NotFound => Self::failed(&NotFound::command()),
         }
+    }
+
+    fn in_brief(mut report: CommandReport, files: Option<&AgentFiles>) -> Self {
+        let over = (!report.is_pending()).then(|| report.correlation_id.clone());
+        let picture = take_picture(&mut report, files);
+        Self { picture, hands_over: over, ..Self::of(&BriefReport::of(report)) }
     }
 
     fn of_report(
@@ -267,114 +214,14 @@ fn take_annotations(mut report: CommandReport) -> Result<Told, Box<CommandReport
     Ok(Told::Drawn { report, annotations })
 }
 
-/// The screenshot of the drawing that came last, unless it is too large to be shown.
-fn newest_drawing(report: &CommandReport) -> Option<Picture> {
-    let (WorkKind::Annotations, Status::Complete { result, .. }) = (report.kind, &report.status)
-    else {
-        return None;
-    };
-    let drawn: Drawn = serde_json::from_str(result.get()).ok()?;
-    let path = PathBuf::from(drawn.pages.last()?.screenshot.as_ref()?);
-    if fs::metadata(&path).ok()?.len() > LARGEST_SHOWN {
-        return None;
-    }
-    let is_png = path.extension().is_some_and(|extension| extension == "png");
-    let mime_type = if is_png { "image/png" } else { "image/jpeg" }.to_owned();
-    Some(Picture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
-}
-
-/// What must be known of the result of a wait for drawings to show the last one.
-#[derive(Deserialize)]
-struct Drawn {
-    pages: Vec<DrawnPage>,
-}
-
-#[derive(Deserialize)]
-struct DrawnPage {
-    screenshot: Option<String>,
-}
-
 /// Cuts a result that is too long, or out of which a part was asked for. `Err`: it
 /// stays whole.
 fn cut_report(mut report: CommandReport, part: Option<Part>) -> Result<Told, Box<CommandReport>> {
     let id = &report.correlation_id;
     let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
-    let whole = Whole {
-        field: "result",
-        name: id.as_str().into(),
-        read_on: format!("observe({{what:\"command_result\", correlation_id:\"{id}\""),
+    let Some((value, place, kind)) = cut_result(id, result, part) else {
+        return Err(report.into());
     };
-    let Some((text, cut)) = cut(result, part, whole) else { return Err(report.into()) };
-    *result = text.into();
-    Ok(Told::Cut { report, cut })
-}
-
-/// The part of a JSON text that is to be answered, as a string. `None`: all of it, as it is.
-pub(super) fn cut(
-    json: &RawValue,
-    part: Option<Part>,
-    whole: Whole<'_>,
-) -> Option<(Box<RawValue>, Cut)> {
-    let text = json.get();
-    if part.is_none() && text.len() <= LONGEST {
-        return None;
-    }
-    let Part { offset, limit } = part.unwrap_or(Part { offset: 0, limit: LONGEST });
-    let from = floor_escape_boundary(text, offset);
-    let mut to = floor_escape_boundary(text, from.saturating_add(limit));
-    if to == from && from < text.len() {
-        // At least one character, or reading on would never end.
-        to = next_escape_boundary(text, from);
-    }
-    let Whole { field, name, read_on } = whole;
-    let next_offset = (to < text.len()).then_some(to);
-    let hint = next_offset.map(|next| {
-        format!("`{field}` is a part of the JSON text. Read on with {read_on}, offset:{next}}}).")
-    });
-    let cut = Cut {
-        truncated: next_offset.is_some() || from > 0,
-        offset: from,
-        next_offset,
-        total_bytes: text.len(),
-        result_ref: name,
-        hint,
-    };
-    to_raw_value(&text[from..to]).ok().map(|text| (text, cut))
-}
-
-/// Takes the picture out of a screenshot's result; its description stays.
-fn take_picture(report: &mut CommandReport, files: Option<&AgentFiles>) -> Option<Picture> {
-    if report.command != "screenshot" {
-        return None;
-    }
-    let Status::Complete { result, .. } = &mut report.status else { return None };
-    let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
-    let value = whole.get_mut("value")?;
-    let picture: Picture = serde_json::from_value(value.clone()).ok()?;
-    let saved = report.picture_path.as_deref().map(|name| picture.save(name, files));
-    value["data"] = "(shown as image content)".into();
-    match &saved {
-        Some(Ok(path)) => {
-            value["data"] = "(in the file)".into();
-            value["path"] = json!(path);
-        }
-        Some(Err(why)) => value["save_error"] = why.as_str().into(),
-        None => {}
-    }
-    let is_saved = matches!(saved, Some(Ok(_)));
-    *result = to_raw_value(&whole).ok()?.into();
-    (!is_saved).then_some(picture)
-}
-
-impl Picture {
-    /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
-    /// is not written and what to do.
-    fn save(&self, name: &str, files: Option<&AgentFiles>) -> Result<PathBuf, String> {
-        let files = files.ok_or("this daemon writes no files")?;
-        let bytes = STANDARD.decode(&self.data).map_err(|error| error.to_string())?;
-        files.write(name, &bytes).map_err(|error| {
-            let open = files.open_folders().unwrap_or_default();
-            format!("cannot write {name}: {error}. {}", error.hint(&open))
-        })
-    }
+    *result = value.into();
+    Ok(Told::Cut { place, report, kind })
 }

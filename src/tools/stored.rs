@@ -8,7 +8,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::arguments::closest;
 use super::failure::Failure;
-use super::result::{Cut, Part, Whole, cut, status};
+use super::parts::{Part, PartPlace, Whole, cut};
+use super::result::status;
 use super::{ToolResult, Tools};
 use crate::home::{NAME_MAX, Store, StoreError, StoredValue, ValueName};
 use crate::hub::{Caller, Refusal};
@@ -32,10 +33,10 @@ pub(super) struct Loaded {
     name: String,
     size_bytes: u64,
     stored_at: Moment,
-    /// The value; a part of its JSON text if it was cut.
-    data: Box<RawValue>,
     #[serde(flatten)]
-    cut: Option<Cut>,
+    place: Option<PartPlace>,
+    /// The value, or a part of it.
+    data: Box<RawValue>,
 }
 
 /// What there is.
@@ -94,13 +95,13 @@ pub(super) async fn load(
         let name = name.as_str();
         let quoted = Value::from(name);
         let read_on = format!("configure({{action:\"load\", name:{quoted}");
-        let whole = Whole { field: "data", name: name.into(), read_on };
-        let (data, cut) = match cut(&value, part, whole) {
-            Some((data, cut)) => (data, Some(cut)),
+        let whole = Whole { field: "data", read_on };
+        let (data, place) = match cut(&value, part, whole) {
+            Some((data, place)) => (data, Some(place)),
             None => (value, None),
         };
         let name = name.to_owned();
-        Ok(Loaded { status: status::Ok::Ok, name, size_bytes: size, stored_at: at, data, cut })
+        Ok(Loaded { status: status::Ok::Ok, name, size_bytes: size, stored_at: at, place, data })
     };
     on_disk(tools, caller, answer).await
 }

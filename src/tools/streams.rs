@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use super::ToolResult;
 use super::answers::Answers;
 use super::failure::Failure;
+use super::parts::USUAL_PART;
 use super::result::status;
 use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
-use crate::protocol::{BrowserId, Stream, TabId};
+use crate::protocol::{BrowserId, PageMark, Stream, TabId};
 use crate::streams::{
-    Cursor, CursorError, Filter, From, LONGEST_PAGE, Level, Page, Query, View, Vitals,
+    Cursor, CursorError, EntryForm, Filter, From, LONGEST_PAGE, Level, Page, Query, View, Vitals,
     entry_schemas,
 };
 
@@ -51,31 +52,39 @@ pub(super) struct StreamArguments {
     since_ms: Option<u64>,
     /// Of this request.
     request_id: Option<String>,
+    /// Add ids, times and details.
+    trace: Option<bool>,
 }
 
 /// What `observe` answers.
 #[derive(Serialize, JsonSchema)]
 struct Answer {
-    /// Oldest first.
-    entries: Vec<Box<RawValue>>,
-    /// The bodies of the one request that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bodies: Option<Vec<Box<RawValue>>>,
     /// Whether there is more behind the last one already.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_more: bool,
     /// Whether older ones are kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_older: bool,
-    /// The `cursor` of the call that reads on.
-    next_cursor: String,
+    /// The `cursor` of the call that reads on; absent of a short answer with nothing to read on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
     /// How many entries behind the cursor were not kept long enough to be read.
+    #[serde(skip_serializing_if = "is_zero")]
     dropped: u64,
     /// How many that fit the filter are hidden as noise.
-    hidden: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    hidden: u64,
     /// How many were malformed since the daemon started.
     #[serde(skip_serializing_if = "is_zero")]
     rejected: u64,
-    untrusted: bool,
+    /// Oldest first. Each is one line, or an object with all that is kept of it for calls with
+    /// `request_id` or `trace`.
+    entries: Vec<Box<RawValue>>,
+    /// The bodies of the one request that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bodies: Option<Vec<Box<RawValue>>>,
+    /// The pages that decide the content of entries.
+    page: PageMark,
     /// Why there may be none.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -98,7 +107,7 @@ pub(super) struct PageAnswer {
     vitals: Option<Vitals>,
     /// What of it is being recorded.
     capture: Vec<Stream>,
-    untrusted: bool,
+    page: PageMark,
     /// What to do if nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'static str>,
@@ -133,6 +142,9 @@ pub(super) fn page_of(view: View, answers: &mut Answers) -> Value {
         page["properties"][field]["description"] = described;
     };
     is_listed("entries", view);
+    if let Some(forms) = page["properties"]["entries"]["items"]["anyOf"].as_array_mut() {
+        forms.insert(0, json!({"type": "string"}));
+    }
     is_listed("bodies", View::Of(Stream::Bodies));
     if view != View::Of(Stream::Network)
         && let Some(properties) = page["properties"].as_object_mut()
@@ -163,22 +175,30 @@ pub(super) async fn read(
         },
     };
     let limit = wanted.limit.unwrap_or(USUAL).min(MOST);
+    let (with_trace, has_cursor) = (wanted.trace == Some(true), wanted.cursor.is_some());
     let filter = wanted.filter(hub);
     let with_bodies = view == View::Of(Stream::Network) && filter.request_id.is_some();
-    let query = Query { view, filter: filter.clone(), from, limit, room: LONGEST_PAGE };
+    let (form, room) = if with_trace || filter.request_id.is_some() {
+        (EntryForm::Whole, LONGEST_PAGE)
+    } else {
+        (EntryForm::Line, USUAL_PART)
+    };
+    let query = Query { view, filter: filter.clone(), from, limit, room, form };
     let page = hub.read_streams(caller, query).await;
     let bodies = if with_bodies { Some(bodies(hub, caller, &filter, &page).await) } else { None };
     let hint = hint(hub, view, &filter, &page);
+    // A caller that has read on from a cursor goes on doing so.
+    let reads_on = with_trace || has_cursor || page.has_more || page.has_older;
     ToolResult::of(&Answer {
-        next_cursor: page.next.text(view, &hub.epoch()),
-        entries: page.entries,
-        bodies,
         has_more: page.has_more,
         has_older: page.has_older,
+        next_cursor: reads_on.then(|| page.next.text(view, &hub.epoch())),
         dropped: page.dropped,
-        hidden: page.hidden,
+        hidden: u64::try_from(page.hidden).unwrap_or(u64::MAX),
         rejected: page.rejected,
-        untrusted: true,
+        entries: page.entries,
+        bodies,
+        page: page.mark,
         hint,
     })
 }
@@ -194,7 +214,8 @@ async fn bodies(hub: &Hub, caller: &Caller, filter: &Filter, page: &Page) -> Vec
     };
     let room = LONGEST_PAGE.saturating_sub(taken);
     let view = View::Of(Stream::Bodies);
-    let query = Query { view, filter, from: From::Newest, limit: MOST, room };
+    let form = EntryForm::Whole;
+    let query = Query { view, filter, from: From::Newest, limit: MOST, room, form };
     hub.read_streams(caller, query).await.entries
 }
 
@@ -267,6 +288,7 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult 
     ToolResult::of(&PageAnswer {
         browser,
         tab_id: tab.tab_id,
+        page: PageMark::of_address(&tab.url),
         url: tab.url,
         title: tab.title,
         active: tab.active,
@@ -275,7 +297,6 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult 
         hidden: record.hidden,
         vitals: record.vitals,
         capture: recorded,
-        untrusted: true,
         hint,
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::brief::Detail;
 use super::failure::Failure;
 use super::result::status;
 use super::{Call, Outcome, ToolResult, Tools};
@@ -33,7 +34,7 @@ pub(super) struct InPlace {
 pub(super) struct Common {
     #[serde(flatten)]
     place: InPlace,
-    /// Add phase times.
+    /// Add ids and times.
     trace: Option<bool>,
     /// Same key, same command.
     idempotency_key: Option<String>,
@@ -70,9 +71,9 @@ impl InPlace {
 }
 
 impl Common {
-    /// What a call asks for that says no more than where.
-    pub(super) const fn in_place(place: InPlace) -> Self {
-        Self { place, trace: None, idempotency_key: None }
+    /// What a call asks for that has no key.
+    pub(super) const fn without_key(place: InPlace, trace: Option<bool>) -> Self {
+        Self { place, trace, idempotency_key: None }
     }
 
     /// What a call asks for that wants this done and waits `wait` for it. `key` is for one
@@ -140,7 +141,10 @@ async fn finish(
     hub.confirm(caller, submitted).await?;
     // Without a result it was accepted all the same: say so rather than that it was not.
     Ok(match waited {
-        Ok(seen) => ToolResult::of_own_command(seen, hub.agent_files()),
+        Ok(seen) => {
+            let detail = if with_trace { Detail::Full } else { Detail::Brief };
+            ToolResult::of_own_command(seen, detail, hub.agent_files())
+        }
         Err(_) => ToolResult::of(&queued(hub, &submitted.accepted)),
     })
 }

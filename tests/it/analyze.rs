@@ -9,8 +9,7 @@ use crate::support::{Daemon, McpClient, Shim};
 async fn found(stage: &Stage, arguments: Value) -> Value {
     let answer = stage.client.call("analyze", arguments).await;
     assert_eq!(answer["status"], "complete", "{answer}");
-    assert_eq!(answer["untrusted"], true);
-    assert_eq!(answer["origin"], stage.pages.url(""));
+    assert_eq!(answer["page"], stage.pages.url(""));
     answer["result"]["value"].clone()
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::legacy::Old;
-use crate::support::{Daemon, FakeExtension, McpClient, Shim, soon, until};
+use crate::support::{Daemon, FakeExtension, McpClient, Shim, body, soon, until};
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -96,8 +96,8 @@ async fn a_person_is_asked_and_the_read_that_waits_has_the_drawing_at_once() {
     let reading = soon("the drawing", client.call_raw("observe", read(&id)));
     let sending = kept_after_a_look(&mut extension, &client, &id);
     let (read, ()) = tokio::join!(reading, sending);
-    let body = &read["structuredContent"];
-    assert_eq!((&body["status"], &body["untrusted"]), (&json!("complete"), &json!(true)));
+    let body = &body(&read);
+    assert_eq!((&body["status"], &body["page"]), (&json!("complete"), &json!("*")));
     assert_eq!(body["annotations"][0]["text"], "too small 1");
     let page = &body["result"]["pages"][0];
     assert_eq!(page["element_details"]["e"]["selector"], "#buy");
@@ -284,7 +284,7 @@ async fn an_old_extension_posts_the_drawing_that_it_was_asked_for_and_a_large_on
     let list = client.call(ASK, json!({"what": "annotations", "manage": "list"})).await;
     assert_eq!(list["count"], 1, "{list}");
     let result = client.call_raw("observe", read(&id)).await;
-    let answer = &result["structuredContent"];
+    let answer = &body(&result);
     let path = answer["result"]["pages"][0]["screenshot"].as_str().unwrap();
     assert!(std::fs::read(path).unwrap() == picture);
     assert!(result["content"].get(1).is_none(), "too large to be shown, it is named");
@@ -356,7 +356,7 @@ async fn another_owner_neither_sees_nor_gets_what_was_drawn() {
     kept(&mut extension, &drawing(2, &json!({"correlation_id": id}))).await;
     assert_eq!(stranger.status(&id).await["annotations"][0]["text"], "too small 2");
     let result = client.call_raw("observe", read(&id)).await;
-    assert_eq!(result["structuredContent"]["error"], "not_found");
+    assert_eq!(body(&result)["error"], "not_found");
     let list = json!({"what": "annotations", "manage": "list"});
     assert_eq!(client.call(ASK, list.clone()).await["drawings"][0]["drawing_id"], ids(1));
     assert_eq!(stranger.call(ASK, list).await["drawings"][0]["drawing_id"], ids(2));

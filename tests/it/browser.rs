@@ -12,7 +12,7 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
 use crate::support::{
-    Daemon, McpClient, Pages, Stopwatch, first_tab, kill_worker, phases, soon, until,
+    Daemon, McpClient, Pages, Stopwatch, body, first_tab, kill_worker, phases, soon, until,
 };
 
 /// A daemon, a browser that is connected to it, pages and a client.
@@ -85,7 +85,7 @@ impl Stage {
     pub(crate) async fn interact(&self, mut arguments: Value) -> Value {
         arguments["wait_ms"] = 20_000.into();
         arguments["trace"] = true.into();
-        self.client.call_raw("interact", arguments).await["structuredContent"].clone()
+        body(&self.client.call_raw("interact", arguments).await)
     }
 
     async fn run(&self, script: &str) -> Value {
@@ -157,8 +157,7 @@ async fn a_command_goes_to_the_page_and_back_through_every_phase() {
     let answer = stage.run("document.title").await;
     assert_eq!(answer["status"], "complete", "{answer}");
     assert_eq!(answer["result"], json!({"success": true, "value": "Home Page", "type": "string"}));
-    assert_eq!(answer["origin"], stage.pages.url(""));
-    assert_eq!(answer["untrusted"], true);
+    assert_eq!(answer["page"], stage.pages.url(""));
     assert_eq!(phases(&answer)[..5], ["queued", "delivered", "claimed", "started", "done"]);
 
     // Without waiting: an id at once, and the result by it.
@@ -186,7 +185,7 @@ async fn scripts_of_every_form_give_their_values_and_failures_say_what_is_wrong(
     assert_eq!(thrown["status"], "error", "{thrown}");
     assert_eq!(thrown["reason"], "script_threw");
     assert_eq!(thrown["error"], "RangeError: too much");
-    assert_eq!(thrown["untrusted"], true);
+    assert_eq!(thrown["page"], "*");
     let syntax = stage.run("this is no script").await;
     assert_eq!(syntax["reason"], "syntax_error", "{syntax}");
     stage.end().await;
@@ -377,7 +376,7 @@ async fn a_screenshot_is_a_picture_for_the_model_and_no_text() {
     assert_eq!((&picture["type"], &picture["mimeType"]), (&json!("image"), &json!("image/png")));
     // The first bytes of a PNG, in base64.
     assert!(picture["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
-    let value = &result["structuredContent"]["result"]["value"];
+    let value = &body(&result)["result"]["value"];
     assert!(value["width"].as_u64().unwrap() <= 1_568, "{value}");
     assert_eq!(value["data"], "(shown as image content)");
 
@@ -385,7 +384,7 @@ async fn a_screenshot_is_a_picture_for_the_model_and_no_text() {
     let path = stage.daemon.home().dir().canonicalize().unwrap().join("files/page.png");
     let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
     let result = stage.client.call_raw("interact", shot.clone()).await;
-    assert_eq!(result["structuredContent"]["result"]["value"]["path"], json!(path), "{result}");
+    assert_eq!(body(&result)["result"]["value"]["path"], json!(path), "{result}");
     assert_eq!(result["content"].as_array().unwrap().len(), 1, "no picture for the model");
     assert!(std::fs::read(&path).unwrap().starts_with(b"\x89PNG"));
     let refused = stage.client.call_fails("interact", shot).await;

@@ -274,7 +274,7 @@ async fn with_user_scripts_allowed_scripts_go_on_without_the_debugger_bar() {
         let answer = stage.run(script).await;
         assert_eq!(answer["result"]["type"], kind, "{script}: {answer}");
         assert_eq!(answer["result"]["value"], value, "{script}: {answer}");
-        assert_eq!(answer["origin"], stage.pages.url(""));
+        assert_eq!(answer["page"], stage.pages.url(""));
     }
     assert_eq!(stage.value("'x'.repeat(7e6).length").await, 7_000_000);
     for (script, reason) in [

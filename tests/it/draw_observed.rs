@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, first_tab, kill_worker, soon, until};
+use crate::support::{Daemon, Hand, McpClient, Pages, body, first_tab, kill_worker, soon, until};
 
 /// A person at a browser, and an agent.
 struct Stage {
@@ -68,7 +68,7 @@ async fn an_agent_that_waits_has_the_drawing_when_the_person_is_done() {
         stage.hand.press("Enter", 2).await;
     };
     let (result, ()) = tokio::join!(read(&client, &id), drawing);
-    let body = &result["structuredContent"];
+    let body = &body(&result);
     assert_eq!(body["status"], "complete", "{body}");
     let kinds = [&body["annotations"][0]["kind"], &body["annotations"][1]["kind"]];
     assert_eq!(kinds, ["rectangle", "note"]);
@@ -97,7 +97,7 @@ async fn a_drawing_is_there_though_daemon_and_agent_were_restarted_while_it_was_
     stage.hand.press("Enter", 1).await;
     let reborn = McpClient::modern(&stage.daemon).named("another");
     let result = read(&reborn, &id).await;
-    let body = &result["structuredContent"];
+    let body = &body(&result);
     assert_eq!(body["annotations"][0]["kind"], "rectangle", "{body}");
     stage.is_closed().await;
     stage.end().await;
@@ -110,7 +110,7 @@ async fn a_person_who_does_not_want_to_draw_says_so_with_escape() {
     let id = stage.ask(&client).await;
     stage.hand.press("Escape", 1).await;
     let result = read(&client, &id).await;
-    let body = &result["structuredContent"];
+    let body = &body(&result);
     assert_eq!((&body["status"], &body["reason"]), (&json!("error"), &json!("cancelled_by_user")));
     stage.is_closed().await;
     stage.end().await;

@@ -6,6 +6,7 @@ mod support;
 
 mod analyze;
 mod annotations;
+mod answers;
 mod bridge;
 mod browser;
 mod browser_call;

@@ -321,7 +321,7 @@ async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Va
     for browser in connected {
         let arguments = json!({
             "action": "tab_list", "browser": browser["browser"], "wait_ms": u64::try_from(millis).unwrap_or(0),
-            "timeout_ms": u64::try_from(millis).unwrap_or(0),
+            "timeout_ms": u64::try_from(millis).unwrap_or(0), "trace": true,
         });
         let said = match daemon.call("interact", arguments, TEST).await {
             Ok(answer) if answer["status"] == "complete" => {

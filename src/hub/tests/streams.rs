@@ -7,7 +7,7 @@ use super::*;
 use crate::hub::capture::CaptureChange;
 use crate::hub::streams::Taken;
 use crate::protocol::{CaptureSettings, Stream, TabCapture};
-use crate::streams::{Filter, From, LONGEST_PAGE, LegacyStream, Page, Query, View};
+use crate::streams::{EntryForm, Filter, From, LONGEST_PAGE, LegacyStream, Page, Query, View};
 
 fn entry(text: &str) -> Box<RawValue> {
     let json = format!(
@@ -27,6 +27,7 @@ fn logs(browser: Option<&str>) -> Query {
         from: From::Newest,
         limit: 50,
         room: LONGEST_PAGE,
+        form: EntryForm::Whole,
     }
 }
 

@@ -179,7 +179,7 @@ async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
     );
     hub.finish(&id, done(r#"{"success":true}"#));
     assert!(!hub.advance_job(&id, 0.6, "late"));
-    assert!(matches!(look(&hub, "b", &id).await, Status::Complete { untrusted: false, .. }));
+    assert!(matches!(look(&hub, "b", &id).await, Status::Complete { page: None, .. }));
     advance(limits::RETAIN_JOB - seconds(1)).await;
     assert!(matches!(look(&hub, "b", &id).await, Status::Complete { .. }));
     pass(seconds(2)).await;

@@ -8,7 +8,7 @@ use super::{Command, Expiry, Outcome, State};
 use crate::lifecycle::Lane;
 use crate::protocol::{
     Action, CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, Moment,
-    PendingCommand, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
+    PageMark, PendingCommand, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
 };
 
 /// What its owner is told of a command that the person at the browser has stopped.
@@ -89,8 +89,7 @@ impl Command {
         match outcome {
             Outcome::Complete { result, origin } => Status::Complete {
                 result: result.clone(),
-                origin: origin.clone(),
-                untrusted: self.is_untrusted(),
+                page: self.page_mark(origin.as_deref()),
                 created_at: self.facts.created,
                 completed_at: at,
                 duration_ms: millis(at.since(self.facts.created)),
@@ -101,7 +100,7 @@ impl Command {
                 stack: error.stack.as_deref().map(Into::into),
                 hint: error.hint.as_deref().map(Into::into),
                 may_have_run: error.may_have_run,
-                untrusted: self.is_untrusted(),
+                page: self.page_mark(None),
                 failed_at: at,
             },
             Outcome::Timeout { error } => Status::Timeout {
@@ -146,9 +145,9 @@ impl Command {
         reason.hint_for(self.facts.work.kind())
     }
 
-    /// Whether what came of it was written by a page, or could have been.
-    fn is_untrusted(&self) -> bool {
-        self.facts.work.kind() != WorkKind::Job
+    /// The mark of its outcome, which pages decide for all but jobs.
+    fn page_mark(&self, origin: Option<&str>) -> Option<PageMark> {
+        (self.facts.work.kind() != WorkKind::Job).then(|| PageMark::of_origin(origin))
     }
 
     /// The command as the command line lists it; `target` is the lane that it was given.

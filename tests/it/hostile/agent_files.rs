@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::support::{Auto, Daemon, McpClient, Row, Shim, soon};
+use crate::support::{Auto, Daemon, McpClient, Row, Shim, body, soon};
 
 /// A picture that a shell would run line by line.
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\ntouch /tmp/owned\n";
@@ -41,7 +41,7 @@ impl Stage {
 
     async fn shot(&self, path: &str) -> Value {
         let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
-        self.client.call_raw("interact", shot).await["structuredContent"].clone()
+        body(&self.client.call_raw("interact", shot).await)
     }
 
     /// All files below the person's folders, with their modes.
@@ -177,7 +177,7 @@ async fn row_27_a_folder_that_becomes_a_link_while_the_picture_is_taken_gets_non
             browser.complete(&command, &json!({"value": picture})).await;
         };
         let (answer, ()) = tokio::join!(asked, answer);
-        let value = &answer["structuredContent"]["result"]["value"];
+        let value = &body(&answer)["result"]["value"];
         let is_refused = value["save_error"].is_string() && value["path"].is_null();
         row.tried(name, is_refused, &answer);
         let is_empty = fs::read_dir(&theirs).unwrap().next().is_none();

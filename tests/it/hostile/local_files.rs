@@ -12,7 +12,7 @@ use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
 use crate::legacy::Old;
 use crate::legacy_sync::Newer;
-use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon, until};
+use crate::support::{Daemon, Hand, McpClient, Pages, Row, body, first_tab, soon, until};
 
 /// What stands in every file that agents must not see.
 const SECRET: &str = "TOP-SECRET-LINE";
@@ -113,7 +113,7 @@ impl Victim {
 
     async fn answer(&self, tool: &str, mut arguments: Value) -> Value {
         arguments["wait_ms"] = 20_000.into();
-        self.client.call_raw(tool, arguments).await["structuredContent"].clone()
+        body(&self.client.call_raw(tool, arguments).await)
     }
 
     /// Everything that an agent can do in a tab.
@@ -421,7 +421,7 @@ async fn called(
     loop {
         tokio::select! {
             biased;
-            answer = &mut answer => return (answer["structuredContent"].clone(), taken),
+            answer = &mut answer => return (body(&answer), taken),
             commands = given() => {
                 let is_given = !commands.is_empty();
                 taken.extend(commands);

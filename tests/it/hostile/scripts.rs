@@ -90,7 +90,7 @@ async fn each_runs_once(row: &mut Row, stage: &impl Runs, way: &str, has_debugge
             let is_told = answer["status"] == "complete"
                 || answer["reason"] == "script_threw"
                 || (answer["reason"] == "navigation_interrupted" && leaves);
-            let is_from_here = answer["origin"].is_null() || answer["origin"] == own;
+            let is_from_here = answer["page"] == "*" || answer["page"] == own;
             let held = if has_debugger || runs_without {
                 clicks == 1 && is_told && is_from_here
             } else {

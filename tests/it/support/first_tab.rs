@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use super::McpClient;
+use super::{McpClient, body};
 
 /// Waits until the extension in this browser has run its first command, which is accepted
 /// before the browser is there. Its first tab. If it never does, the test fails with what the
@@ -14,7 +14,7 @@ pub(crate) async fn first_tab(client: &McpClient, browser: &Browser) -> Value {
         answer = client.call_raw("interact", tabs) => answer,
         how = browser.ended() => panic!("the browser {how}; it said:\n{}", browser.said()),
     };
-    let tabs = &answer["structuredContent"];
+    let tabs = &body(&answer);
     if tabs["status"] != "complete" {
         let health = client.call("configure", json!({"action": "health"})).await;
         panic!("no tab: {tabs}\nthe daemon: {health}\nthe browser: {}", browser.said());

@@ -11,6 +11,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
+use super::contents::{body, check_contents, in_full};
 use super::published::check_answer;
 use super::{Daemon, EventStream, soon};
 
@@ -174,7 +175,7 @@ impl McpClient {
         accept: &str,
         more: &[(&str, &str)],
     ) -> EventStream {
-        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        let params = json!({"name": tool, "arguments": in_full(tool, arguments), "_meta": meta});
         let (headers, message) = self.message(&json!("streamed"), "tools/call", params);
         let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
         let headers: Vec<_> = headers.chain(more.iter().copied()).collect();
@@ -242,14 +243,12 @@ impl McpClient {
 
     /// Calls a tool; the whole result.
     pub(crate) async fn call_raw(&self, tool: &str, arguments: Value) -> Value {
-        let params = json!({"name": tool, "arguments": arguments});
+        let params = json!({"name": tool, "arguments": in_full(tool, arguments)});
         let answer = self.rpc("tools/call", params).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
         assert_eq!(answer.headers["content-type"], "application/json");
         let result = answer.json()["result"].clone();
-        let text = result["content"][0]["text"].as_str().expect("content has text first");
-        let text: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(text, result["structuredContent"], "the text is the same JSON as the data");
+        check_contents(&result);
         assert_eq!(result.get("resultType").is_some(), self.is_modern, "{result}");
         assert_eq!(result.get("_meta").is_some(), self.is_modern, "{result}");
         result
@@ -259,14 +258,14 @@ impl McpClient {
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], false, "{result}");
-        result["structuredContent"].clone()
+        body(&result)
     }
 
     /// Calls a tool and expects that it fails, with a word, a sentence and a next step.
     pub(crate) async fn call_fails(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], true, "{result}");
-        let body = result["structuredContent"].clone();
+        let body = body(&result);
         for field in ["error", "message", "hint"] {
             let text = body[field].as_str().unwrap_or_default();
             assert!(!text.is_empty(), "a failure has `{field}`: {body}");

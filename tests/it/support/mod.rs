@@ -2,6 +2,7 @@
 //! directory, an extension and MCP clients that speak over real sockets, pages for
 //! real browsers, and the program.
 
+mod contents;
 mod cutter;
 mod daemon;
 mod event_stream;
@@ -22,6 +23,7 @@ mod stand_in;
 mod time;
 mod worker;
 
+pub(crate) use contents::body;
 pub(crate) use cutter::Cutter;
 pub(crate) use daemon::{Daemon, StateDir};
 pub(crate) use event_stream::EventStream;

@@ -12,6 +12,7 @@ use tabwire::home::DaemonRecord;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
+use super::contents::{body, check_contents, in_full};
 use super::published::{check_answer, check_notification};
 use super::{StateDir, soon};
 
@@ -315,7 +316,7 @@ impl StdioClient {
 
     /// Sends a tool call, and does not wait for its answer.
     pub(crate) async fn ask(&mut self, id: &Value, tool: &str, arguments: Value) {
-        let params = serde_json::json!({"name": tool, "arguments": arguments});
+        let params = serde_json::json!({"name": tool, "arguments": in_full(tool, arguments)});
         self.ask_with(id, params).await;
     }
 
@@ -352,12 +353,10 @@ impl StdioClient {
 
     /// Calls a tool; the whole result.
     pub(crate) async fn call_raw(&mut self, tool: &str, arguments: Value) -> Value {
-        let params = serde_json::json!({"name": tool, "arguments": arguments});
+        let params = serde_json::json!({"name": tool, "arguments": in_full(tool, arguments)});
         let answer = self.rpc("call".into(), "tools/call", params).await;
         let result = answer["result"].clone();
-        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
-        let text: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(text, result["structuredContent"], "the text is the same JSON as the data");
+        check_contents(&result);
         result
     }
 
@@ -365,14 +364,14 @@ impl StdioClient {
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], false, "{result}");
-        result["structuredContent"].clone()
+        body(&result)
     }
 
     /// Calls a tool and expects that it fails, with a word, a sentence and a next step.
     pub(crate) async fn call_fails(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], true, "{result}");
-        result["structuredContent"].clone()
+        body(&result)
     }
 
     /// Ends standard input.

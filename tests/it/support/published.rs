@@ -5,7 +5,10 @@ use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use tabwire::mcp::body_of;
 use tabwire::tools;
+
+use super::body;
 
 /// A schema that is made and compiled once it is needed.
 struct Published {
@@ -51,7 +54,7 @@ static ANSWERS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
 
 /// What is wrong with the result of a call of this tool that chose this.
 pub(crate) fn errors(tool: &str, choice: &str, result: &Value) -> Vec<String> {
-    let answer = &result["structuredContent"];
+    let answer = &body(result);
     let choice = if result["isError"] == true { "failed" } else { choice };
     let own = ANSWERS.get(format!("{tool}.{choice}").as_str());
     let Some(published) = own.or_else(|| ANSWERS.get(tool)) else {
@@ -75,7 +78,7 @@ pub(crate) fn check_answer(request: &Value, answer: &Value) {
     match request["method"].as_str() {
         // What a stand-in for a daemon says is made up.
         _ if result["_meta"]["standIn"] == true => {}
-        Some("tools/call") if result["structuredContent"].is_object() => {
+        Some("tools/call") if body_of(result).is_some() => {
             let arguments = &params["arguments"];
             let choice = arguments["what"].as_str().or(arguments["action"].as_str());
             check(params["name"].as_str().unwrap(), choice.unwrap_or_default(), result);
@@ -95,7 +98,8 @@ pub(crate) fn check_notification(message: &Value) {
 /// What a task has come to is what the call that began it would have answered.
 fn check_task(task: &Value) {
     let result = &task["result"];
-    let Some(command) = result["structuredContent"]["command"].as_str() else { return };
+    let Some(body) = body_of(result) else { return };
+    let Some(command) = body["command"].as_str() else { return check("interact", "", result) };
     let tools = tools::list().as_array().unwrap().iter();
     let mut named = tools.filter(|tool| {
         let choices = &tool["inputSchema"]["properties"];
@@ -111,8 +115,8 @@ fn check_task(task: &Value) {
 
 #[test]
 fn an_answer_that_is_not_as_published_is_found() {
-    let pending = json!({"pending": [], "completed": [], "failed": [], "untrusted": true});
-    let result = |answer: &Value| json!({"structuredContent": answer, "isError": false});
+    let pending = json!({"pending": [], "completed": [], "failed": [], "page": "*"});
+    let result = |answer: &Value| json!({"content": [{"type": "text", "text": answer.to_string()}], "isError": false});
     assert_eq!(errors("observe", "pending_commands", &result(&pending)), Vec::<String>::new());
     let mut more = pending.clone();
     more["more"] = true.into();
@@ -124,6 +128,7 @@ fn an_answer_that_is_not_as_published_is_found() {
         assert_eq!(errors("observe", "pending_commands", &result(&wrong)).len(), 1, "{wrong}");
     }
     assert_eq!(errors("observe", "nothing", &result(&pending)).len(), 1);
-    let failed = json!({"structuredContent": {"error": "x", "message": "x"}, "isError": true});
+    let mut failed = result(&json!({"error": "x", "message": "x"}));
+    failed["isError"] = true.into();
     assert_eq!(errors("interact", "back", &failed).len(), 1, "a failure has a hint");
 }

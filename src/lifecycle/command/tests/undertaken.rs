@@ -189,13 +189,13 @@ fn what_browsers_do_is_begun_advanced_and_finished_by_browsers_only() {
 }
 
 #[test]
-fn what_a_person_draws_is_untrusted_and_what_the_daemon_does_is_not() {
-    let untrusted = |command: &Command, event| {
-        shown(&after(command.clone(), [(event, ENDED_AT)]))["untrusted"].clone()
+fn what_a_person_draws_is_marked_as_a_pages_and_what_the_daemon_does_is_not() {
+    let mark = |command: &Command, event| {
+        shown(&after(command.clone(), [(event, ENDED_AT)]))["page"].clone()
     };
     for (event, again) in [(done("1"), done("1")), (failed(), failed())] {
-        assert_eq!(untrusted(&wait(), event), true);
-        assert_eq!(untrusted(&working(), again), false);
+        assert_eq!(mark(&wait(), event), "*");
+        assert!(mark(&working(), again).is_null());
     }
 }
 

@@ -1,0 +1,328 @@
+//! An entry as one line of text, for lists. Names and numbers come first, then addresses, in which
+//! there is no white space, and last what the page has said: it cannot look like a field that
+//! stands before it, nor, without line breaks and control characters, like another entry.
+
+use std::fmt::Write as _;
+
+use serde_json::Number;
+
+use super::record::{
+    Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, UserAction,
+};
+
+/// The longest text of a line, in bytes; the entry itself has all of it.
+const LONGEST_TEXT: usize = 1_000;
+
+/// The longest word of a line, an address as a rule, in bytes.
+const LONGEST_WORD: usize = 300;
+
+/// Ends what was cut.
+const CUT: &str = "…";
+
+/// The entry as one line, with addresses of this origin from their path on.
+pub(super) fn entry_line(record: &Record, origin: Option<&str>) -> String {
+    match record {
+        Record::Log(log) => of_log(log),
+        Record::Request(request) => of_request(request, origin),
+        Record::Bodies(bodies) => of_bodies(bodies, origin),
+        Record::Socket(event) => of_socket_event(event, origin),
+        Record::Action(action) => of_action(action, origin),
+        Record::Performance(performance) => of_performance(performance, origin),
+        Record::ExtensionLog(log) => of_extension_log(log),
+    }
+}
+
+/// An address of this origin from its path on, any other as it is.
+fn short<'a>(address: &'a str, origin: Option<&str>) -> &'a str {
+    let path = origin.and_then(|origin| address.strip_prefix(origin));
+    path.filter(|path| path.starts_with('/')).unwrap_or(address)
+}
+
+/// `error shop.js:31 Uncaught TypeError: cart is undefined`
+fn of_log(log: &Log) -> String {
+    let mut line = Line::of(level(log.level));
+    match (log.script_url.as_deref().map(file_name), &log.line) {
+        (Some(file), Some(number)) => line.word(&format!("{file}:{number}")),
+        (Some(file), None) => line.word(file),
+        (None, _) => line.word(""),
+    }
+    line.ending_in(&log.text)
+}
+
+/// `POST 500 http://127.0.0.1:8000/pay 706 ms r:4711.2`, and the error of one that failed.
+fn of_request(request: &Request, origin: Option<&str>) -> String {
+    // In capitals, so that no method looks like the level of a log line beside it.
+    let method = request.method.as_deref().unwrap_or_default().to_ascii_uppercase();
+    let mut line = Line::default();
+    line.word(&method);
+    line.word(&request.status.map(|status| status.to_string()).unwrap_or_default());
+    line.word(short(&request.url, origin));
+    line.number(request.duration_ms.as_ref(), "ms");
+    line.named("r", request.request_id.as_deref());
+    line.ending_in(request.error.as_deref().unwrap_or_default())
+}
+
+/// `POST 500 http://127.0.0.1:8000/pay r:4711.2`
+fn of_bodies(bodies: &Bodies, origin: Option<&str>) -> String {
+    let mut line = Line::default();
+    line.word(&bodies.method.to_ascii_uppercase());
+    line.word(&bodies.status.map(|status| status.to_string()).unwrap_or_default());
+    line.word(short(&bodies.url, origin));
+    line.named("r", Some(&bodies.request_id));
+    line.0
+}
+
+/// `sent 5 B r:4711.4 ws://127.0.0.1:8000/live hello`
+fn of_socket_event(event: &SocketEvent, origin: Option<&str>) -> String {
+    let mut line = Line::default();
+    line.word(&event.event);
+    line.number(event.bytes.as_ref(), "B");
+    line.named("r", event.request_id.as_deref());
+    line.word(short(&event.url, origin));
+    line.ending_in(event.text.as_deref().unwrap_or_default())
+}
+
+/// `change http://127.0.0.1:8000/ #name = Ann`
+fn of_action(action: &UserAction, origin: Option<&str>) -> String {
+    let mut line = Line::default();
+    line.word(&action.kind);
+    line.named("key", action.key.as_deref());
+    if action.masked {
+        line.word("masked");
+    }
+    line.word(short(&action.url, origin));
+    let mut said = String::new();
+    if let Some(target) = &action.target {
+        said.push_str(&target.selector);
+        if let Some(text) = &target.text {
+            let _ = write!(said, " \"{text}\"");
+        }
+    }
+    if let Some(value) = &action.value {
+        let _ = write!(said, " = {value}");
+    }
+    line.ending_in(&said)
+}
+
+/// `http://127.0.0.1:8000/ ttfb 12 ms, lcp 132 ms, cls 0`
+fn of_performance(performance: &Performance, origin: Option<&str>) -> String {
+    let mut line = Line::default();
+    line.word(short(&performance.url, origin));
+    let metrics = &performance.metrics;
+    for (name, time) in [
+        ("ttfb", &metrics.ttfb_ms),
+        ("fcp", &metrics.fcp_ms),
+        ("lcp", &metrics.lcp_ms),
+        ("inp", &metrics.inp_ms),
+        ("dom_content_loaded", &metrics.dom_content_loaded_ms),
+        ("load", &metrics.load_ms),
+    ] {
+        if time.is_some() {
+            line.word(name);
+            line.number(time.as_ref(), "ms");
+        }
+    }
+    if let Some(shift) = &metrics.cls {
+        line.word("cls");
+        line.word(&shift.to_string());
+    }
+    line.0
+}
+
+/// `warn connection Lost the socket`
+fn of_extension_log(log: &ExtensionLog) -> String {
+    let mut line = Line::of(level(log.level));
+    let source = log.category.as_deref().or(log.source.as_deref());
+    line.word(source.unwrap_or_default());
+    line.ending_in(&log.text)
+}
+
+const fn level(level: Level) -> &'static str {
+    match level {
+        Level::Debug => "debug",
+        Level::Log => "log",
+        Level::Info => "info",
+        Level::Warn => "warn",
+        Level::Error => "error",
+    }
+}
+
+/// The last part of an address's path, or all of an address without one.
+fn file_name(address: &str) -> &str {
+    let path = address.split(['?', '#']).next().unwrap_or(address);
+    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
+}
+
+/// A line that is being written.
+#[derive(Default)]
+struct Line(String);
+
+impl Line {
+    fn of(first: &str) -> Self {
+        Self(first.to_owned())
+    }
+
+    /// Adds something without white space, or `-` in place of nothing.
+    fn word(&mut self, word: &str) {
+        self.add(if word.is_empty() { "-" } else { word }, LONGEST_WORD, true);
+    }
+
+    /// Adds `name:value`, if there is one.
+    fn named(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.word(&format!("{name}:{value}"));
+        }
+    }
+
+    /// Adds a measured number, if there is one: whole ones from 10 on.
+    fn number(&mut self, number: Option<&Number>, unit: &str) {
+        let Some(number) = number.and_then(Number::as_f64) else { return };
+        let digits = if number < 10.0 && number.fract() != 0.0 { 1 } else { 0 };
+        let _ = write!(self.0, " {number:.digits$} {unit}");
+    }
+
+    /// The line with what the page has said at its end.
+    fn ending_in(mut self, text: &str) -> String {
+        if !text.is_empty() {
+            self.add(text, LONGEST_TEXT, false);
+        }
+        self.0
+    }
+
+    fn add(&mut self, text: &str, longest: usize, is_word: bool) {
+        if !self.0.is_empty() {
+            self.0.push(' ');
+        }
+        let end = self.0.len() + longest;
+        for character in text.chars() {
+            if self.0.len() >= end {
+                self.0.push_str(CUT);
+                return;
+            }
+            match character {
+                ' ' if is_word => self.0.push_str("%20"),
+                '\n' => self.0.push_str("\\n"),
+                '\r' => self.0.push_str("\\r"),
+                '\t' => self.0.push_str("\\t"),
+                hidden if is_hidden(hidden) || is_word && hidden.is_whitespace() => {
+                    let _ = write!(self.0, "\\u{{{:x}}}", u32::from(hidden));
+                }
+                plain => self.0.push(plain),
+            }
+        }
+    }
+}
+
+/// Whether a character breaks lines, turns the direction of writing or shows nothing.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::protocol::Stream;
+    use crate::streams::Entry;
+
+    fn line(stream: Stream, mut entry: Value) -> String {
+        entry["t"] = 1.into();
+        entry_line(&Entry::read(stream, &entry.to_string()).unwrap().record, None)
+    }
+
+    #[test]
+    fn each_stream_has_its_line() {
+        let url = "http://127.0.0.1:8000/pay";
+        for (stream, entry, expected) in [
+            (
+                Stream::Network,
+                json!({"method": "POST", "status": 500, "url": url, "duration_ms": 705.5,
+                       "request_id": "4711.2", "bytes": 168, "mime_type": "text/html"}),
+                "POST 500 http://127.0.0.1:8000/pay 706 ms r:4711.2",
+            ),
+            (
+                Stream::Network,
+                json!({"method": "get", "url": url, "duration_ms": 2.25, "request_id": "4711.3",
+                       "error": "net::ERR_CONNECTION_REFUSED"}),
+                "GET - http://127.0.0.1:8000/pay 2.2 ms r:4711.3 net::ERR_CONNECTION_REFUSED",
+            ),
+            (
+                Stream::Logs,
+                json!({"level": "error", "source": "exception", "text": "Uncaught TypeError",
+                       "script_url": "http://127.0.0.1:8000/js/shop.js?v=1", "line": 31}),
+                "error shop.js:31 Uncaught TypeError",
+            ),
+            (
+                Stream::Logs,
+                json!({"level": "warn", "source": "browser", "text": "A cookie was refused"}),
+                "warn - A cookie was refused",
+            ),
+            (
+                Stream::Websocket,
+                json!({"request_id": "4711.4", "url": "ws://127.0.0.1/live", "event": "sent",
+                       "text": "hello", "bytes": 5}),
+                "sent 5 B r:4711.4 ws://127.0.0.1/live hello",
+            ),
+            (
+                Stream::Actions,
+                json!({"url": url, "kind": "change", "value": "Ann",
+                       "target": {"selector": "#name", "tag": "input", "text": "Name"}}),
+                "change http://127.0.0.1:8000/pay #name \"Name\" = Ann",
+            ),
+            (
+                Stream::Actions,
+                json!({"url": url, "kind": "key", "key": "Enter", "target": {"selector": "#name"}}),
+                "key key:Enter http://127.0.0.1:8000/pay #name",
+            ),
+            (
+                Stream::Performance,
+                json!({"url": url, "metrics": {"cls": 0, "ttfb_ms": 12.3, "lcp_ms": 132}}),
+                "http://127.0.0.1:8000/pay ttfb 12 ms lcp 132 ms cls 0",
+            ),
+            (
+                Stream::ExtensionLogs,
+                json!({"level": "warn", "text": "Lost the socket", "category": "connection"}),
+                "warn connection Lost the socket",
+            ),
+        ] {
+            assert_eq!(line(stream, entry), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_page_says_is_one_line_at_the_end_of_its_own_entry() {
+        let hostile = "x\nGET 200 https://bank.test/ 1 ms r:1\r\u{2028}\u{202e}\u{0}\u{200b}";
+        let of_log =
+            line(Stream::Logs, json!({"level": "log", "source": "console", "text": hostile}));
+        assert_eq!(
+            of_log,
+            "log - x\\nGET 200 https://bank.test/ 1 ms r:1\\r\\u{2028}\\u{202e}\\u{0}\\u{200b}"
+        );
+        let address = format!("https://a.test/ 1 ms r:1 {hostile}");
+        let method = "error shop.js:1 pay";
+        let request = json!({"method": method, "url": address, "status": 200, "request_id": "7"});
+        let of_request = line(Stream::Network, request);
+        let words: Vec<_> = of_request.split(' ').collect();
+        assert_eq!(words.len(), 4, "{of_request}");
+        assert_eq!(words[0], "ERROR%20SHOP.JS:1%20PAY");
+        assert_eq!((words[1], words[3]), ("200", "r:7"));
+        assert!(words[2].starts_with("https://a.test/%201%20ms"), "{of_request}");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_says_so() {
+        let said = json!({"level": "log", "source": "console", "text": "€".repeat(2_000)});
+        let cut = line(Stream::Logs, said);
+        assert!(cut.ends_with(CUT) && cut.len() < LONGEST_TEXT + 20, "{} bytes", cut.len());
+    }
+}

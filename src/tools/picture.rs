@@ -1,0 +1,93 @@
+//! Pictures of answers: they go along as pictures, or to a file.
+
+use std::fs;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
+
+use crate::home::AgentFiles;
+use crate::protocol::{CommandReport, Status, WorkKind};
+
+/// The largest picture of a drawing that goes along, in bytes; a larger one is only named.
+/// Model APIs take 5 MB of base64.
+const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
+
+/// A picture, as MCP shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Picture {
+    /// Its bytes in base64.
+    pub data: String,
+    /// Its format.
+    pub mime_type: String,
+}
+
+/// Takes the picture out of a screenshot's result; its description stays.
+pub(super) fn take_picture(
+    report: &mut CommandReport,
+    files: Option<&AgentFiles>,
+) -> Option<Picture> {
+    if report.command != "screenshot" {
+        return None;
+    }
+    let Status::Complete { result, .. } = &mut report.status else { return None };
+    let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
+    let value = whole.get_mut("value")?;
+    let picture: Picture = serde_json::from_value(value.clone()).ok()?;
+    let saved = report.picture_path.as_deref().map(|name| picture.save(name, files));
+    value["data"] = "(shown as image content)".into();
+    match &saved {
+        Some(Ok(path)) => {
+            value["data"] = "(in the file)".into();
+            value["path"] = json!(path);
+        }
+        Some(Err(why)) => value["save_error"] = why.as_str().into(),
+        None => {}
+    }
+    let is_saved = matches!(saved, Some(Ok(_)));
+    *result = to_raw_value(&whole).ok()?.into();
+    (!is_saved).then_some(picture)
+}
+
+impl Picture {
+    /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
+    /// is not written and what to do.
+    fn save(&self, name: &str, files: Option<&AgentFiles>) -> Result<PathBuf, String> {
+        let files = files.ok_or("this daemon writes no files")?;
+        let bytes = STANDARD.decode(&self.data).map_err(|error| error.to_string())?;
+        files.write(name, &bytes).map_err(|error| {
+            let open = files.open_folders().unwrap_or_default();
+            format!("cannot write {name}: {error}. {}", error.hint(&open))
+        })
+    }
+}
+
+/// The screenshot of the drawing that came last, unless it is too large to be shown.
+pub(super) fn newest_drawing(report: &CommandReport) -> Option<Picture> {
+    let (WorkKind::Annotations, Status::Complete { result, .. }) = (report.kind, &report.status)
+    else {
+        return None;
+    };
+    let drawn: Drawn = serde_json::from_str(result.get()).ok()?;
+    let path = PathBuf::from(drawn.pages.last()?.screenshot.as_ref()?);
+    if fs::metadata(&path).ok()?.len() > LARGEST_SHOWN {
+        return None;
+    }
+    let is_png = path.extension().is_some_and(|extension| extension == "png");
+    let mime_type = if is_png { "image/png" } else { "image/jpeg" }.to_owned();
+    Some(Picture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
+}
+
+/// What must be known of the result of a wait for drawings to show the last one.
+#[derive(Deserialize)]
+struct Drawn {
+    pages: Vec<DrawnPage>,
+}
+
+#[derive(Deserialize)]
+struct DrawnPage {
+    screenshot: Option<String>,
+}

@@ -1,0 +1,34 @@
+//! What a tool's result holds, whichever way it is told.
+
+use serde_json::{Value, json};
+use tabwire::mcp::body_of;
+
+/// The body of a tool's result.
+pub(crate) fn body(result: &Value) -> Value {
+    body_of(result).unwrap_or_else(|| panic!("no body: {result}"))
+}
+
+/// Checks that the data is the same as the text, and absent beside a picture: Codex shows its
+/// model no picture that stands beside data.
+pub(crate) fn check_contents(result: &Value) {
+    let contents = result["content"].as_array().unwrap_or_else(|| panic!("no content: {result}"));
+    let has_picture = contents.iter().any(|content| content["type"] == "image");
+    let data = result.get("structuredContent");
+    assert_eq!(data.is_none(), has_picture, "{result}");
+    assert!(data.is_none_or(|data| *data == body(result)), "the text is not the data: {result}");
+}
+
+/// The same call, asking for ids, times and details, unless it says whether it wants them: most
+/// tests are about those.
+pub(crate) fn in_full(tool: &str, mut arguments: Value) -> Value {
+    const STREAMS: [&str; 7] =
+        ["logs", "errors", "network", "websocket", "actions", "performance", "extension_logs"];
+    let is_stream = arguments["what"].as_str().is_some_and(|what| STREAMS.contains(&what));
+    if (matches!(tool, "interact" | "analyze") || tool == "observe" && is_stream)
+        && arguments.is_object()
+        && arguments.get("trace").is_none()
+    {
+        arguments["trace"] = json!(true);
+    }
+    arguments
+}
