@@ -93,9 +93,7 @@ fn lines_leave_out_the_origin_of_their_pages_if_they_have_the_same() {
         let lines = page.entries.iter().map(|line| serde_json::from_str(line.get()).unwrap());
         json!([lines.collect::<Vec<Value>>(), page.mark])
     };
-    let of = |page: &str, url: &str| {
-        json!({"t": 1, "method": "GET", "status": 200, "url": url, "page_url": page})
-    };
+    let of = |page: &str, url: &str| json!({"t": 1, "method": "GET", "status": 200, "url": url, "page_url": page});
     push(&mut rings, Stream::Network, &of("http://a.test/shop", "http://a.test/b"));
     push(&mut rings, Stream::Network, &of("http://a.test/", "http://a.test.evil/b"));
     let expected = json!([["GET 200 /b", "GET 200 http://a.test.evil/b"], "http://a.test"]);

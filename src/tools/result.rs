@@ -134,7 +134,9 @@ impl ToolResult {
             {
                 Self::in_brief(*report, files)
             }
-            seen => Self::of_command(seen, None, files),
+            seen @ (Seen::Command(_) | Seen::Gone(_) | Seen::NotFound) => {
+                Self::of_command(seen, None, files)
+            }
         };
         Self { is_error: failed, ..result }
     }

@@ -142,10 +142,10 @@ pub(super) fn page_of(view: View, answers: &mut Answers) -> Value {
         page["properties"][field]["description"] = described;
     };
     is_listed("entries", view);
+    is_listed("bodies", View::Of(Stream::Bodies));
     if let Some(forms) = page["properties"]["entries"]["items"]["anyOf"].as_array_mut() {
         forms.insert(0, json!({"type": "string"}));
     }
-    is_listed("bodies", View::Of(Stream::Bodies));
     if view != View::Of(Stream::Network)
         && let Some(properties) = page["properties"].as_object_mut()
     {

@@ -281,18 +281,23 @@ async fn a_large_analysis_is_cut_and_read_on_by_its_id() {
         let command = extension.command().await;
         extension.complete(&command, &result).await;
     });
-    assert_eq!(
-        (&first["truncated"], &first["result_ref"]),
-        (&json!(true), &first["correlation_id"])
-    );
-    assert_eq!(first["total_bytes"], result.to_string().len());
+    assert_eq!((&first["truncated"], &first["fragment_of"]), (&json!(true), &json!(1)));
+    assert_eq!(first["total_bytes"], result["value"].to_string().len());
     let mut text = first["result"].as_str().unwrap().to_owned();
-    assert!(text.len() <= 65_536);
+    assert!(text.len() <= 10_000);
     let rest = json!({
-        "what": "command_result", "correlation_id": first["result_ref"], "offset": first["next_offset"],
+        "what": "command_result", "correlation_id": first["correlation_id"], "limit": 65_536,
+        "offset": first["next_offset"],
     });
     let rest = client.call("observe", rest).await;
     text.push_str(rest["result"].as_str().unwrap());
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), result);
+    let last = json!({
+        "what": "command_result", "correlation_id": first["correlation_id"], "limit": 65_536,
+        "offset": rest["next_offset"],
+    });
+    let last = client.call("observe", last).await;
+    assert!(last.get("next_offset").is_none(), "{}", last["next_offset"]);
+    text.push_str(last["result"].as_str().unwrap());
+    assert_eq!(serde_json::from_str::<Value>(&format!("{{{text}}}")).unwrap(), result["value"]);
     daemon.stop().await;
 }

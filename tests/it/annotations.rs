@@ -418,7 +418,7 @@ async fn under_key(client: &McpClient, arguments: &Value) -> Value {
     let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(("x-tabwire-idempotency-key", "the-same"));
     let answer = client.post(&headers, message.to_string().into_bytes()).await;
-    answer.json()["result"]["structuredContent"].clone()
+    body(&answer.json()["result"])
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ async fn first_command(computer: &Computer, folder: &Path) {
                       "params": {"name": "interact", "arguments": arguments}});
     let answer = agent.try_rpc(&call).await.unwrap();
     let answer = &answer["result"]["structuredContent"];
-    assert_eq!(answer["result"]["value"], "Home Page", "{answer}");
+    assert_eq!(answer["result"], "Home Page", "{answer}");
     let found = computer.tabwire(&["doctor"]).await;
     assert!(found.stdout.ends_with("\nAll is well.\n"), "{found:?}");
     browser.end().await;

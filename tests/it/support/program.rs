@@ -316,12 +316,14 @@ impl StdioClient {
 
     /// Sends a tool call, and does not wait for its answer.
     pub(crate) async fn ask(&mut self, id: &Value, tool: &str, arguments: Value) {
-        let params = serde_json::json!({"name": tool, "arguments": in_full(tool, arguments)});
+        let params = serde_json::json!({"name": tool, "arguments": arguments});
         self.ask_with(id, params).await;
     }
 
     /// The same with these parameters.
-    pub(crate) async fn ask_with(&mut self, id: &Value, params: Value) {
+    pub(crate) async fn ask_with(&mut self, id: &Value, mut params: Value) {
+        let tool = params["name"].as_str().unwrap().to_owned();
+        params["arguments"] = in_full(&tool, params["arguments"].take());
         let call = serde_json::json!({
             "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params,
         });
