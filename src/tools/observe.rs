@@ -45,7 +45,7 @@ enum Observe {
         /// From this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// Bytes, or entries (default 50, at most 200).
+        /// Bytes (default 10000), or entries (default 50, at most 200).
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
