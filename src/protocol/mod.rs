@@ -51,7 +51,7 @@ pub use local_files::{
     is_local_file_url,
 };
 pub use moment::Moment;
-pub use name::{ClientProgram, NAME_MAX, SessionName, check_name};
+pub use name::{ClientProgram, NAME_MAX, SessionName, check_name, is_shown};
 pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
     plain_version,

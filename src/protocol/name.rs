@@ -55,7 +55,8 @@ impl ClientProgram {
 
 /// Whether a character stands for itself: it does not control a terminal, has a width, and does not
 /// turn the direction of the text around it.
-pub(super) fn is_shown(char: char) -> bool {
+#[must_use]
+pub fn is_shown(char: char) -> bool {
     !char.is_control()
         && !matches!(
             char,

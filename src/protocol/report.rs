@@ -84,6 +84,9 @@ pub enum Status {
         progress: Option<Progress>,
         /// What it waits for, and what to do.
         message: String,
+        /// The page that decides the content of `progress`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        page: Option<PageMark>,
     },
     /// The browser reported a result.
     Complete {
@@ -129,6 +132,9 @@ pub enum Status {
         failed_at: Moment,
         /// Whether it may have begun in the page.
         may_have_run: bool,
+        /// The page that decides the content of `error`; absent for a job.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        page: Option<PageMark>,
     },
     /// No answer came in time, or the result was no longer there.
     Expired {

@@ -4,20 +4,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Number;
-
 use super::record::{
     Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, UserAction,
 };
-
-/// The longest text of a line, in bytes; the entry itself has all of it.
-const LONGEST_TEXT: usize = 1_000;
-
-/// The longest word of a line, an address as a rule, in bytes.
-const LONGEST_WORD: usize = 300;
-
-/// Ends what was cut.
-const CUT: &str = "…";
+use super::text_line::TextLine;
 
 /// The entry as one line, with addresses of this origin from their path on.
 pub(super) fn entry_line(record: &Record, origin: Option<&str>) -> String {
@@ -40,7 +30,7 @@ fn short<'a>(address: &'a str, origin: Option<&str>) -> &'a str {
 
 /// `error shop.js:31 Uncaught TypeError: cart is undefined`
 fn of_log(log: &Log) -> String {
-    let mut line = Line::of(level(log.level));
+    let mut line = TextLine::of(level(log.level));
     match (log.script_url.as_deref().map(file_name), &log.line) {
         (Some(file), Some(number)) => line.word(&format!("{file}:{number}")),
         (Some(file), None) => line.word(file),
@@ -53,7 +43,7 @@ fn of_log(log: &Log) -> String {
 fn of_request(request: &Request, origin: Option<&str>) -> String {
     // In capitals, so that no method looks like the level of a log line beside it.
     let method = request.method.as_deref().unwrap_or_default().to_ascii_uppercase();
-    let mut line = Line::default();
+    let mut line = TextLine::default();
     line.word(&method);
     line.word(&request.status.map(|status| status.to_string()).unwrap_or_default());
     line.word(short(&request.url, origin));
@@ -64,17 +54,17 @@ fn of_request(request: &Request, origin: Option<&str>) -> String {
 
 /// `POST 500 http://127.0.0.1:8000/pay r:4711.2`
 fn of_bodies(bodies: &Bodies, origin: Option<&str>) -> String {
-    let mut line = Line::default();
+    let mut line = TextLine::default();
     line.word(&bodies.method.to_ascii_uppercase());
     line.word(&bodies.status.map(|status| status.to_string()).unwrap_or_default());
     line.word(short(&bodies.url, origin));
     line.named("r", Some(&bodies.request_id));
-    line.0
+    line.into_text()
 }
 
 /// `sent 5 B r:4711.4 ws://127.0.0.1:8000/live hello`
 fn of_socket_event(event: &SocketEvent, origin: Option<&str>) -> String {
-    let mut line = Line::default();
+    let mut line = TextLine::default();
     line.word(&event.event);
     line.number(event.bytes.as_ref(), "B");
     line.named("r", event.request_id.as_deref());
@@ -84,7 +74,7 @@ fn of_socket_event(event: &SocketEvent, origin: Option<&str>) -> String {
 
 /// `change http://127.0.0.1:8000/ #name = Ann`
 fn of_action(action: &UserAction, origin: Option<&str>) -> String {
-    let mut line = Line::default();
+    let mut line = TextLine::default();
     line.word(&action.kind);
     line.named("key", action.key.as_deref());
     if action.masked {
@@ -106,7 +96,7 @@ fn of_action(action: &UserAction, origin: Option<&str>) -> String {
 
 /// `http://127.0.0.1:8000/ ttfb 12 ms, lcp 132 ms, cls 0`
 fn of_performance(performance: &Performance, origin: Option<&str>) -> String {
-    let mut line = Line::default();
+    let mut line = TextLine::default();
     line.word(short(&performance.url, origin));
     let metrics = &performance.metrics;
     for (name, time) in [
@@ -126,12 +116,12 @@ fn of_performance(performance: &Performance, origin: Option<&str>) -> String {
         line.word("cls");
         line.word(&shift.to_string());
     }
-    line.0
+    line.into_text()
 }
 
 /// `warn connection Lost the socket`
 fn of_extension_log(log: &ExtensionLog) -> String {
-    let mut line = Line::of(level(log.level));
+    let mut line = TextLine::of(level(log.level));
     let source = log.category.as_deref().or(log.source.as_deref());
     line.word(source.unwrap_or_default());
     line.ending_in(&log.text)
@@ -153,80 +143,6 @@ fn file_name(address: &str) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
-/// A line that is being written.
-#[derive(Default)]
-struct Line(String);
-
-impl Line {
-    fn of(first: &str) -> Self {
-        Self(first.to_owned())
-    }
-
-    /// Adds something without white space, or `-` in place of nothing.
-    fn word(&mut self, word: &str) {
-        self.add(if word.is_empty() { "-" } else { word }, LONGEST_WORD, true);
-    }
-
-    /// Adds `name:value`, if there is one.
-    fn named(&mut self, name: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.word(&format!("{name}:{value}"));
-        }
-    }
-
-    /// Adds a measured number, if there is one: whole ones from 10 on.
-    fn number(&mut self, number: Option<&Number>, unit: &str) {
-        let Some(number) = number.and_then(Number::as_f64) else { return };
-        let digits = if number < 10.0 && number.fract() != 0.0 { 1 } else { 0 };
-        let _ = write!(self.0, " {number:.digits$} {unit}");
-    }
-
-    /// The line with what the page has said at its end.
-    fn ending_in(mut self, text: &str) -> String {
-        if !text.is_empty() {
-            self.add(text, LONGEST_TEXT, false);
-        }
-        self.0
-    }
-
-    fn add(&mut self, text: &str, longest: usize, is_word: bool) {
-        if !self.0.is_empty() {
-            self.0.push(' ');
-        }
-        let end = self.0.len() + longest;
-        for character in text.chars() {
-            if self.0.len() >= end {
-                self.0.push_str(CUT);
-                return;
-            }
-            match character {
-                ' ' if is_word => self.0.push_str("%20"),
-                '\n' => self.0.push_str("\\n"),
-                '\r' => self.0.push_str("\\r"),
-                '\t' => self.0.push_str("\\t"),
-                hidden if is_hidden(hidden) || is_word && hidden.is_whitespace() => {
-                    let _ = write!(self.0, "\\u{{{:x}}}", u32::from(hidden));
-                }
-                plain => self.0.push(plain),
-            }
-        }
-    }
-}
-
-/// Whether a character breaks lines, turns the direction of writing or shows nothing.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -234,6 +150,7 @@ mod tests {
     use super::*;
     use crate::protocol::Stream;
     use crate::streams::Entry;
+    use crate::streams::text_line::{CUT, LONGEST_TEXT};
 
     fn line(stream: Stream, mut entry: Value) -> String {
         entry["t"] = 1.into();

@@ -20,6 +20,7 @@ mod rings;
 mod secret_names;
 #[cfg(test)]
 mod tests;
+mod text_line;
 mod tokens;
 mod values;
 
@@ -34,3 +35,4 @@ pub use record::{Level, Vitals};
 pub use redact::{REDACTED, redact};
 pub use redact_json::redact_json;
 pub use rings::{ClearedPlaces, Kept, Rings};
+pub use text_line::TextLine;

@@ -134,7 +134,7 @@ pub struct Query {
     pub from: From,
     /// How many entries at most.
     pub limit: usize,
-    /// How many bytes of JSON they may have; [`LONGEST_PAGE`] at most.
+    /// How many bytes of JSON they may have, if they are several; [`LONGEST_PAGE`] at most.
     pub room: usize,
     /// How much is told of each.
     pub form: EntryForm,
@@ -183,8 +183,8 @@ pub struct Reader {
     places: Vec<Place>,
     room: usize,
     is_full: bool,
-    /// The entries that the page has as lines, in its order.
-    lines_of: Vec<Arc<Kept>>,
+    /// The entries that the page has, in its order.
+    taken: Vec<Arc<Kept>>,
     page: Page,
 }
 
@@ -260,8 +260,8 @@ impl Reader {
         }
         let oldest = query.filter.within.map_or(Moment::from_unix_micros(0), |within| now - within);
         let room = query.room;
-        let lines_of = Vec::new();
-        Self { query, noise, oldest, ahead, places, room, is_full: false, lines_of, page }
+        let taken = Vec::new();
+        Self { query, noise, oldest, ahead, places, room, is_full: false, taken, page }
     }
 
     /// Looks at some entries. Whether there are more to look at.
@@ -288,14 +288,13 @@ impl Reader {
             } else {
                 let Some(shown) = kept.shown(self.query.form) else { return true };
                 let takes = shown.get().len() + 1;
-                if takes > self.room {
+                // One at least, or reading on would never end.
+                if takes > self.room && !self.page.entries.is_empty() {
                     return false;
                 }
-                self.room -= takes;
+                self.room = self.room.saturating_sub(takes);
                 self.page.entries.push(shown);
-                if self.query.form == EntryForm::Line {
-                    self.lines_of.push(kept.clone());
-                }
+                self.taken.push(kept.clone());
             }
         }
         let stream = kept.entry.stream();
@@ -324,7 +323,7 @@ impl Reader {
     /// The page, once there is nothing more to look at.
     #[must_use]
     pub fn page(mut self) -> Page {
-        self.shorten_addresses();
+        self.mark_pages();
         if self.query.from == From::Newest {
             self.page.entries.reverse();
             self.page.has_older = self.is_full;
@@ -343,20 +342,22 @@ impl Reader {
 }
 
 impl Reader {
-    /// Leaves the origin out of addresses, if all entries are of pages of one origin.
-    fn shorten_addresses(&mut self) {
-        let mut pages = self.lines_of.iter().map(|kept| kept.entry.page_address());
+    /// Names the origin of the pages, if all entries are of pages of one, and leaves it out of the
+    /// addresses of lines.
+    fn mark_pages(&mut self) {
+        let mut pages = self.taken.iter().map(|kept| kept.entry.page_address());
         let Some(Some(first)) = pages.next() else { return };
         let mark = PageMark::of_address(first);
         if !pages.all(|page| page.is_some_and(|page| PageMark::of_address(page) == mark)) {
             return;
         }
-        let line = |kept: &Arc<Kept>| to_raw_value(&entry_line(&kept.entry.record, mark.origin()));
-        let entries: Result<Vec<_>, _> = self.lines_of.iter().map(line).collect();
-        if let Ok(entries) = entries {
+        if self.query.form == EntryForm::Line {
+            let line =
+                |kept: &Arc<Kept>| to_raw_value(&entry_line(&kept.entry.record, mark.origin()));
+            let Ok(entries) = self.taken.iter().map(line).collect() else { return };
             self.page.entries = entries;
-            self.page.mark = mark;
         }
+        self.page.mark = mark;
     }
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::parts::{Part, PartPlace, Whole, cut};
+use super::parts::{Part, PartPlace, cut};
 use crate::protocol::{CommandReport, CorrelationId, PageMark, Progress, Status, StatusWord};
 
 /// The types of a script's value that its JSON shows.
@@ -73,7 +73,7 @@ impl BriefReport {
         let shared = |text: Arc<str>| Cow::Owned(text.to_string());
         match report.status {
             Status::Complete { result, page, .. } => Self::complete(id, result, page),
-            Status::Pending { progress, message, .. } => {
+            Status::Pending { progress, message, page, .. } => {
                 let next = format!("{}, wait_ms:10000}}) waits for it.", read_result(&id));
                 Self {
                     status: Some(StatusWord::Pending),
@@ -81,6 +81,7 @@ impl BriefReport {
                     progress,
                     message: Some(message),
                     hint: Some(next.into()),
+                    page,
                     ..Self::default()
                 }
             }
@@ -94,10 +95,11 @@ impl BriefReport {
                 page,
                 ..Self::default()
             },
-            Status::Timeout { error, may_have_run, .. } => Self {
+            Status::Timeout { error, may_have_run, page, .. } => Self {
                 status: Some(StatusWord::Timeout),
                 error: Some(shared(error)),
                 may_have_run: Some(may_have_run),
+                page,
                 ..Self::default()
             },
             Status::Expired { error, reason, hint, may_have_run, .. } => Self {
@@ -174,10 +176,9 @@ pub(super) fn cut_result(
     result: &RawValue,
     part: Option<Part>,
 ) -> Option<(Box<RawValue>, PartPlace, Option<String>)> {
-    let whole = Whole { field: "result", read_on: read_result(id) };
     let (value, kind) = match Wrapped::of(result) {
         Some(Wrapped { value, kind, .. }) => (value, untold(kind)),
         None => (result, None),
     };
-    cut(value, part, whole).map(|(part, place)| (part, place, kind))
+    cut(value, part, &read_result(id)).map(|(part, place)| (part, place, kind))
 }

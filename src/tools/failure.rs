@@ -14,6 +14,9 @@ use crate::hub::{BrowserChoice, Refusal, Refused};
 use crate::protocol::{CorrelationId, PageMark, Tab};
 use crate::streams::NoiseRule;
 
+/// How many bytes the tabs that a refusal names take at most: it is read as a whole.
+const TABS_ROOM: usize = 6_000;
+
 /// A call that failed, and has done nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Failure {
@@ -47,7 +50,7 @@ pub(super) struct RefusedCall {
     /// The browsers that there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     browsers: Option<Vec<BrowserChoice>>,
-    /// The tabs that there are.
+    /// The tabs that there are, or some of many.
     #[serde(skip_serializing_if = "Option::is_none")]
     tabs: Option<Vec<Tab>>,
     /// The pages that decide part of its content.
@@ -147,7 +150,7 @@ impl RefusedCall {
                 Self { browsers: Some(browsers.clone()), ..plain }
             }
             Refusal::TabGone { tabs, .. } => {
-                Self { tabs: Some(tabs.clone()), page: Some(PageMark::any()), ..plain }
+                Self { page: Some(PageMark::any()), ..plain.with_tabs(tabs) }
             }
             Refusal::RateLimited { .. }
             | Refusal::TooManyWaiters { .. }
@@ -161,5 +164,22 @@ impl RefusedCall {
             | Refusal::StorageUnavailable { .. }
             | Refusal::ShuttingDown => plain,
         }
+    }
+
+    /// The same, naming these tabs, or the first ones of many.
+    fn with_tabs(self, tabs: &[Tab]) -> Self {
+        let mut room = TABS_ROOM;
+        let fits = |tab: &&Tab| {
+            let length = serde_json::to_string(tab).map_or(TABS_ROOM, |json| json.len());
+            let left = room.checked_sub(length);
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let named: Vec<_> = tabs.iter().take_while(fits).cloned().collect();
+        let mut failure = self.failure;
+        if named.len() < tabs.len() {
+            failure.hint = format!("{} observe({{what:\"tabs\"}}) lists all.", failure.hint).into();
+        }
+        Self { failure, tabs: Some(named), ..self }
     }
 }

@@ -11,6 +11,7 @@ mod failure;
 mod interact;
 mod job_view;
 mod jobs;
+mod json_elements;
 mod noise;
 mod notice;
 mod observe;

@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
 use super::failure::{Failure, NotFound, RefusedCall};
-use super::parts::Part;
+use super::parts::{AnswerPart, AnswerRange, Part};
 use super::result::{Told, status};
 use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::hub::{BrowserSummary, Caller, Lists, TabSummary, Wish};
+use crate::hub::{BrowserSummary, Caller, Hub, Lists, TabSummary, Wish};
 use crate::lifecycle::limits;
 use crate::protocol::{
     CorrelationId, FailedCommand, FinishedCommand, Moment, PageMark, PendingCommand, Stream, TabId,
 };
-use crate::streams::View;
+use crate::streams::{TextLine, View};
 
 pub(super) const NAME: &str = "observe";
 
@@ -50,10 +50,15 @@ enum Observe {
         limit: Option<usize>,
     },
     /// This client's commands.
-    PendingCommands {},
-    FailedCommands {},
-    Tabs {},
-    Browsers {},
+    PendingCommands(AnswerRange),
+    FailedCommands(AnswerRange),
+    Tabs {
+        /// Add ids, times and details.
+        trace: Option<bool>,
+        #[serde(flatten)]
+        range: AnswerRange,
+    },
+    Browsers(AnswerRange),
     /// Console and exceptions.
     Logs(StreamArguments),
     /// Of console, scripts and requests.
@@ -117,11 +122,19 @@ struct FailedCommands {
     page: PageMark,
 }
 
+/// A tab: one line, or with `trace` an object.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ListedTab {
+    Line(String),
+    Whole(TabSummary),
+}
+
 /// The tabs of the connected browsers.
 #[derive(Serialize, JsonSchema)]
 struct Tabs {
     count: usize,
-    tabs: Vec<TabSummary>,
+    tabs: Vec<ListedTab>,
     page: PageMark,
     /// Which browsers tell of none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,15 +151,15 @@ struct Browsers {
 /// What its answers look like.
 pub(super) fn answers(answers: &mut Answers) {
     answers.of(NAME, "command_result").are::<Told>();
-    answers.of(NAME, "pending_commands").are::<PendingCommands>();
-    answers.of(NAME, "failed_commands").are::<FailedCommands>();
-    answers.of(NAME, "tabs").are::<Tabs>();
-    answers.of(NAME, "browsers").are::<Browsers>();
+    answers.of(NAME, "pending_commands").are::<PendingCommands>().are::<AnswerPart>();
+    answers.of(NAME, "failed_commands").are::<FailedCommands>().are::<AnswerPart>();
+    answers.of(NAME, "tabs").are::<Tabs>().are::<AnswerPart>();
+    answers.of(NAME, "browsers").are::<Browsers>().are::<AnswerPart>();
     answers.of(NAME, "page").are::<streams::PageAnswer>();
     for view in Stream::ALL.map(View::Of).into_iter().chain([View::Errors]) {
         if view != View::Of(Stream::Bodies) {
             let page = streams::page_of(view, answers);
-            answers.of(NAME, view.name()).is(page);
+            answers.of(NAME, view.name()).is(page).are::<AnswerPart>();
         }
     }
     answers.of(NAME, FAILED).are::<Failure>().are::<RefusedCall>().are::<NotFound>();
@@ -158,16 +171,16 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Ok(what) => what,
         Err(wrong) => return Call::done(wrong),
     };
-    let of = View::Of;
-    Call::done(match what {
+    let (of, range) = (View::Of, what.range());
+    let result = match what {
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
             let wait = wait_ms.map_or_else(|| usual_wait(&correlation_id), Duration::from_millis);
             let with_trace = trace == Some(true);
             return command_result(tools, caller, correlation_id, wait, with_trace, part).await;
         }
-        Observe::PendingCommands {} => pending_commands(hub.lists(caller)),
-        Observe::FailedCommands {} => {
+        Observe::PendingCommands(_) => pending_commands(hub.lists(caller)),
+        Observe::FailedCommands(_) => {
             let commands = ListedFailure::all(hub.failures(caller));
             ToolResult::of(&FailedCommands {
                 status: status::Ok::Ok,
@@ -176,12 +189,8 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
                 page: PageMark::any(),
             })
         }
-        Observe::Tabs {} => {
-            let tabs = hub.tabs(caller);
-            let hint = untold_tabs(&hub.deaf_to_capture(None).labels);
-            ToolResult::of(&Tabs { count: tabs.len(), tabs, page: PageMark::any(), hint })
-        }
-        Observe::Browsers {} => {
+        Observe::Tabs { trace, .. } => tabs(hub, caller, trace == Some(true)),
+        Observe::Browsers(_) => {
             let browsers = hub.browsers();
             ToolResult::of(&Browsers { count: browsers.len(), browsers })
         }
@@ -201,7 +210,62 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Observe::Page { tab_id, browser } => {
             streams::page(hub, caller, &Wish { browser, tab: tab_id }).await
         }
-    })
+    };
+    Call::done(result.in_parts(range, &same_call(given)))
+}
+
+impl Observe {
+    /// The part of a long answer that the call asks for.
+    fn range(&self) -> AnswerRange {
+        match self {
+            Self::PendingCommands(range)
+            | Self::FailedCommands(range)
+            | Self::Tabs { range, .. }
+            | Self::Browsers(range) => *range,
+            Self::Logs(wanted)
+            | Self::Errors(wanted)
+            | Self::Network(wanted)
+            | Self::Websocket(wanted)
+            | Self::Actions(wanted)
+            | Self::Performance(wanted)
+            | Self::ExtensionLogs(wanted) => wanted.range(),
+            Self::CommandResult { .. } | Self::Page { .. } => AnswerRange::default(),
+        }
+    }
+}
+
+/// The call that reads on in a long answer, without the offset and the closing brackets.
+fn same_call(given: &Map<String, Value>) -> String {
+    let arguments = given.iter().filter(|(name, _)| *name != "offset");
+    let arguments: Vec<_> = arguments.map(|(name, value)| format!("{name}:{value}")).collect();
+    format!("{NAME}({{{}", arguments.join(", "))
+}
+
+/// The tabs, each in one line or as an object.
+fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
+    let tabs = hub.tabs(caller);
+    let is_in_one = tabs.iter().all(|tab| tab.browser == tabs[0].browser);
+    let listed = |tab: TabSummary| {
+        if with_trace { ListedTab::Whole(tab) } else { ListedTab::Line(tab_line(&tab, !is_in_one)) }
+    };
+    let hint = untold_tabs(&hub.deaf_to_capture(None).labels);
+    let tabs: Vec<_> = tabs.into_iter().map(listed).collect();
+    ToolResult::of(&Tabs { count: tabs.len(), tabs, page: PageMark::any(), hint })
+}
+
+/// `7 active focused current https://example.com/ Example Domain`
+fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
+    let TabSummary { browser, tab, current } = summary;
+    let mut line = TextLine::of(&tab.tab_id.to_string());
+    if with_browser {
+        line.named("browser", Some(browser.as_str()));
+    }
+    let words = [(tab.active, "active"), (tab.focused, "focused"), (*current, "current")];
+    for (_, word) in words.into_iter().filter(|(is_so, _)| *is_so) {
+        line.word(word);
+    }
+    line.word(&tab.url);
+    line.ending_in(&tab.title)
 }
 
 /// What to do about browsers whose extension does not tell of its tabs.

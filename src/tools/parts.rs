@@ -1,18 +1,18 @@
 //! Parts of values that are too long for one answer. A text stays a text, a list a list and an
-//! object an object; only an element that is too long by itself is cut as JSON text.
+//! object an object, at every depth.
 
-use std::fmt;
 use std::ops::Range;
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
-use crate::protocol::{floor_escape_boundary, next_escape_boundary};
+use super::json_elements::{Element, Elements, last_line_end};
+use crate::protocol::{PageMark, floor_escape_boundary, next_escape_boundary};
 
-/// The length of a part unless the call names another, in bytes of JSON: the programs that show
-/// answers to models cut longer ones without a word.
+/// The length of a part unless the call names another, in bytes of JSON. MCP clients cut longer
+/// answers before their model sees them.
 pub(super) const USUAL_PART: usize = 10_000;
 
 /// The length of the longest part.
@@ -37,6 +37,18 @@ impl Part {
     }
 }
 
+/// The part of an answer that a call asks for, if the answer is too long for one.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(description = "")]
+pub(super) struct AnswerRange {
+    /// From this byte.
+    #[schemars(range(min = 0))]
+    pub(super) offset: Option<usize>,
+    /// Bytes (default 10000), or entries (default 50, at most 200).
+    #[schemars(range(min = 1, max = 65_536))]
+    pub(super) limit: Option<usize>,
+}
+
 /// Says of a part where it stands in its value. It precedes the part, so that a reader who loses
 /// the end of an answer still knows.
 #[derive(Serialize, JsonSchema)]
@@ -49,165 +61,122 @@ pub(super) struct PartPlace {
     /// Where to read on; absent of the last part.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
-    /// The length of the value: of a text, else of its JSON.
+    /// The length of the value: of a text in UTF-8, else of its JSON.
     total_bytes: usize,
-    /// The part is a piece of the JSON text of one element, which is too long for a part: where
-    /// that element begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fragment_of: Option<usize>,
+    /// How many levels deep the first element goes on from the part before; absent for 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    continued_levels: usize,
+    /// The innermost first element is a piece of its JSON text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    as_json_text: bool,
     /// The call that reads on.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-/// The value that parts belong to.
-pub(super) struct Whole<'a> {
-    /// The field of the answer that it stands in.
-    pub(super) field: &'a str,
-    /// The call that reads on, but for the offset and the closing brackets.
-    pub(super) read_on: String,
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_zero(offset: &usize) -> bool {
-    *offset == 0
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
-/// The part of a value that is to be answered. `None`: all of it, as it is.
+/// The part of a value that is to be answered. `None`: all of it, as it is. `read_on` is the call
+/// that reads on, without the offset and the closing brackets.
 pub(super) fn cut(
     value: &RawValue,
     part: Option<Part>,
-    whole: Whole<'_>,
+    read_on: &str,
 ) -> Option<(Box<RawValue>, PartPlace)> {
     let text = value.get();
     if part.is_none() && text.len() <= USUAL_PART {
         return None;
     }
-    let piece = Piece::of(text, part.unwrap_or(Part::FIRST))?;
-    let next_offset = (piece.range.end < piece.total).then_some(piece.next);
-    let Whole { field, read_on } = whole;
-    let hint = next_offset.map(|next| {
-        let kind = if piece.fragment_of.is_some() { "the JSON text of one element" } else { "it" };
-        format!("`{field}` is a part of {kind}. Read on with {read_on}, offset:{next}}}).")
-    });
+    let Part { offset, limit } = part.unwrap_or(Part::FIRST);
+    let piece = Piece::of(text, offset, limit)?;
+    let next_offset = piece.next;
     let place = PartPlace {
-        truncated: next_offset.is_some() || piece.range.start > 0,
-        offset: piece.range.start,
+        truncated: next_offset.is_some() || offset > 0,
+        offset: offset.min(piece.total),
         next_offset,
         total_bytes: piece.total,
-        fragment_of: piece.fragment_of,
-        hint,
+        continued_levels: piece.continued_levels,
+        as_json_text: piece.as_json_text,
+        hint: next_offset.map(|next| format!("Read on with {read_on}, offset:{next}}}).")),
     };
-    Some((piece.json, place))
+    Some((RawValue::from_string(piece.json).ok()?, place))
+}
+
+/// A part of an answer that is too long as it is.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct AnswerPart {
+    #[serde(flatten)]
+    place: PartPlace,
+    /// The part of the answer, an object.
+    #[schemars(with = "Map<String, Value>")]
+    part: Box<RawValue>,
+    /// The mark of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<PageMark>,
+}
+
+impl AnswerPart {
+    /// The part of an answer that is to be told; `None` for a short one that is told as it is.
+    pub(super) fn of(answer: &RawValue, range: AnswerRange, read_on: &str) -> Option<Self> {
+        let AnswerRange { offset, limit } = range;
+        let limit = limit.unwrap_or(USUAL_PART).min(LONGEST_PART);
+        if offset.is_none() && answer.get().len() <= limit {
+            return None;
+        }
+        let mut answer: Map<String, Value> = serde_json::from_str(answer.get()).ok()?;
+        let page = answer.shift_remove("page");
+        let page = page.map(|page| PageMark::of_origin(page.as_str()));
+        let part = Part { offset: offset.unwrap_or(0), limit };
+        let (part, place) = cut(&to_raw_value(&answer).ok()?, Some(part), read_on)?;
+        Some(Self { place, part, page })
+    }
 }
 
 /// A part, cut out.
 struct Piece {
-    json: Box<RawValue>,
-    /// Where it stands; the end is `total` if nothing follows.
-    range: Range<usize>,
+    json: String,
     /// Where the next one begins.
-    next: usize,
+    next: Option<usize>,
     total: usize,
-    fragment_of: Option<usize>,
+    continued_levels: usize,
+    as_json_text: bool,
 }
 
 impl Piece {
-    fn of(json: &str, part: Part) -> Option<Self> {
-        match json.as_bytes().first() {
-            Some(b'"') => Self::of_text(&serde_json::from_str::<String>(json).ok()?, part),
-            Some(b'[') => Self::of_elements(json, ('[', ']'), part),
-            Some(b'{') => Self::of_elements(json, ('{', '}'), part),
-            Some(_) | None if part.offset == 0 && json.len() <= part.limit => {
-                let json_copy = RawValue::from_string(json.to_owned()).ok()?;
-                Some(Self::last(json_copy, 0, json.len()))
-            }
-            Some(_) | None => Self::of_fragment(json, 0..json.len(), None, part),
+    fn of(json: &str, offset: usize, limit: usize) -> Option<Self> {
+        if json.starts_with('"') {
+            return Self::of_text(&serde_json::from_str::<String>(json).ok()?, offset, limit);
         }
-    }
-
-    /// One that nothing follows.
-    fn last(json: Box<RawValue>, from: usize, total: usize) -> Self {
-        Self { json, range: from..total, next: total, total, fragment_of: None }
+        let mut cutter =
+            Cutter { json, offset, piece: String::new(), continued_levels: 0, as_json_text: false };
+        let next = if offset == 0 && json.len() <= limit {
+            cutter.piece.push_str(json);
+            None
+        } else {
+            cutter.enter(0..json.len(), limit, ElementPath::default())
+        };
+        let Cutter { piece, continued_levels, as_json_text, .. } = cutter;
+        Some(Self { json: piece, next, total: json.len(), continued_levels, as_json_text })
     }
 
     /// A part of a text, up to the last line end in it if it is not the last part.
-    fn of_text(text: &str, part: Part) -> Option<Self> {
-        let from = text.floor_char_boundary(part.offset);
-        let mut to = from + length_within(&text[from..], part.limit);
+    fn of_text(text: &str, offset: usize, limit: usize) -> Option<Self> {
+        let from = text.floor_char_boundary(offset);
+        let mut to = from + length_within(&text[from..], limit);
         if to < text.len()
             && let Some(line_end) = text[from..to].rfind('\n')
         {
             to = from + line_end + 1;
         }
-        let json = to_raw_value(&text[from..to]).ok()?;
-        Some(Self { json, range: from..to, next: to, total: text.len(), fragment_of: None })
-    }
-
-    /// The elements of a list, or the members of an object, that fit.
-    fn of_elements(json: &str, brackets: (char, char), part: Part) -> Option<Self> {
-        let elements = Elements::of(json)?;
-        let offset = json.floor_char_boundary(part.offset);
-        let Some(first) = elements.iter().position(|element| offset < element.end) else {
-            let none = format!("{}{}", brackets.0, brackets.1);
-            let from = if elements.is_empty() { 0 } else { json.len() };
-            return Some(Self::last(RawValue::from_string(none).ok()?, from, json.len()));
-        };
-        let next_of = |at: usize| elements.get(at + 1).map(|element| element.start);
-        let mut taken = String::from(brackets.0);
-        let mut last = first;
-        for (at, element) in elements.iter().enumerate().skip(first) {
-            let is_first = at == first;
-            // With the comma before it and the bracket behind it.
-            let takes = element.len() + usize::from(!is_first) + 1;
-            // An offset within an element asks for the rest of that one.
-            let is_whole = offset <= element.start;
-            if !is_whole || taken.len() + takes > part.limit {
-                if is_first {
-                    return Self::of_fragment(json, element.clone(), next_of(at), part);
-                }
-                break;
-            }
-            if !is_first {
-                taken.push(',');
-            }
-            taken.push_str(&json[element.clone()]);
-            last = at;
-        }
-        taken.push(brackets.1);
-        let from = if first == 0 { 0 } else { elements[first].start };
-        let taken = RawValue::from_string(taken).ok()?;
-        Some(match next_of(last) {
-            Some(next) => {
-                Self { json: taken, range: from..next, next, total: json.len(), fragment_of: None }
-            }
-            None => Self::last(taken, from, json.len()),
-        })
-    }
-
-    /// A piece of the JSON text of one element; `following` is where the element behind it begins.
-    fn of_fragment(
-        json: &str,
-        element: Range<usize>,
-        following: Option<usize>,
-        part: Part,
-    ) -> Option<Self> {
-        let from = floor_escape_boundary(json, part.offset.clamp(element.start, element.end));
-        let longest = from + length_within(&json[from..element.end], part.limit);
-        let mut to = floor_escape_boundary(json, longest);
-        if to <= from {
-            // At least one character, or reading on would never end.
-            to = next_escape_boundary(json, from).min(element.end);
-        }
-        let text = to_raw_value(&json[from..to]).ok()?;
-        let total = json.len();
-        let next = if to < element.end { Some(to) } else { following };
         Some(Self {
-            json: text,
-            range: from..next.unwrap_or(total),
-            next: next.unwrap_or(total),
-            total,
-            fragment_of: Some(element.start),
+            json: serde_json::to_string(&text[from..to]).ok()?,
+            next: (to < text.len()).then_some(to),
+            total: text.len(),
+            continued_levels: 0,
+            as_json_text: false,
         })
     }
 }
@@ -230,148 +199,267 @@ fn length_within(text: &str, limit: usize) -> usize {
     text.len()
 }
 
-/// Where the elements of a list, or the members of an object, stand in their JSON text.
-struct Elements<'a> {
+/// The way from a value to an element within it.
+#[derive(Clone, Copy, Default)]
+struct ElementPath {
+    depth: usize,
+    /// What repeating it takes: brackets and names.
+    bytes: usize,
+}
+
+impl ElementPath {
+    /// Every part repeats the way to its first element: bounds keep that short, whoever made up
+    /// the names.
+    const DEEPEST: usize = 16;
+    const LONGEST: usize = 500;
+
+    /// The way on to an element with a name of this length.
+    const fn to(self, name: usize) -> Self {
+        Self { depth: self.depth + 1, bytes: self.bytes + name + "[]".len() }
+    }
+
+    /// Whether parts may begin within an element. That is the same for every part, whatever its
+    /// length: pieces that are read one after the other fit together.
+    fn may_lead_into(self, mut elements: Elements<'_>) -> bool {
+        let is_short = |element: Element| self.to(element.name_length()).bytes <= Self::LONGEST;
+        self.depth < Self::DEEPEST && elements.all(is_short)
+    }
+}
+
+/// Takes a part out of the JSON text of a list, an object or a scalar.
+struct Cutter<'a> {
     json: &'a str,
-    found: Vec<Range<usize>>,
+    offset: usize,
+    piece: String,
+    continued_levels: usize,
+    as_json_text: bool,
 }
 
-impl<'a> Elements<'a> {
-    fn of(json: &'a str) -> Option<Vec<Range<usize>>> {
-        let elements = Self { json, found: Vec::new() };
-        serde_json::Deserializer::from_str(json).deserialize_any(elements).ok()
-    }
-
-    fn place(&self, value: &RawValue) -> Range<usize> {
-        // The value is a slice of the text.
-        let start = value.get().as_ptr().addr() - self.json.as_ptr().addr();
-        start..start + value.get().len()
-    }
-}
-
-impl<'de> Visitor<'de> for Elements<'de> {
-    type Value = Vec<Range<usize>>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list or an object")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self::Value, A::Error> {
-        while let Some(element) = list.next_element::<&RawValue>()? {
-            self.found.push(self.place(element));
+impl Cutter<'_> {
+    /// Takes as much of a value as fits, from the offset on; at least one character. Where to
+    /// read on, if not behind the value.
+    fn enter(&mut self, value: Range<usize>, room: usize, path: ElementPath) -> Option<usize> {
+        match self.json.as_bytes()[value.start] {
+            b'"' => self.take_text(value.start + 1..value.end - 1, room),
+            b'[' | b'{' if path.may_lead_into(Elements::of(self.json, &value)) => {
+                self.take_elements(&value, room, path)
+            }
+            _ => self.take_json_text(value, room),
         }
-        Ok(self.found)
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut object: A) -> Result<Self::Value, A::Error> {
-        let mut behind = 0;
-        while let Some((_name, value)) = object.next_entry::<IgnoredAny, &RawValue>()? {
-            let value = self.place(value);
-            // Between two members only a comma, white space and the next name stand.
-            let name_at = self.json[behind..].find('"').map_or(value.start, |quote| behind + quote);
-            behind = value.end;
-            self.found.push(name_at..value.end);
+    fn take_elements(
+        &mut self,
+        container: &Range<usize>,
+        room: usize,
+        path: ElementPath,
+    ) -> Option<usize> {
+        let (json, begun) = (self.json, self.piece.len());
+        self.piece.push_str(&json[container.start..=container.start]);
+        let mut next = None;
+        for element in Elements::of(json, container) {
+            if self.offset >= element.value.end {
+                continue;
+            }
+            let used = self.piece.len() - begun;
+            let is_first = used == 1;
+            // With a comma, and the bracket behind the last one.
+            let takes = element.length() + 2;
+            if self.offset <= element.value.start && used + takes <= room {
+                self.push_comma_unless(is_first);
+                self.piece.push_str(&json[element.start..element.value.end]);
+                continue;
+            }
+            // An element that fits in a part of its own waits for that.
+            let leads_on = takes > room && used <= room / 2 && !self.as_json_text;
+            if !is_first && !leads_on {
+                next = Some(element.start);
+                break;
+            }
+            next = self.enter_element(&element, room.saturating_sub(used), is_first, path);
+            if next.is_some() {
+                break;
+            }
         }
-        Ok(self.found)
+        self.piece.push_str(&json[container.end - 1..container.end]);
+        next
+    }
+
+    /// Takes the beginning of an element, or goes on with one that an earlier part has begun.
+    fn enter_element(
+        &mut self,
+        element: &Element,
+        room: usize,
+        is_first: bool,
+        path: ElementPath,
+    ) -> Option<usize> {
+        let before = self.piece.len();
+        self.continued_levels += usize::from(self.offset > element.value.start);
+        self.push_comma_unless(is_first);
+        self.piece.push_str(&self.json[element.start..element.value.start]);
+        let way = path.to(element.name_length());
+        // The way takes a part of the room; of a small one something stays.
+        let left = room.saturating_sub(way.bytes - path.bytes).max(room / 4);
+        let next = self.enter(element.value.clone(), left, way);
+        if !is_first && self.as_json_text {
+            // Readers look for JSON text in the first element only.
+            self.piece.truncate(before);
+            self.as_json_text = false;
+            return Some(element.start);
+        }
+        next
+    }
+
+    fn push_comma_unless(&mut self, is_first: bool) {
+        if !is_first {
+            self.piece.push(',');
+        }
+    }
+
+    /// A piece of a text, up to the last line end in it if something is left. It is cut as it
+    /// stands in the JSON.
+    fn take_text(&mut self, text: Range<usize>, room: usize) -> Option<usize> {
+        let (from, mut to) = self.fitting(&text, |json| room.min(json.len()));
+        if to < text.end
+            && let Some(line_end) = last_line_end(self.json, from..to)
+        {
+            to = line_end;
+        }
+        self.piece.push('"');
+        self.piece.push_str(&self.json[from..to]);
+        self.piece.push('"');
+        (to < text.end).then_some(to)
+    }
+
+    /// A piece of the JSON text of a value into which no part may lead.
+    fn take_json_text(&mut self, value: Range<usize>, room: usize) -> Option<usize> {
+        self.as_json_text = true;
+        let (from, to) = self.fitting(&value, |json| length_within(json, room));
+        self.piece.push_str(&serde_json::to_string(&self.json[from..to]).unwrap_or_default());
+        (to < value.end).then_some(to)
+    }
+
+    /// The piece of a range that begins at the offset and has this length; at least one
+    /// character, or reading on would never end.
+    fn fitting(&self, range: &Range<usize>, length: impl Fn(&str) -> usize) -> (usize, usize) {
+        let offset = self.offset.clamp(range.start, range.end);
+        let from = floor_escape_boundary(self.json, offset).max(range.start);
+        let longest = from + length(&self.json[from..range.end]);
+        let mut to = floor_escape_boundary(self.json, longest);
+        if to <= from {
+            to = next_escape_boundary(self.json, from).min(range.end);
+        }
+        (from, to)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Map, Value};
+    use serde_json::json;
 
     use super::*;
+
+    /// Stands around JSON text that is being put together.
+    const JSON_TEXT: &str = "JSON text";
 
     /// One part, as a reader gets it.
     fn part_of(json: &str, offset: Option<usize>, limit: Option<usize>) -> Option<Value> {
         let json = RawValue::from_string(json.to_owned()).unwrap();
-        let whole = Whole { field: "result", read_on: "observe({".to_owned() };
-        let (part, place) = cut(&json, Part::asked_for(offset, limit), whole)?;
+        let (part, place) = cut(&json, Part::asked_for(offset, limit), "observe({")?;
         let mut told = serde_json::to_value(place).unwrap();
         told["part"] = serde_json::from_str(part.get()).unwrap();
         Some(told)
     }
 
-    /// Puts parts together as a reader does.
-    #[derive(Default)]
-    struct Joined {
-        whole: Option<Value>,
-        fragment: Option<(u64, String)>,
+    /// The part, with its piece of JSON text told apart from texts.
+    fn marked(told: &Value) -> Value {
+        fn mark(value: &mut Value) {
+            match value {
+                Value::Array(list) => mark(list.first_mut().unwrap()),
+                Value::Object(object) => mark(object.values_mut().next().unwrap()),
+                text => *text = json!({ JSON_TEXT: text.take() }),
+            }
+        }
+        let mut part = told["part"].clone();
+        if told["as_json_text"] == true {
+            mark(&mut part);
+        }
+        part
     }
 
-    impl Joined {
-        fn add(&mut self, part: &Value, is_object: bool, is_scalar: bool) {
-            let of = part["fragment_of"].as_u64();
-            if self.fragment.as_ref().is_some_and(|(open, _)| Some(*open) != of) {
-                self.close(is_object, is_scalar);
+    /// Puts the next part behind those that were read before, as a reader does.
+    fn join(whole: Value, part: Value, levels: u64) -> Value {
+        match (whole, part) {
+            (Value::String(text), Value::String(more)) => (text + &more).into(),
+            (Value::Array(mut list), Value::Array(more)) => {
+                let mut more = more.into_iter();
+                if levels > 0 {
+                    let begun = list.pop().unwrap();
+                    list.push(join(begun, more.next().unwrap(), levels - 1));
+                }
+                list.extend(more);
+                list.into()
             }
-            if let Some(of) = of {
-                let (_, text) = self.fragment.get_or_insert_with(|| (of, String::new()));
-                text.push_str(part["part"].as_str().unwrap());
-                return;
+            (Value::Object(mut object), Value::Object(more)) => {
+                let mut more = more.into_iter();
+                if levels > 0 || object.contains_key(JSON_TEXT) {
+                    let (name, rest) = more.next().unwrap();
+                    let begun = object.remove(&name).unwrap();
+                    object.insert(name, join(begun, rest, levels.saturating_sub(1)));
+                }
+                object.extend(more);
+                object.into()
             }
-            self.append(part["part"].clone());
-        }
-
-        fn append(&mut self, more: Value) {
-            match (&mut self.whole, more) {
-                (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
-                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
-                (Some(Value::Object(object)), Value::Object(more)) => object.extend(more),
-                (whole @ None, more) => *whole = Some(more),
-                (Some(whole), more) => panic!("{more} goes on {whole}"),
-            }
-        }
-
-        fn close(&mut self, is_object: bool, is_scalar: bool) {
-            let Some((_, text)) = self.fragment.take() else { return };
-            let json = match (is_scalar, is_object) {
-                (true, _) => text,
-                (false, true) => format!("{{{text}}}"),
-                (false, false) => format!("[{text}]"),
-            };
-            self.append(serde_json::from_str(&json).unwrap());
+            (whole, part) => panic!("{part} goes on {whole}"),
         }
     }
 
+    fn parsed(value: Value) -> Value {
+        match value {
+            Value::Array(list) => list.into_iter().map(parsed).collect(),
+            Value::Object(object) => match object.get(JSON_TEXT) {
+                Some(text) => serde_json::from_str(text.as_str().unwrap()).unwrap(),
+                None => object.into_iter().map(|(name, value)| (name, parsed(value))).collect(),
+            },
+            plain => plain,
+        }
+    }
+
+    /// Reads from part to part with these limits in turn.
     fn joined(json: &str, limits: &[usize]) -> Value {
-        let (is_object, is_scalar) = (json.starts_with('{'), !json.starts_with(['{', '[', '"']));
-        let mut joined = Joined::default();
-        let (mut offset, mut limits) = (0, limits.iter().cycle());
-        for _ in 0..100_000 {
-            let limit = *limits.next().unwrap();
-            let part = part_of(json, Some(offset), Some(limit)).unwrap();
-            joined.add(&part, is_object, is_scalar);
-            let next = part["next_offset"].as_u64().map(|next| usize::try_from(next).unwrap());
-            match next {
-                Some(next) => {
-                    assert!(next > offset, "it goes on: {part}");
-                    assert!(part["hint"].as_str().unwrap().contains(&format!("offset:{next}")));
-                    offset = next;
-                }
-                None => {
-                    joined.close(is_object, is_scalar);
-                    return joined.whole.unwrap();
-                }
-            }
+        let (mut whole, mut offset) = (None, 0);
+        for limit in limits.iter().cycle().take(100_000) {
+            let told = part_of(json, Some(offset), Some(*limit)).unwrap();
+            let levels = told["continued_levels"].as_u64().unwrap_or(0);
+            let part = marked(&told);
+            whole = Some(match whole {
+                Some(whole) => join(whole, part, levels),
+                None => part,
+            });
+            let Some(next) = told["next_offset"].as_u64() else { return parsed(whole.unwrap()) };
+            assert!(told["hint"].as_str().unwrap().contains(&format!("offset:{next}")));
+            let next = usize::try_from(next).unwrap();
+            assert!(next > offset, "it goes on: {told}");
+            offset = next;
         }
         panic!("it never ends");
     }
 
     fn value() -> impl Strategy<Value = Value> {
         let text = prop_oneof!["[a-z\n\"\\\\\u{1}é€😀]{0,60}", "(line of text\n|ä|👩‍👩‍👧){0,20}",];
+        let name = prop_oneof![20 => "[a-z\"\\\\😀]{0,6}", 1 => "[a-z]{260,520}"];
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
             text.prop_map(Value::from),
         ];
-        leaf.prop_recursive(4, 60, 8, |inner| {
+        leaf.prop_recursive(4, 60, 8, move |inner| {
+            let members = prop::collection::vec((name.clone(), inner.clone()), 0..8);
             prop_oneof![
-                prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
-                prop::collection::vec(("[a-z\"\\\\😀]{0,6}", inner), 0..8)
-                    .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+                prop::collection::vec(inner, 0..8).prop_map(Value::from),
+                members.prop_map(|members| Value::Object(members.into_iter().collect())),
             ]
         })
     }
@@ -392,7 +480,7 @@ mod tests {
         }
 
         #[test]
-        fn no_part_is_longer_than_asked_for_but_for_one_character(
+        fn no_part_is_longer_than_asked_for_but_for_the_way_to_it(
             value in value(),
             offset in 0_usize..400,
             limit in 12_usize..200,
@@ -400,7 +488,7 @@ mod tests {
             let part = part_of(&value.to_string(), Some(offset), Some(limit)).unwrap();
             let length = part["part"].to_string().len();
             // The quotes around a text are not of the value.
-            prop_assert!(length <= limit + 2, "{} bytes: {}", length, part);
+            prop_assert!(length <= limit + ElementPath::LONGEST + 2, "{} bytes: {}", length, part);
         }
     }
 
@@ -411,10 +499,7 @@ mod tests {
             assert_eq!(part_of(whole, None, None), None, "{whole}");
         }
         let part = part_of("[1, 2]", None, Some(100)).unwrap();
-        assert_eq!(
-            (&part["truncated"], &part["part"]),
-            (&false.into(), &serde_json::json!([1, 2]))
-        );
+        assert_eq!((&part["truncated"], &part["part"]), (&false.into(), &json!([1, 2])));
         assert_eq!(part["total_bytes"], 6);
     }
 
@@ -433,20 +518,45 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_cut_between_elements_and_a_long_element_is_told_as_text() {
-        let list: Vec<_> = (0..3_000).map(|n| format!("element {n}")).collect();
-        let part = part_of(&Value::from(list.clone()).to_string(), None, None).unwrap();
-        let first = part["part"].as_array().unwrap();
-        assert_eq!(first[..], list[..first.len()]);
-        assert!(part["part"].to_string().len() > 9_900 && part["fragment_of"].is_null());
-        let long = serde_json::json!(["a", "b".repeat(20_000), "c"]).to_string();
-        let parts: Vec<_> = [0, 5, 10_003]
-            .map(|offset| part_of(&long, Some(offset), None).unwrap())
-            .into_iter()
-            .map(|part| (part["fragment_of"].clone(), part["part"].is_string()))
-            .collect();
-        assert_eq!(parts[0], (Value::Null, false));
-        assert_eq!(parts[1], (5.into(), true));
-        assert_eq!(parts[2], (5.into(), true));
+    fn a_text_within_an_object_is_cut_at_a_line_end_and_stays_text_too() {
+        let text = "a line\\n\n".repeat(3_000);
+        let page = json!({"title": "Shop", "text": text, "links": ["/cart"]});
+        let json = page.to_string();
+        let first = part_of(&json, None, None).unwrap();
+        assert_eq!(first["part"]["title"], "Shop");
+        let piece = first["part"]["text"].as_str().unwrap();
+        assert!(text.starts_with(piece) && piece.ends_with("\\n\n"));
+        assert!((9_900..10_000).contains(&first["part"].to_string().len()));
+        let next = first["next_offset"].as_u64().and_then(|at| usize::try_from(at).ok());
+        let second = part_of(&json, next, None).unwrap();
+        assert_eq!(
+            (&second["continued_levels"], &second["part"]["title"]),
+            (&json!(1), &Value::Null)
+        );
+        assert_eq!(joined(&json, &[USUAL_PART]), page);
+    }
+
+    #[test]
+    fn a_list_is_cut_between_elements_at_every_depth() {
+        let list: Vec<_> = (0..3_000).map(|n| json!({ "n": n })).collect();
+        for whole in [json!(list), json!({"success": true, "found": list}), json!([[list]])] {
+            let part = part_of(&whole.to_string(), None, None).unwrap();
+            assert!(part["as_json_text"].is_null() && part["part"].to_string().len() <= 10_000);
+            assert_eq!(joined(&whole.to_string(), &[USUAL_PART]), whole);
+        }
+    }
+
+    #[test]
+    fn what_stands_too_deep_or_has_long_names_comes_as_pieces_of_its_json() {
+        let deep = (0..40).fold(json!("x".repeat(30_000)), |inner, _| json!([inner]));
+        let named: Map<_, _> =
+            (0..40).map(|n| (format!("{n}{}", "n".repeat(600)), json!(n))).collect();
+        for whole in [deep, json!({ "named": named }), json!({ "a": [named, 1] })] {
+            let json = whole.to_string();
+            assert_eq!(joined(&json, &[USUAL_PART]), whole);
+            let part = part_of(&json, Some(0), None).unwrap();
+            assert_eq!(part["as_json_text"], true);
+            assert!(part["part"].to_string().len() <= USUAL_PART + 2, "{part}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::brief::{BriefReport, Detail, cut_result};
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::job_view::JobView;
-use super::parts::{Part, PartPlace};
+use super::parts::{AnswerPart, AnswerRange, Part, PartPlace};
 use super::picture::{Picture, newest_drawing, take_picture};
 use crate::home::AgentFiles;
 use crate::hub::{Refusal, Refused, Seen};
@@ -98,6 +98,15 @@ impl ToolResult {
     /// A call that failed.
     pub(super) fn failed<T: Serialize + JsonSchema>(body: &T) -> Self {
         Self { is_error: true, ..Self::of(body) }
+    }
+
+    /// The same, or a part of it if it is longer than MCP clients pass on. `read_on` is the call
+    /// that reads on, without the offset and the closing brackets.
+    pub(super) fn in_parts(self, range: AnswerRange, read_on: &str) -> Self {
+        match AnswerPart::of(&self.body, range, read_on) {
+            Some(part) if !self.is_error => Self { body: Self::of(&part).body, ..self },
+            Some(_) | None => self,
+        }
     }
 
     /// A call that was not taken.

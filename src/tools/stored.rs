@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::arguments::closest;
 use super::failure::Failure;
-use super::parts::{Part, PartPlace, Whole, cut};
+use super::parts::{Part, PartPlace, cut};
 use super::result::status;
 use super::{ToolResult, Tools};
 use crate::home::{NAME_MAX, Store, StoreError, StoredValue, ValueName};
@@ -95,8 +95,7 @@ pub(super) async fn load(
         let name = name.as_str();
         let quoted = Value::from(name);
         let read_on = format!("configure({{action:\"load\", name:{quoted}");
-        let whole = Whole { field: "data", read_on };
-        let (data, place) = match cut(&value, part, whole) {
+        let (data, place) = match cut(&value, part, &read_on) {
             Some((data, place)) => (data, Some(place)),
             None => (value, None),
         };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::ToolResult;
 use super::answers::Answers;
 use super::failure::Failure;
-use super::parts::USUAL_PART;
+use super::parts::{AnswerRange, USUAL_PART};
 use super::result::status;
 use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
 use crate::protocol::{BrowserId, PageMark, Stream, TabId};
@@ -23,6 +23,10 @@ use crate::streams::{
 /// How many entries a page has unless the call says otherwise, and at most.
 const USUAL: usize = 50;
 const MOST: usize = 200;
+
+/// How many bytes the entries of a list take at most: with the fields around them they are no
+/// longer than a part.
+const LIST_ROOM: usize = USUAL_PART - 500;
 
 /// What a cursor may say instead: from the first entry that is kept.
 const OLDEST: &str = "oldest";
@@ -54,6 +58,9 @@ pub(super) struct StreamArguments {
     request_id: Option<String>,
     /// Add ids, times and details.
     trace: Option<bool>,
+    /// From this byte.
+    #[schemars(range(min = 0))]
+    offset: Option<usize>,
 }
 
 /// What `observe` answers.
@@ -178,10 +185,11 @@ pub(super) async fn read(
     let (with_trace, has_cursor) = (wanted.trace == Some(true), wanted.cursor.is_some());
     let filter = wanted.filter(hub);
     let with_bodies = view == View::Of(Stream::Network) && filter.request_id.is_some();
-    let (form, room) = if with_trace || filter.request_id.is_some() {
-        (EntryForm::Whole, LONGEST_PAGE)
-    } else {
-        (EntryForm::Line, USUAL_PART)
+    let (form, room) = match (&filter.request_id, with_trace) {
+        // Of one request: the whole of it is told in parts.
+        (Some(_), _) => (EntryForm::Whole, LONGEST_PAGE),
+        (None, true) => (EntryForm::Whole, LIST_ROOM),
+        (None, false) => (EntryForm::Line, LIST_ROOM),
     };
     let query = Query { view, filter: filter.clone(), from, limit, room, form };
     let page = hub.read_streams(caller, query).await;
@@ -220,6 +228,11 @@ async fn bodies(hub: &Hub, caller: &Caller, filter: &Filter, page: &Page) -> Vec
 }
 
 impl StreamArguments {
+    /// The part of a long answer that is asked for.
+    pub(super) fn range(&self) -> AnswerRange {
+        AnswerRange { offset: self.offset, limit: None }
+    }
+
     fn filter(self, hub: &Hub) -> Filter {
         Filter {
             level: self.level,

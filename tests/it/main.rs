@@ -33,6 +33,7 @@ mod doctor;
 mod draw;
 mod draw_observed;
 mod frames;
+mod golden_answers;
 mod guard;
 mod hand_over;
 mod handshakes;

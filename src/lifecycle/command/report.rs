@@ -15,6 +15,20 @@ use crate::protocol::{
 const STOPPED_HINT: &str =
     "The person at the browser stopped it: ask them before you try it again.";
 
+/// How much is told of an error's message and of its stack, in bytes. A page can throw errors of
+/// any length, and an answer about one is not read in parts.
+const MESSAGE_TOLD: usize = 2_000;
+const STACK_TOLD: usize = 3_000;
+
+/// The text, or its beginning and how much is missing.
+fn beginning(text: &str, longest: usize) -> Arc<str> {
+    if text.len() <= longest {
+        return text.into();
+    }
+    let told = &text[..text.floor_char_boundary(longest)];
+    format!("{told}… ({} more bytes)", text.len() - told.len()).into()
+}
+
 impl Command {
     /// The command as its owner sees it; `with_trace` adds the time of every phase.
     #[must_use]
@@ -54,6 +68,7 @@ impl Command {
             created_at: self.facts.created,
             delivered_at: self.reached(TracePhase::Delivered),
             started_at: self.reached(TracePhase::Started),
+            page: progress.as_ref().and_then(|_| self.page_mark(None)),
             progress,
             message,
         }
@@ -95,18 +110,19 @@ impl Command {
                 duration_ms: millis(at.since(self.facts.created)),
             },
             Outcome::Error { error } => Status::Error {
-                error: error.message.as_str().into(),
+                error: beginning(&error.message, MESSAGE_TOLD),
                 reason: error.code.as_str().into(),
-                stack: error.stack.as_deref().map(Into::into),
+                stack: error.stack.as_deref().map(|stack| beginning(stack, STACK_TOLD)),
                 hint: error.hint.as_deref().map(Into::into),
                 may_have_run: error.may_have_run,
                 page: self.page_mark(None),
                 failed_at: at,
             },
             Outcome::Timeout { error } => Status::Timeout {
-                error: error.message.as_str().into(),
+                error: beginning(&error.message, MESSAGE_TOLD),
                 failed_at: at,
                 may_have_run: true,
+                page: self.page_mark(None),
             },
             Outcome::Expired { reason, may_have_run } => Status::Expired {
                 error: self.why_expired(*reason, at),
@@ -145,7 +161,7 @@ impl Command {
         reason.hint_for(self.facts.work.kind())
     }
 
-    /// The mark of its outcome, which pages decide for all but jobs.
+    /// The mark of the extension's words, which pages decide for all but jobs.
     fn page_mark(&self, origin: Option<&str>) -> Option<PageMark> {
         (self.facts.work.kind() != WorkKind::Job).then(|| PageMark::of_origin(origin))
     }

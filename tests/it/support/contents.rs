@@ -8,9 +8,18 @@ pub(crate) fn body(result: &Value) -> Value {
     body_of(result).unwrap_or_else(|| panic!("no body: {result}"))
 }
 
+/// The most characters of an answer that every known MCP client shows its model: Codex cuts there.
+const SHOWN_WHOLE: usize = 12_000;
+
 /// Checks that the data is the same as the text, and absent beside a picture: Codex shows its
-/// model no picture that stands beside data.
-pub(crate) fn check_contents(result: &Value) {
+/// model no picture that stands beside data. And that clients show all of it, unless the call
+/// asked for more.
+pub(crate) fn check_contents(arguments: &Value, result: &Value) {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    if arguments.get("limit").is_none() {
+        let length = text.chars().count();
+        assert!(length <= SHOWN_WHOLE, "{length} characters for {arguments}: {text:.500}");
+    }
     let contents = result["content"].as_array().unwrap_or_else(|| panic!("no content: {result}"));
     let has_picture = contents.iter().any(|content| content["type"] == "image");
     let data = result.get("structuredContent");
@@ -21,10 +30,18 @@ pub(crate) fn check_contents(result: &Value) {
 /// The same call, asking for ids, times and details, unless it says whether it wants them: most
 /// tests are about those.
 pub(crate) fn in_full(tool: &str, mut arguments: Value) -> Value {
-    const STREAMS: [&str; 7] =
-        ["logs", "errors", "network", "websocket", "actions", "performance", "extension_logs"];
-    let is_stream = arguments["what"].as_str().is_some_and(|what| STREAMS.contains(&what));
-    if (matches!(tool, "interact" | "analyze") || tool == "observe" && is_stream)
+    const LISTS: [&str; 8] = [
+        "tabs",
+        "logs",
+        "errors",
+        "network",
+        "websocket",
+        "actions",
+        "performance",
+        "extension_logs",
+    ];
+    let is_list = arguments["what"].as_str().is_some_and(|what| LISTS.contains(&what));
+    if (matches!(tool, "interact" | "analyze") || tool == "observe" && is_list)
         && arguments.is_object()
         && arguments.get("trace").is_none()
     {

@@ -243,12 +243,13 @@ impl McpClient {
 
     /// Calls a tool; the whole result.
     pub(crate) async fn call_raw(&self, tool: &str, arguments: Value) -> Value {
-        let params = json!({"name": tool, "arguments": in_full(tool, arguments)});
+        let arguments = in_full(tool, arguments);
+        let params = json!({"name": tool, "arguments": arguments});
         let answer = self.rpc("tools/call", params).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
         assert_eq!(answer.headers["content-type"], "application/json");
         let result = answer.json()["result"].clone();
-        check_contents(&result);
+        check_contents(&arguments, &result);
         assert_eq!(result.get("resultType").is_some(), self.is_modern, "{result}");
         assert_eq!(result.get("_meta").is_some(), self.is_modern, "{result}");
         result

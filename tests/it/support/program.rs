@@ -355,10 +355,11 @@ impl StdioClient {
 
     /// Calls a tool; the whole result.
     pub(crate) async fn call_raw(&mut self, tool: &str, arguments: Value) -> Value {
-        let params = serde_json::json!({"name": tool, "arguments": in_full(tool, arguments)});
+        let arguments = in_full(tool, arguments);
+        let params = serde_json::json!({"name": tool, "arguments": arguments});
         let answer = self.rpc("call".into(), "tools/call", params).await;
         let result = answer["result"].clone();
-        check_contents(&result);
+        check_contents(&arguments, &result);
         result
     }
 

@@ -1,0 +1,87 @@
+//! Text in one line, for lists.
+
+use std::fmt::Write as _;
+
+use serde_json::Number;
+
+use crate::protocol::is_shown;
+
+/// The longest text of a line, in bytes; the entry itself has all of it.
+pub(super) const LONGEST_TEXT: usize = 1_000;
+
+/// The longest word of a line, an address as a rule, in bytes.
+const LONGEST_WORD: usize = 300;
+
+/// Ends what was cut.
+pub(super) const CUT: &str = "…";
+
+/// A line that is being written: words without white space, and behind them the words of a page.
+/// None can look like a word before it, nor, without line breaks and control characters, like
+/// another line.
+#[derive(Debug, Default)]
+pub struct TextLine(String);
+
+impl TextLine {
+    /// A line that begins with this.
+    #[must_use]
+    pub fn of(first: &str) -> Self {
+        Self(first.to_owned())
+    }
+
+    /// Adds something without white space, or `-` in place of nothing.
+    pub fn word(&mut self, word: &str) {
+        self.add(if word.is_empty() { "-" } else { word }, LONGEST_WORD, true);
+    }
+
+    /// Adds `name:value`, if there is one.
+    pub fn named(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.word(&format!("{name}:{value}"));
+        }
+    }
+
+    /// Adds a measured number, if there is one: whole ones from 10 on.
+    pub(super) fn number(&mut self, number: Option<&Number>, unit: &str) {
+        let Some(number) = number.and_then(Number::as_f64) else { return };
+        let digits = if number < 10.0 && number.fract() != 0.0 { 1 } else { 0 };
+        let _ = write!(self.0, " {number:.digits$} {unit}");
+    }
+
+    /// The line with the words of a page at its end.
+    #[must_use]
+    pub fn ending_in(mut self, text: &str) -> String {
+        if !text.is_empty() {
+            self.add(text, LONGEST_TEXT, false);
+        }
+        self.0
+    }
+
+    /// The line, which nothing follows.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.0
+    }
+
+    fn add(&mut self, text: &str, longest: usize, is_word: bool) {
+        if !self.0.is_empty() {
+            self.0.push(' ');
+        }
+        let end = self.0.len() + longest;
+        for character in text.chars() {
+            if self.0.len() >= end {
+                self.0.push_str(CUT);
+                return;
+            }
+            match character {
+                ' ' if is_word => self.0.push_str("%20"),
+                '\n' => self.0.push_str("\\n"),
+                '\r' => self.0.push_str("\\r"),
+                '\t' => self.0.push_str("\\t"),
+                hidden if !is_shown(hidden) || is_word && hidden.is_whitespace() => {
+                    let _ = write!(self.0, "\\u{{{:x}}}", u32::from(hidden));
+                }
+                plain => self.0.push(plain),
+            }
+        }
+    }
+}
