@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::parts::AnswerPart;
 use super::{jobs, notice};
 
 /// Stands for a choice: the answers of calls that failed.
@@ -81,6 +82,12 @@ impl Shapes<'_> {
     pub(super) fn are<T: JsonSchema>(self) -> Self {
         let shape = self.generator.subschema_for::<T>().to_value();
         self.is(shape)
+    }
+
+    /// They can be this object, or parts of it.
+    pub(super) fn are_in_parts(self, whole: Value) -> Self {
+        let part = AnswerPart::shape_of(&whole, self.generator);
+        self.is(whole).is(part)
     }
 
     /// They can be this.

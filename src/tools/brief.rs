@@ -24,22 +24,53 @@ pub enum Detail {
 
 /// The outcome of a command, without the ids, times and the action: a call that says `trace: true`
 /// is told those.
-#[derive(Default, Serialize, JsonSchema)]
-pub(super) struct BriefReport {
-    /// How the command is; absent of a complete one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<StatusWord>,
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum BriefReport {
+    Complete(BriefResult),
+    Pending(BriefPending),
+    Ended(BriefEnd),
+}
+
+/// The result of a command that is complete: it has no `status`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BriefResult {
     /// The command, if there is more to read of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<CorrelationId>,
     #[serde(flatten)]
     place: Option<PartPlace>,
-    /// The value of a complete command, or a part of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Arc<RawValue>>,
+    /// The value, or a part of it.
+    result: Arc<RawValue>,
     /// The type of the value, if its JSON does not show it.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
+    /// The page that decides the content of `result`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<PageMark>,
+}
+
+/// A command that is not over.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BriefPending {
+    status: StatusWord,
+    correlation_id: CorrelationId,
+    /// What the extension last said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<Progress>,
+    /// What it waits for.
+    message: String,
+    /// The call that goes on waiting.
+    hint: String,
+    /// The page that decides the content of `progress`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<PageMark>,
+}
+
+/// A command that is over and not complete.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BriefEnd {
+    status: StatusWord,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'static, str>>,
@@ -52,16 +83,10 @@ pub(super) struct BriefReport {
     /// Whether it may have begun in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     may_have_run: Option<bool>,
-    /// What the extension last said of a pending one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<Progress>,
-    /// What a pending one waits for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<Cow<'static, str>>,
-    /// The page that decides the content of `result`, or of `error` and `stack`.
+    /// The page that decides the content of `error` and `stack`.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PageMark>,
 }
@@ -70,74 +95,80 @@ impl BriefReport {
     /// The short answer about a command.
     pub(super) fn of(report: CommandReport) -> Self {
         let id = report.correlation_id;
-        let shared = |text: Arc<str>| Cow::Owned(text.to_string());
         match report.status {
-            Status::Complete { result, page, .. } => Self::complete(id, result, page),
-            Status::Pending { progress, message, page, .. } => {
-                let next = format!("{}, wait_ms:10000}}) waits for it.", read_result(&id));
-                Self {
-                    status: Some(StatusWord::Pending),
-                    correlation_id: Some(id),
-                    progress,
-                    message: Some(message),
-                    hint: Some(next.into()),
-                    page,
-                    ..Self::default()
-                }
+            Status::Complete { result, page, .. } => {
+                Self::Complete(BriefResult::of(id, result, page))
             }
+            Status::Pending { progress, message, page, .. } => Self::Pending(BriefPending {
+                status: StatusWord::Pending,
+                hint: format!("{}, wait_ms:10000}}) waits for it.", read_result(&id)),
+                correlation_id: id,
+                progress,
+                message,
+                page,
+            }),
+            status @ (Status::Error { .. }
+            | Status::Timeout { .. }
+            | Status::Expired { .. }
+            | Status::Cancelled { .. }) => Self::Ended(BriefEnd::of(status)),
+        }
+    }
+}
+
+impl BriefResult {
+    fn of(id: CorrelationId, result: Arc<RawValue>, page: Option<PageMark>) -> Self {
+        if let Some((part, place, kind)) = cut_result(&id, &result, None) {
+            let (correlation_id, place, result) = (Some(id), Some(place), part.into());
+            return Self { correlation_id, place, result, kind, page };
+        }
+        let (result, kind) = match Wrapped::of(&result) {
+            Some(Wrapped { value, kind, .. }) => (value.to_owned().into(), kind),
+            None => (result, None),
+        };
+        Self { correlation_id: None, place: None, result, kind: untold(kind), page }
+    }
+}
+
+impl BriefEnd {
+    const fn of_status(status: StatusWord) -> Self {
+        let (error, reason, stack) = (None, None, None);
+        Self { status, error, reason, stack, may_have_run: None, hint: None, page: None }
+    }
+
+    fn of(status: Status) -> Self {
+        let shared = |text: Arc<str>| Cow::Owned(text.to_string());
+        match status {
             Status::Error { error, reason, stack, hint, may_have_run, page, .. } => Self {
-                status: Some(StatusWord::Error),
                 error: Some(shared(error)),
                 reason: Some(shared(reason)),
                 stack,
                 may_have_run,
                 hint: hint.map(shared),
                 page,
-                ..Self::default()
+                ..Self::of_status(StatusWord::Error)
             },
             Status::Timeout { error, may_have_run, page, .. } => Self {
-                status: Some(StatusWord::Timeout),
                 error: Some(shared(error)),
                 may_have_run: Some(may_have_run),
                 page,
-                ..Self::default()
+                ..Self::of_status(StatusWord::Timeout)
             },
             Status::Expired { error, reason, hint, may_have_run, .. } => Self {
-                status: Some(StatusWord::Expired),
                 error: Some(error),
                 reason: Some(reason.into()),
                 hint: Some(hint.into()),
                 may_have_run: Some(may_have_run),
-                ..Self::default()
+                ..Self::of_status(StatusWord::Expired)
             },
             Status::Cancelled { may_have_run, reason, hint, .. } => Self {
-                status: Some(StatusWord::Cancelled),
                 reason: reason.map(Into::into),
                 hint: hint.map(Into::into),
                 may_have_run: Some(may_have_run),
-                ..Self::default()
+                ..Self::of_status(StatusWord::Cancelled)
             },
+            Status::Pending { .. } => Self::of_status(StatusWord::Pending),
+            Status::Complete { .. } => Self::of_status(StatusWord::Complete),
         }
-    }
-
-    fn complete(id: CorrelationId, result: Arc<RawValue>, page: Option<PageMark>) -> Self {
-        let (value, kind) = match cut_result(&id, &result, None) {
-            Some((part, place, kind)) => {
-                return Self {
-                    correlation_id: Some(id),
-                    place: Some(place),
-                    result: Some(part.into()),
-                    kind,
-                    page,
-                    ..Self::default()
-                };
-            }
-            None => match Wrapped::of(&result) {
-                Some(Wrapped { value, kind, .. }) => (value.to_owned().into(), kind),
-                None => (result, None),
-            },
-        };
-        Self { result: Some(value), kind: untold(kind), page, ..Self::default() }
     }
 }
 

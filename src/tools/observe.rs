@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
 use super::failure::{Failure, NotFound, RefusedCall};
-use super::parts::{AnswerPart, AnswerRange, Part};
+use super::parts::{AnswerRange, Part};
 use super::result::{Told, status};
 use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
@@ -40,12 +40,12 @@ enum Observe {
         /// Default 0; for ann_ ids 55000.
         #[schemars(range(min = 0, max = 55_000))]
         wait_ms: Option<u64>,
-        /// Add ids, times and details.
+        /// Add ids and times.
         trace: Option<bool>,
         /// From this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// Bytes (default 10000), or entries (default 50, at most 200).
+        /// Default 10000 bytes, or 50 entries.
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
@@ -53,7 +53,7 @@ enum Observe {
     PendingCommands(AnswerRange),
     FailedCommands(AnswerRange),
     Tabs {
-        /// Add ids, times and details.
+        /// Add ids and times.
         trace: Option<bool>,
         #[serde(flatten)]
         range: AnswerRange,
@@ -151,15 +151,19 @@ struct Browsers {
 /// What its answers look like.
 pub(super) fn answers(answers: &mut Answers) {
     answers.of(NAME, "command_result").are::<Told>();
-    answers.of(NAME, "pending_commands").are::<PendingCommands>().are::<AnswerPart>();
-    answers.of(NAME, "failed_commands").are::<FailedCommands>().are::<AnswerPart>();
-    answers.of(NAME, "tabs").are::<Tabs>().are::<AnswerPart>();
-    answers.of(NAME, "browsers").are::<Browsers>().are::<AnswerPart>();
+    for (what, whole) in [
+        ("pending_commands", answers.inline::<PendingCommands>()),
+        ("failed_commands", answers.inline::<FailedCommands>()),
+        ("tabs", answers.inline::<Tabs>()),
+        ("browsers", answers.inline::<Browsers>()),
+    ] {
+        answers.of(NAME, what).are_in_parts(whole);
+    }
     answers.of(NAME, "page").are::<streams::PageAnswer>();
     for view in Stream::ALL.map(View::Of).into_iter().chain([View::Errors]) {
         if view != View::Of(Stream::Bodies) {
             let page = streams::page_of(view, answers);
-            answers.of(NAME, view.name()).is(page).are::<AnswerPart>();
+            answers.of(NAME, view.name()).are_in_parts(page);
         }
     }
     answers.of(NAME, FAILED).are::<Failure>().are::<RefusedCall>().are::<NotFound>();
@@ -167,7 +171,7 @@ pub(super) fn answers(answers: &mut Answers) {
 
 pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
     let hub = &tools.hub;
-    let what = match read(given) {
+    let what: Observe = match read(given) {
         Ok(what) => what,
         Err(wrong) => return Call::done(wrong),
     };

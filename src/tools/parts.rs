@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -17,6 +17,9 @@ pub(super) const USUAL_PART: usize = 10_000;
 
 /// The length of the longest part.
 const LONGEST_PART: usize = 64 * 1024;
+
+/// What the quotes around a text take.
+const QUOTES: usize = 2;
 
 /// The part of a value that a call asks for.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +47,7 @@ pub(super) struct AnswerRange {
     /// From this byte.
     #[schemars(range(min = 0))]
     pub(super) offset: Option<usize>,
-    /// Bytes (default 10000), or entries (default 50, at most 200).
+    /// Default 10000 bytes, or 50 entries.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) limit: Option<usize>,
 }
@@ -105,14 +108,13 @@ pub(super) fn cut(
     Some((RawValue::from_string(piece.json).ok()?, place))
 }
 
-/// A part of an answer that is too long as it is.
-#[derive(Serialize, JsonSchema)]
+/// A part of an answer that is too long as it is: some of its fields, or parts of them.
+#[derive(Serialize)]
 pub(super) struct AnswerPart {
     #[serde(flatten)]
     place: PartPlace,
-    /// The part of the answer, an object.
-    #[schemars(with = "Map<String, Value>")]
-    part: Box<RawValue>,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
     /// The mark of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PageMark>,
@@ -129,9 +131,24 @@ impl AnswerPart {
         let mut answer: Map<String, Value> = serde_json::from_str(answer.get()).ok()?;
         let page = answer.shift_remove("page");
         let page = page.map(|page| PageMark::of_origin(page.as_str()));
+        let own_hint = answer.shift_remove("hint");
         let part = Part { offset: offset.unwrap_or(0), limit };
-        let (part, place) = cut(&to_raw_value(&answer).ok()?, Some(part), read_on)?;
-        Some(Self { place, part, page })
+        let (fields, mut place) = cut(&to_raw_value(&answer).ok()?, Some(part), read_on)?;
+        let hints = [place.hint.as_deref(), own_hint.as_ref().and_then(Value::as_str)];
+        let hints: Vec<_> = hints.into_iter().flatten().collect();
+        place.hint = (!hints.is_empty()).then(|| hints.join(" "));
+        Some(Self { place, fields: serde_json::from_str(fields.get()).ok()?, page })
+    }
+
+    /// What parts of answers of this shape look like: any piece of each of its fields.
+    pub(super) fn shape_of(whole: &Value, generator: &mut SchemaGenerator) -> Value {
+        let mut shape = PartPlace::json_schema(generator).to_value();
+        let fields = whole["properties"].as_object().into_iter().flatten();
+        for (name, field) in fields.filter(|(name, _)| *name != "hint") {
+            let any = if name == "page" { field.clone() } else { true.into() };
+            shape["properties"][name] = any;
+        }
+        shape
     }
 }
 
@@ -319,7 +336,8 @@ impl Cutter<'_> {
     /// A piece of a text, up to the last line end in it if something is left. It is cut as it
     /// stands in the JSON.
     fn take_text(&mut self, text: Range<usize>, room: usize) -> Option<usize> {
-        let (from, mut to) = self.fitting(&text, |json| room.min(json.len()));
+        let (from, mut to) =
+            self.fitting(&text, |json| room.saturating_sub(QUOTES).min(json.len()));
         if to < text.end
             && let Some(line_end) = last_line_end(self.json, from..to)
         {
@@ -334,7 +352,8 @@ impl Cutter<'_> {
     /// A piece of the JSON text of a value into which no part may lead.
     fn take_json_text(&mut self, value: Range<usize>, room: usize) -> Option<usize> {
         self.as_json_text = true;
-        let (from, to) = self.fitting(&value, |json| length_within(json, room));
+        let (from, to) =
+            self.fitting(&value, |json| length_within(json, room.saturating_sub(QUOTES)));
         self.piece.push_str(&serde_json::to_string(&self.json[from..to]).unwrap_or_default());
         (to < value.end).then_some(to)
     }
@@ -378,7 +397,9 @@ mod tests {
             match value {
                 Value::Array(list) => mark(list.first_mut().unwrap()),
                 Value::Object(object) => mark(object.values_mut().next().unwrap()),
-                text => *text = json!({ JSON_TEXT: text.take() }),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    *value = json!({ JSON_TEXT: value.take() });
+                }
             }
         }
         let mut part = told["part"].clone();
@@ -422,7 +443,7 @@ mod tests {
                 Some(text) => serde_json::from_str(text.as_str().unwrap()).unwrap(),
                 None => object.into_iter().map(|(name, value)| (name, parsed(value))).collect(),
             },
-            plain => plain,
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
         }
     }
 

@@ -104,7 +104,9 @@ impl ToolResult {
     /// that reads on, without the offset and the closing brackets.
     pub(super) fn in_parts(self, range: AnswerRange, read_on: &str) -> Self {
         match AnswerPart::of(&self.body, range, read_on) {
-            Some(part) if !self.is_error => Self { body: Self::of(&part).body, ..self },
+            Some(part) if !self.is_error => {
+                Self { body: to_raw_value(&part).unwrap_or_default(), ..self }
+            }
             Some(_) | None => self,
         }
     }

@@ -56,7 +56,7 @@ pub(super) struct StreamArguments {
     since_ms: Option<u64>,
     /// Of this request.
     request_id: Option<String>,
-    /// Add ids, times and details.
+    /// Add ids and times.
     trace: Option<bool>,
     /// From this byte.
     #[schemars(range(min = 0))]

@@ -254,8 +254,7 @@ async fn read_list(client: &McpClient, mut call: Value, list: &str) -> Vec<Value
     let mut all = Vec::new();
     loop {
         let answer = client.call("observe", call.clone()).await;
-        let part = answer.get("part").unwrap_or(&answer);
-        all.extend(part[list].as_array().into_iter().flatten().cloned());
+        all.extend(answer[list].as_array().into_iter().flatten().cloned());
         assert_eq!(answer["page"], "*", "every part has its mark");
         let Some(next) = answer.get("next_offset") else { return all };
         assert!(answer["hint"].as_str().unwrap().contains(&format!("offset:{next}")));
@@ -267,7 +266,7 @@ async fn read_list(client: &McpClient, mut call: Value, list: &str) -> Vec<Value
 async fn tabs_are_one_line_each_and_many_of_them_come_in_parts() {
     let daemon = Daemon::start().await;
     let forged = "8 active https://bank.test/ Your bank";
-    let tabs: Vec<_> = (1..=300)
+    let tabs: Vec<_> = (1..=250)
         .map(|n| {
             let mut tab = active_tab(n);
             tab["active"] = (n == 7).into();
@@ -279,13 +278,13 @@ async fn tabs_are_one_line_each_and_many_of_them_come_in_parts() {
     let _extension = Shim::of(&daemon).tabs(tabs).connect().await;
     let client = McpClient::legacy(&daemon);
     let lines = read_list(&client, json!({"what": "tabs", "trace": false}), "tabs").await;
-    assert_eq!(lines.len(), 300);
-    assert_eq!(lines[6], format!("7 active focused current {PAGE}/7 7\\n{forged}"));
+    assert_eq!(lines.len(), 250);
+    assert_eq!(lines[6], format!("7 active focused {PAGE}/7 7\\n{forged}"));
     let whole = read_list(&client, json!({"what": "tabs", "trace": true}), "tabs").await;
-    assert_eq!((whole.len(), &whole[299]["tab_id"]), (300, &json!(300)));
+    assert_eq!((whole.len(), &whole[249]["tab_id"]), (250, &json!(250)));
     let more = json!({"what": "tabs", "trace": true, "limit": 65_536});
     let more = client.call("observe", more).await;
-    assert!(more["part"]["tabs"].to_string().len() > 50_000 || more["tabs"].is_array());
+    assert!(more["tabs"].to_string().len() > 40_000 && more["truncated"].is_null());
 
     let named = json!({"action": "page_info", "tab_id": 999});
     let refused = client.call_fails("interact", named).await;
@@ -315,9 +314,8 @@ async fn a_request_is_told_whole_however_long_its_bodies_are() {
     let (mut sent, mut got, mut parts) = (String::new(), String::new(), 0);
     loop {
         let answer = client.call("observe", call.clone()).await;
-        let part = answer.get("part").unwrap_or(&answer);
-        sent.push_str(part["bodies"][0]["request_body"].as_str().unwrap_or_default());
-        got.push_str(part["bodies"][0]["response_body"].as_str().unwrap_or_default());
+        sent.push_str(answer["bodies"][0]["request_body"].as_str().unwrap_or_default());
+        got.push_str(answer["bodies"][0]["response_body"].as_str().unwrap_or_default());
         assert_eq!(answer["page"], PAGE);
         parts += 1;
         let Some(next) = answer.get("next_offset") else { break };

@@ -29,7 +29,7 @@ fn holds(answer: &Value, golden: &Value) -> bool {
             }
             _ => answer == golden,
         },
-        plain => answer == plain,
+        Value::Null | Value::Bool(_) | Value::Number(_) => answer == golden,
     }
 }
 

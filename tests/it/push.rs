@@ -275,7 +275,8 @@ async fn hundred_commands(daemon: &Daemon, n: usize) -> HashSet<String> {
     };
     let (a, b, c, d, e) = tokio::join!(worker(0), worker(1), worker(2), worker(3), worker(4));
     let ids: HashSet<_> = [a, b, c, d, e].into_iter().flatten().collect();
-    let lists = client.call("observe", json!({"what": "pending_commands"})).await;
+    let lists = json!({"what": "pending_commands", "limit": 65_536});
+    let lists = client.call("observe", lists).await;
     let listed = lists["completed"].as_array().unwrap().iter();
     let listed: HashSet<_> =
         listed.map(|done| done["correlation_id"].as_str().unwrap().to_owned()).collect();
