@@ -44,7 +44,8 @@ async fn answered(
     tokio::join!(client.call_raw("interact", call), report).0
 }
 
-fn value_of(value: Value, kind: &str) -> Value {
+fn value_of(value: impl Into<Value>, kind: &str) -> Value {
+    let value: Value = value.into();
     json!({"result": {"success": true, "value": value, "type": kind}, "origin": PAGE})
 }
 
