@@ -11,6 +11,7 @@ mod failure;
 mod interact;
 mod job_view;
 mod jobs;
+mod joined_parts;
 mod json_elements;
 mod noise;
 mod notice;
@@ -45,6 +46,7 @@ pub use arguments::closest;
 pub use brief::Detail;
 use failure::Failure;
 pub use job_view::JobView;
+pub use joined_parts::{JoinedParts, UnfitParts};
 pub use picture::Picture;
 pub use result::ToolResult;
 

@@ -378,9 +378,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    /// Stands around JSON text that is being put together.
-    const JSON_TEXT: &str = "JSON text";
+    use crate::tools::JoinedParts;
 
     /// One part, as a reader gets it.
     fn part_of(json: &str, offset: Option<usize>, limit: Option<usize>) -> Option<Value> {
@@ -391,74 +389,14 @@ mod tests {
         Some(told)
     }
 
-    /// The part, with its piece of JSON text told apart from texts.
-    fn marked(told: &Value) -> Value {
-        fn mark(value: &mut Value) {
-            match value {
-                Value::Array(list) => mark(list.first_mut().unwrap()),
-                Value::Object(object) => mark(object.values_mut().next().unwrap()),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                    *value = json!({ JSON_TEXT: value.take() });
-                }
-            }
-        }
-        let mut part = told["part"].clone();
-        if told["as_json_text"] == true {
-            mark(&mut part);
-        }
-        part
-    }
-
-    /// Puts the next part behind those that were read before, as a reader does.
-    fn join(whole: Value, part: Value, levels: u64) -> Value {
-        match (whole, part) {
-            (Value::String(text), Value::String(more)) => (text + &more).into(),
-            (Value::Array(mut list), Value::Array(more)) => {
-                let mut more = more.into_iter();
-                if levels > 0 {
-                    let begun = list.pop().unwrap();
-                    list.push(join(begun, more.next().unwrap(), levels - 1));
-                }
-                list.extend(more);
-                list.into()
-            }
-            (Value::Object(mut object), Value::Object(more)) => {
-                let mut more = more.into_iter();
-                if levels > 0 || object.contains_key(JSON_TEXT) {
-                    let (name, rest) = more.next().unwrap();
-                    let begun = object.remove(&name).unwrap();
-                    object.insert(name, join(begun, rest, levels.saturating_sub(1)));
-                }
-                object.extend(more);
-                object.into()
-            }
-            (whole, part) => panic!("{part} goes on {whole}"),
-        }
-    }
-
-    fn parsed(value: Value) -> Value {
-        match value {
-            Value::Array(list) => list.into_iter().map(parsed).collect(),
-            Value::Object(object) => match object.get(JSON_TEXT) {
-                Some(text) => serde_json::from_str(text.as_str().unwrap()).unwrap(),
-                None => object.into_iter().map(|(name, value)| (name, parsed(value))).collect(),
-            },
-            plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
-        }
-    }
-
     /// Reads from part to part with these limits in turn.
     fn joined(json: &str, limits: &[usize]) -> Value {
-        let (mut whole, mut offset) = (None, 0);
+        let (mut joined, mut offset) = (JoinedParts::default(), 0);
         for limit in limits.iter().cycle().take(100_000) {
-            let told = part_of(json, Some(offset), Some(*limit)).unwrap();
-            let levels = told["continued_levels"].as_u64().unwrap_or(0);
-            let part = marked(&told);
-            whole = Some(match whole {
-                Some(whole) => join(whole, part, levels),
-                None => part,
-            });
-            let Some(next) = told["next_offset"].as_u64() else { return parsed(whole.unwrap()) };
+            let mut told = part_of(json, Some(offset), Some(*limit)).unwrap();
+            let part = told["part"].take();
+            joined.add(&told, part).unwrap();
+            let Some(next) = told["next_offset"].as_u64() else { return joined.whole().unwrap() };
             assert!(told["hint"].as_str().unwrap().contains(&format!("offset:{next}")));
             let next = usize::try_from(next).unwrap();
             assert!(next > offset, "it goes on: {told}");
