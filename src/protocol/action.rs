@@ -39,7 +39,7 @@ pub enum Action {
     /// Goes forward.
     #[schemars(description = "")]
     Forward {},
-    /// URL, title, loading state, viewport.
+    /// URL, title; with trace viewport.
     PageInfo {},
     /// Lists the tabs.
     #[schemars(description = "")]

@@ -4,10 +4,15 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Number;
+
 use super::record::{
     Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, UserAction,
 };
 use super::text_line::TextLine;
+
+/// Requests that took this long, in ms, say so.
+const SLOW: f64 = 1_000.0;
 
 /// The entry as one line, with addresses of this origin from their path on.
 pub(super) fn entry_line(record: &Record, origin: Option<&str>) -> String {
@@ -22,12 +27,6 @@ pub(super) fn entry_line(record: &Record, origin: Option<&str>) -> String {
     }
 }
 
-/// An address of this origin from its path on, any other as it is.
-fn short<'a>(address: &'a str, origin: Option<&str>) -> &'a str {
-    let path = origin.and_then(|origin| address.strip_prefix(origin));
-    path.filter(|path| path.starts_with('/')).unwrap_or(address)
-}
-
 /// `error shop.js:31 Uncaught TypeError: cart is undefined`
 fn of_log(log: &Log) -> String {
     let mut line = TextLine::of(level(log.level));
@@ -39,15 +38,17 @@ fn of_log(log: &Log) -> String {
     line.ending_in(&log.text)
 }
 
-/// `POST 500 http://127.0.0.1:8000/pay 706 ms r:4711.2`, and the error of one that failed.
+/// `POST 500 http://127.0.0.1:8000/pay r:4711.2`, the duration of a slow one, and the error of one that
+/// failed.
 fn of_request(request: &Request, origin: Option<&str>) -> String {
     // In capitals, so that no method looks like the level of a log line beside it.
     let method = request.method.as_deref().unwrap_or_default().to_ascii_uppercase();
     let mut line = TextLine::default();
     line.word(&method);
     line.word(&request.status.map(|status| status.to_string()).unwrap_or_default());
-    line.word(short(&request.url, origin));
-    line.number(request.duration_ms.as_ref(), "ms");
+    line.address(&request.url, origin);
+    let is_slow = |took: &&Number| took.as_f64().is_some_and(|took| took >= SLOW);
+    line.number(request.duration_ms.as_ref().filter(is_slow), "ms");
     line.named("r", request.request_id.as_deref());
     line.ending_in(request.error.as_deref().unwrap_or_default())
 }
@@ -57,7 +58,7 @@ fn of_bodies(bodies: &Bodies, origin: Option<&str>) -> String {
     let mut line = TextLine::default();
     line.word(&bodies.method.to_ascii_uppercase());
     line.word(&bodies.status.map(|status| status.to_string()).unwrap_or_default());
-    line.word(short(&bodies.url, origin));
+    line.address(&bodies.url, origin);
     line.named("r", Some(&bodies.request_id));
     line.into_text()
 }
@@ -68,7 +69,7 @@ fn of_socket_event(event: &SocketEvent, origin: Option<&str>) -> String {
     line.word(&event.event);
     line.number(event.bytes.as_ref(), "B");
     line.named("r", event.request_id.as_deref());
-    line.word(short(&event.url, origin));
+    line.address(&event.url, origin);
     line.ending_in(event.text.as_deref().unwrap_or_default())
 }
 
@@ -80,7 +81,7 @@ fn of_action(action: &UserAction, origin: Option<&str>) -> String {
     if action.masked {
         line.word("masked");
     }
-    line.word(short(&action.url, origin));
+    line.address(&action.url, origin);
     let mut said = String::new();
     if let Some(target) = &action.target {
         said.push_str(&target.selector);
@@ -97,7 +98,7 @@ fn of_action(action: &UserAction, origin: Option<&str>) -> String {
 /// `http://127.0.0.1:8000/ ttfb 12 ms, lcp 132 ms, cls 0`
 fn of_performance(performance: &Performance, origin: Option<&str>) -> String {
     let mut line = TextLine::default();
-    line.word(short(&performance.url, origin));
+    line.address(&performance.url, origin);
     let metrics = &performance.metrics;
     for (name, time) in [
         ("ttfb", &metrics.ttfb_ms),
@@ -163,15 +164,15 @@ mod tests {
         for (stream, entry, expected) in [
             (
                 Stream::Network,
-                json!({"method": "POST", "status": 500, "url": url, "duration_ms": 705.5,
+                json!({"method": "POST", "status": 500, "url": url, "duration_ms": 1705.5,
                        "request_id": "4711.2", "bytes": 168, "mime_type": "text/html"}),
-                "POST 500 http://127.0.0.1:8000/pay 706 ms r:4711.2",
+                "POST 500 http://127.0.0.1:8000/pay 1706 ms r:4711.2",
             ),
             (
                 Stream::Network,
                 json!({"method": "get", "url": url, "duration_ms": 2.25, "request_id": "4711.3",
                        "error": "net::ERR_CONNECTION_REFUSED"}),
-                "GET - http://127.0.0.1:8000/pay 2.2 ms r:4711.3 net::ERR_CONNECTION_REFUSED",
+                "GET - http://127.0.0.1:8000/pay r:4711.3 net::ERR_CONNECTION_REFUSED",
             ),
             (
                 Stream::Logs,

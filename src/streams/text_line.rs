@@ -30,7 +30,17 @@ impl TextLine {
 
     /// Adds something without white space, or `-` in place of nothing.
     pub fn word(&mut self, word: &str) {
-        self.add(if word.is_empty() { "-" } else { word }, LONGEST_WORD, true);
+        self.add_word(word, LONGEST_WORD);
+    }
+
+    /// Adds an address, from its path on if it is of this origin.
+    pub(super) fn address(&mut self, address: &str, origin: Option<&str>) {
+        self.add_word(shortened(address, origin), LONGEST_WORD);
+    }
+
+    /// The same, however long it is.
+    pub fn whole_address(&mut self, address: &str, origin: Option<&str>) {
+        self.add_word(shortened(address, origin), usize::MAX);
     }
 
     /// Adds `name:value`, if there is one.
@@ -62,11 +72,15 @@ impl TextLine {
         self.0
     }
 
+    fn add_word(&mut self, word: &str, longest: usize) {
+        self.add(if word.is_empty() { "-" } else { word }, longest, true);
+    }
+
     fn add(&mut self, text: &str, longest: usize, is_word: bool) {
         if !self.0.is_empty() {
             self.0.push(' ');
         }
-        let end = self.0.len() + longest;
+        let end = self.0.len().saturating_add(longest);
         for character in text.chars() {
             if self.0.len() >= end {
                 self.0.push_str(CUT);
@@ -82,6 +96,42 @@ impl TextLine {
                 }
                 plain => self.0.push(plain),
             }
+        }
+    }
+}
+
+/// An address of this origin from its path on, any other as it is.
+fn shortened<'a>(address: &'a str, origin: Option<&str>) -> &'a str {
+    let path = origin.and_then(|origin| address.strip_prefix(origin));
+    path.filter(|path| path.starts_with('/')).unwrap_or(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_cut_in_lists_and_whole_where_it_is_the_answer() {
+        let address = format!("https://a.test/{}", "a".repeat(2_000));
+        let (mut listed, mut whole) = (TextLine::default(), TextLine::default());
+        listed.address(&address, None);
+        whole.whole_address(&address, None);
+        let listed = listed.into_text();
+        assert!(listed.ends_with(CUT) && listed.len() < LONGEST_WORD + 20, "{listed}");
+        assert_eq!(whole.into_text(), address);
+    }
+
+    #[test]
+    fn an_address_of_the_named_origin_begins_with_its_path() {
+        let origin = Some("https://a.test");
+        for (address, short) in [
+            ("https://a.test/b?c", "/b?c"),
+            ("https://a.test", "https://a.test"),
+            ("https://a.test.evil/b", "https://a.test.evil/b"),
+            ("https://a.test:8000/b", "https://a.test:8000/b"),
+        ] {
+            assert_eq!(shortened(address, origin), short);
+            assert_eq!(shortened(address, None), address);
         }
     }
 }

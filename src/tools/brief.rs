@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::page_line::page_line;
 use super::parts::{Part, PartPlace, cut};
 use crate::protocol::{CommandReport, CorrelationId, PageMark, Progress, Status, StatusWord};
 
@@ -97,7 +98,7 @@ impl BriefReport {
         let id = report.correlation_id;
         match report.status {
             Status::Complete { result, page, .. } => {
-                Self::Complete(BriefResult::of(id, result, page))
+                Self::Complete(BriefResult::of(id, report.command, result, page))
             }
             Status::Pending { progress, message, page, .. } => Self::Pending(BriefPending {
                 status: StatusWord::Pending,
@@ -116,13 +117,17 @@ impl BriefReport {
 }
 
 impl BriefResult {
-    fn of(id: CorrelationId, result: Arc<RawValue>, page: Option<PageMark>) -> Self {
+    fn of(id: CorrelationId, command: &str, result: Arc<RawValue>, page: Option<PageMark>) -> Self {
         if let Some((part, place, kind)) = cut_result(&id, &result, None) {
             let (correlation_id, place, result) = (Some(id), Some(place), part.into());
             return Self { correlation_id, place, result, kind, page };
         }
         let (result, kind) = match Wrapped::of(&result) {
-            Some(Wrapped { value, kind, .. }) => (value.to_owned().into(), kind),
+            Some(Wrapped { value, kind, .. }) => {
+                let origin = page.as_ref().and_then(PageMark::origin);
+                let line = page_line(command, value, origin);
+                (line.unwrap_or_else(|| value.to_owned()).into(), kind)
+            }
             None => (result, None),
         };
         Self { correlation_id: None, place: None, result, kind: untold(kind), page }

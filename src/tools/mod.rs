@@ -16,6 +16,7 @@ mod json_elements;
 mod noise;
 mod notice;
 mod observe;
+mod page_line;
 mod parts;
 mod picture;
 mod result;
