@@ -8,7 +8,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: screenshots hostile controls chaos clients conformance macos demo test fmt clippy docs deny advisories unit extension bench browser nextest cargo-deny
+.PHONY: screenshots hostile controls chaos clients conformance macos demo test fmt clippy docs deny advisories unit extension bench bench-peers browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -110,6 +110,20 @@ bench: browser
 	$(CARGO) bench --locked --bench sync
 	$(CARGO) bench --locked --bench guard
 	$(CARGO) bench --locked --bench hostile
+
+# How long the usual answers are, beside those of other MCP servers for browsers. WRITE=1 writes the
+# others' figures to benches/peers/figures.json, which a test holds the answers to; SHOW=1 prints all
+# answers. The page is on the loopback, and no server sends statistics.
+PEERS = benches/peers
+
+bench-peers: browser $(PEERS)/node_modules/.package-lock.json
+	$(CARGO) build --release --locked
+	node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show)
+
+# Their scripts would fetch browsers.
+$(PEERS)/node_modules/.package-lock.json: $(PEERS)/package-lock.json
+	npm ci --prefix $(PEERS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Pictures of all that a person sees of the extension, into target/screenshots: the popup in each of its
 # states at 360 px, the page to draw in, the toolbar with each badge, the browser's window with its debugging

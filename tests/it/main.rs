@@ -9,6 +9,7 @@ mod annotations;
 mod answers;
 mod bridge;
 mod browser;
+mod browser_answers;
 mod browser_call;
 mod browser_cancel;
 mod browser_first_command;

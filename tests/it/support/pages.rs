@@ -146,6 +146,9 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         *hit += 1;
         *hit
     };
+    if let Some(answer) = cart(&path) {
+        return stream.write_all(answer.as_bytes()).await.ok();
+    }
     let headers = match path.as_str() {
         "/strict" => STRICT,
         "/shop" => STYLED,
@@ -194,6 +197,24 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
     );
     stream.write_all(answer.as_bytes()).await.ok()?;
     if ends { Some(()) } else { hold(stream).await }
+}
+
+/// The answers with the page that other servers for browsers have visited, and with what it loads.
+fn cart(path: &str) -> Option<String> {
+    let (kind, content) = match path {
+        "/cart" => ("text/html", include_str!("../../../benches/peers/page/cart.html")),
+        "/cart.css" => ("text/css", include_str!("../../../benches/peers/page/cart.css")),
+        "/cart.js" => ("text/javascript", include_str!("../../../benches/peers/page/cart.js")),
+        "/api/items?page=1" => {
+            ("application/json", include_str!("../../../benches/peers/page/items.json"))
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{content}",
+        content.len()
+    ))
 }
 
 /// Pages that are written as files.

@@ -1,0 +1,117 @@
+// The servers that are asked: how each is started with a throw-away browser, and ended with all that it has started.
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { findBrowser, NEEDS_NO_SANDBOX, startBrowser } from './browser.mjs';
+import { McpClient } from './mcp_client.mjs';
+
+/**
+ * @typedef {{client: McpClient, end: () => Promise<void>}} RunningServer
+ *
+ * @typedef {object} Server
+ * @property {string} name
+ * @property {string} version
+ * @property {string[]} options that its users have to choose. Tabwire's bounds are the answers of servers without any
+ * @property {string} calls whose calls of a step it understands
+ * @property {(folder: string) => Promise<RunningServer>} start with its files in this folder
+ */
+
+const PROGRAM = process.env.TABWIRE_PROGRAM ?? fileURLToPath(new URL('../../target/release/tabwire', import.meta.url));
+const MODULES = fileURLToPath(new URL('node_modules', import.meta.url));
+
+/** @returns {Server} */
+export function tabwire() {
+  const version = execFileSync(PROGRAM, ['--version'], { encoding: 'utf8' }).trim().split(' ').at(-1) ?? '';
+  return { name: 'tabwire', version, options: [], calls: 'tabwire', start: startTabwire };
+}
+
+/** @returns {Server[]} */
+export function peers() {
+  return [
+    ofPackage('chrome-devtools-mcp', { calls: 'chrome-devtools-mcp', command: chromeDevtools }),
+    ofPackage('@playwright/mcp', { calls: '@playwright/mcp', command: playwright }),
+    ofPackage('chrome-devtools-mcp', { calls: 'chrome-devtools-mcp --slim', command: chromeDevtools, options: ['--slim'] }),
+    ofPackage('@playwright/mcp', {
+      calls: '@playwright/mcp', command: playwright, options: ['--snapshot-mode=none', '--codegen=none'],
+    }),
+  ];
+}
+
+/** Sends no statistics, and asks no registry for updates. */
+function chromeDevtools() {
+  return [
+    join(MODULES, 'chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'), '--headless', '--isolated', '--executablePath',
+    findBrowser(), '--no-usage-statistics', '--no-performance-crux', ...(NEEDS_NO_SANDBOX ? ['--chromeArg=--no-sandbox'] : []),
+  ];
+}
+
+function playwright() {
+  return [
+    join(MODULES, '@playwright/mcp/cli.js'), '--headless', '--isolated', '--executable-path', findBrowser(),
+    ...(NEEDS_NO_SANDBOX ? ['--no-sandbox'] : []),
+  ];
+}
+
+/**
+ * @param {string} name @param {{calls: string, command: () => string[], options?: string[]}} how
+ * @returns {Server}
+ */
+function ofPackage(name, { calls, command, options = [] }) {
+  const { version } = JSON.parse(readFileSync(join(MODULES, name, 'package.json'), 'utf8'));
+  const start = async (/** @type {string} */ folder) => {
+    const env = {
+      ...process.env, HOME: folder, CHROME_DEVTOOLS_MCP_NO_USAGE_STATISTICS: '1', CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS: '1',
+    };
+    const client = new McpClient({ command: process.execPath, args: [...command(), ...options], env, cwd: folder });
+    const end = () => client.end();
+    try {
+      await client.initialize();
+      return { client, end };
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  };
+  return { name, version, options, calls, start };
+}
+
+/** Records all that pages do, as the others always do. @param {string} folder @returns {Promise<RunningServer>} */
+async function startTabwire(folder) {
+  const env = { ...process.env, TABWIRE_HOME: join(folder, 'home'), TABWIRE_LOG: 'warn' };
+  mkdirSync(env.TABWIRE_HOME, { mode: 0o700 });
+  /** @type {(() => Promise<void>)[]} the last one first */
+  const ends = [];
+  const end = async () => { for (const each of ends) await each(); };
+  try {
+    ends.unshift(await startDaemon(env));
+    const extension = join(folder, 'extension');
+    execFileSync(PROGRAM, ['extension', 'unpack', extension, '--json'], { env });
+    ends.unshift(startBrowser(join(folder, 'profile'), extension));
+    const client = new McpClient({ command: PROGRAM, args: ['mcp'], env, cwd: folder });
+    ends.unshift(() => client.end());
+    await client.initialize();
+    await client.call('interact', { action: 'tab_list', wait_ms: 30_000 });
+    await client.call('configure', { action: 'capture' });
+    return { client, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** @param {NodeJS.ProcessEnv} env @returns {Promise<() => Promise<void>>} what ends it */
+async function startDaemon(env) {
+  const daemon = spawn(PROGRAM, ['serve', '--json', '--port', '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => { daemon.once('exit', resolve); });
+  await new Promise((resolve, reject) => {
+    createInterface({ input: daemon.stdout }).once('line', resolve);
+    daemon.once('error', reject);
+    void ended.then(() => reject(new Error('the daemon has ended')));
+  });
+  return async () => {
+    daemon.kill();
+    await ended;
+  };
+}
