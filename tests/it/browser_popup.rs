@@ -56,6 +56,17 @@ async fn shows(hand: &mut Hand, words: &str) {
     soon(words, comes).await;
 }
 
+/// Has the browser list errors of the extension from now on: of one that came by the command line it
+/// lists none unless it is told to. An opened popup makes the extension try to connect.
+async fn begin_list_of_errors(hand: &mut Hand) {
+    hand.go("chrome://extensions/").await;
+    let begin = format!(
+        "chrome.developerPrivate.updateExtensionConfiguration(\
+         {{extensionId: '{EXTENSION_ID}', errorCollection: true}}).then(() => 1)"
+    );
+    hand.read(&begin).await;
+}
+
 /// What the browser lists as errors of the extension.
 async fn errors(hand: &mut Hand) -> Vec<Value> {
     hand.go("chrome://extensions/").await;
@@ -77,6 +88,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     let place = Place::with_port(port);
     let profile = Profile::new(&place.home(), port);
     let (browser, mut hand) = profile.open("about:blank").await;
+    begin_list_of_errors(&mut hand).await;
 
     hand.go(&popup()).await;
     shows(&mut hand, "Not connected").await;
@@ -106,6 +118,7 @@ async fn a_program_that_has_the_port_is_told_as_such_and_is_no_error_of_the_exte
     let place = Place::with_port(other.port());
     let profile = Profile::new(&place.home(), other.port());
     let (browser, mut hand) = profile.open("about:blank").await;
+    begin_list_of_errors(&mut hand).await;
     hand.go(&popup()).await;
     shows(&mut hand, "Another program is there").await;
     assert_eq!(hand.read("chrome.action.getBadgeText({})").await, "!");
@@ -208,6 +221,8 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
     shows(&mut hand, "Recording for an agent").await;
     hand.click("#record").await;
     shows(&mut hand, "You stopped all recording").await;
+    let recorded = "document.querySelectorAll('#recording li').length";
+    soon("no recording", async { while hand.read(recorded).await != 0 {} }).await;
     hand.click("#record").await;
     shows(&mut hand, "Recording for an agent").await;
 
