@@ -194,6 +194,7 @@ async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
         let answer = client.call_raw("interact", picture.clone()).await;
         answer["structuredContent"]["reason"] == "debugger_unavailable"
     };
+    hand.read("document.title = 'Changed'").await;
     soon("the person to close the bar", until(&refused)).await;
 
     hand.open_beside(&popup()).await;
