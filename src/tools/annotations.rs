@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::answers::Answers;
+use super::brief::Detail;
 use super::failure::Failure;
 use super::result::{Told, status};
 use super::submit::InPlace;
@@ -126,7 +127,7 @@ async fn answer(
         let command = Some(id.clone());
         let outcome = Outcome::Later(Box::pin(async move {
             let seen = hub.wait(&caller, &id, wait, with_trace).await;
-            ToolResult::of_seen(seen, None, hub.agent_files())
+            ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files())
         }));
         return Call { submitted: command.clone(), waits_for: command, outcome };
     }
@@ -141,7 +142,8 @@ async fn answer(
 
 async fn finished(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Call {
     let id = &submitted.accepted.id;
-    let result = ToolResult::of_seen(hub.look(caller, id, false).await, None, hub.agent_files());
+    let seen = hub.look(caller, id, false).await;
+    let result = ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files());
     Call { submitted: Some(id.clone()), waits_for: None, outcome: Outcome::Now(result) }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
+use super::brief::Detail;
 use super::failure::{Failure, NotFound, RefusedCall, UnknownRule};
 use super::observe::{Nothing, command_result};
 use super::parts::Part;
@@ -145,11 +146,11 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
     Call::done(match action {
         Configure::QueryStatus { correlation_id } => {
             let now = Duration::ZERO;
-            return command_result(tools, caller, correlation_id, now, false, None).await;
+            return command_result(tools, caller, correlation_id, now, None, None).await;
         }
         Configure::Cancel { correlation_id } => {
             let seen = hub.cancel(caller, &correlation_id.into()).await;
-            ToolResult::of_seen(seen, None, hub.agent_files())
+            ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files())
         }
         Configure::Health {} => {
             let health = hub.health();

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
+use super::brief::{BriefReport, Detail};
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::parts::{AnswerRange, Part};
 use super::result::{Told, status};
@@ -150,7 +151,7 @@ struct Browsers {
 
 /// What its answers look like.
 pub(super) fn answers(answers: &mut Answers) {
-    answers.of(NAME, "command_result").are::<Told>();
+    answers.of(NAME, "command_result").are::<Told>().are::<BriefReport>();
     for (what, whole) in [
         ("pending_commands", answers.inline::<PendingCommands>()),
         ("failed_commands", answers.inline::<FailedCommands>()),
@@ -180,8 +181,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
             let wait = wait_ms.map_or_else(|| usual_wait(&correlation_id), Duration::from_millis);
-            let with_trace = trace == Some(true);
-            return command_result(tools, caller, correlation_id, wait, with_trace, part).await;
+            return command_result(tools, caller, correlation_id, wait, trace, part).await;
         }
         Observe::PendingCommands(_) => pending_commands(hub.lists(caller)),
         Observe::FailedCommands(_) => {
@@ -295,25 +295,27 @@ pub(super) fn usual_wait_of(tool: &str, given: &Value) -> Option<Duration> {
 }
 
 /// One command's status, now or once it is over. Also what `configure query_status`
-/// answers.
+/// answers. `trace` adds the phases; `false` asks for the short answer of a call that has waited.
 pub(super) async fn command_result(
     tools: &Tools,
     caller: &Caller,
     id: String,
     wait: Duration,
-    with_trace: bool,
+    trace: Option<bool>,
     part: Option<Part>,
 ) -> Call {
     let id: CorrelationId = id.into();
+    let with_trace = trace == Some(true);
+    let detail = if trace == Some(false) { Detail::Brief } else { Detail::Full };
     if wait.is_zero() {
         let seen = tools.hub.look(caller, &id, with_trace).await;
-        return Call::done(ToolResult::of_seen(seen, part, tools.hub.agent_files()));
+        return Call::done(ToolResult::of_seen(seen, part, detail, tools.hub.agent_files()));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
     let waits_for = Some(id.clone());
     let outcome = Outcome::Later(Box::pin(async move {
         let seen = hub.wait(&caller, &id, wait, with_trace).await;
-        ToolResult::of_seen(seen, part, hub.agent_files())
+        ToolResult::of_seen(seen, part, detail, hub.agent_files())
     }));
     Call { submitted: None, waits_for, outcome }
 }

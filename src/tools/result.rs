@@ -139,34 +139,37 @@ impl ToolResult {
             },
             Seen::Gone(_) | Seen::NotFound => true,
         };
-        let result = match seen {
-            Seen::Command(report)
-                if detail == Detail::Brief && report.kind == WorkKind::Browser =>
-            {
-                Self::in_brief(*report, files)
-            }
-            seen @ (Seen::Command(_) | Seen::Gone(_) | Seen::NotFound) => {
-                Self::of_command(seen, None, files)
-            }
-        };
-        Self { is_error: failed, ..result }
+        Self { is_error: failed, ..Self::of_command(seen, None, detail, files) }
     }
 
     /// What is known of a command, if it can be told.
     pub(super) fn of_seen(
         seen: Result<Seen, Refused>,
         part: Option<Part>,
+        detail: Detail,
         files: Option<&AgentFiles>,
     ) -> Self {
         match seen {
-            Ok(seen) => Self::of_command(seen, part, files),
+            Ok(seen) => Self::of_command(seen, part, detail, files),
             Err(refused) => Self::refused(&refused),
         }
     }
 
     /// What is known of a command. Its picture goes to a file if that was asked for.
-    fn of_command(seen: Seen, part: Option<Part>, files: Option<&AgentFiles>) -> Self {
+    fn of_command(
+        seen: Seen,
+        part: Option<Part>,
+        detail: Detail,
+        files: Option<&AgentFiles>,
+    ) -> Self {
         match seen {
+            Seen::Command(report)
+                if detail == Detail::Brief
+                    && part.is_none()
+                    && report.kind == WorkKind::Browser =>
+            {
+                Self::in_brief(*report, files)
+            }
             Seen::Command(report) => Self::of_report(*report, part, files),
             Seen::Gone(gone) => Self::of(&Told::of_gone(&gone)),
             Seen::NotFound => Self::failed(&NotFound::command()),

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::browser::Stage;
 use crate::support::{OTHER_SITE, Ran, cli_of, finish};
 
@@ -17,12 +19,24 @@ async fn printed(stage: &Stage, arguments: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_script_goes_to_a_page_reads_it_and_takes_a_picture() {
+async fn a_script_goes_to_a_page_reads_long_values_whole_and_takes_a_picture() {
     let stage = Stage::set().await;
     let url = format!("url={}", stage.pages.url("/second"));
     printed(&stage, &["interact", "action=navigate", &url]).await;
     let title = ["interact", "action=execute_js", "script=document.title"];
     assert_eq!(printed(&stage, &title).await, "Second Page\n");
+
+    let lines: Vec<_> = (0..30_000).map(|n| format!("line \"{n}\"")).collect();
+    let script = "script=Array.from({length: 30000}, (_, n) => `line \"${n}\"`)";
+    let list = printed(&stage, &["interact", "action=execute_js", script]).await;
+    assert!(serde_json::from_str::<Vec<String>>(&list).unwrap() == lines, "the whole list");
+    let script = format!("{script}.join('\\n')");
+    let text = printed(&stage, &["interact", "action=execute_js", &script]).await;
+    assert!(text == lines.join("\n") + "\n", "the whole text");
+    let whole = printed(&stage, &["interact", "action=execute_js", &script, "--json"]).await;
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert!(whole["result"] == lines.join("\n"), "the whole text as JSON");
+    assert!(whole.get("truncated").is_none() && whole.get("next_offset").is_none());
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.png");

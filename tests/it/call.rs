@@ -72,8 +72,15 @@ async fn the_value_alone_is_printed_and_the_whole_answer_as_json() {
     let whole = script("1");
     let ran = place.run(&[&words(&whole)[..], &["--json"]].concat()).await;
     let answer = json_of(&ran.stdout);
-    assert_eq!((ran.code, &answer["status"]), (Some(0), &json!("complete")), "{ran:?}");
-    assert_eq!(answer["result"]["value"], "1");
+    let expected = json!({"result": "1", "page": "*"});
+    assert_eq!((ran.code, answer), (Some(0), expected), "as an MCP client is told: {ran:?}");
+    let traced = place.run(&[&words(&whole)[..], &["trace=true", "--json"]].concat()).await;
+    let answer = json_of(&traced.stdout);
+    assert_eq!(
+        (&answer["command"], &answer["result"]["value"]),
+        (&json!("execute_js"), &json!("1"))
+    );
+    assert!(answer["trace"].is_array(), "{answer}");
     let health = place.run(&["call", "configure", "action=health"]).await;
     let health = json_of(&health.stdout);
     assert_eq!((&health["browsers"], health.get("status")), (&json!(1), None), "{health}");

@@ -151,10 +151,14 @@ impl CallFollower {
     /// The arguments of `observe` that read a command's result, as this call wants it.
     fn look(&self, id: &str, wait: Duration) -> Map<String, Value> {
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        let wanted = |name: &&String| self.reads_result() || *name == "trace";
-        let given = self.given.iter().filter(|(name, _)| wanted(name));
-        let mut look: Map<_, _> =
-            given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut look = Map::new();
+        if self.reads_result() {
+            look.clone_from(&self.given);
+        } else {
+            // The answer is that of a call which waits by itself: short unless it has `trace`.
+            let trace = self.given.get("trace").cloned();
+            look.insert("trace".to_owned(), trace.unwrap_or(Value::Bool(false)));
+        }
         look.insert("what".to_owned(), "command_result".into());
         look.insert("correlation_id".to_owned(), id.into());
         look.insert("wait_ms".to_owned(), wait.into());

@@ -36,9 +36,9 @@ pub(super) const PENDING: u8 = 75;
 pub(super) use follow::INTERRUPTED;
 
 pub(super) const AFTER_HELP: &str = "\
-Prints the value alone: text as it is, anything else as JSON. A picture goes to a new file, whose
-path is printed. Notes and errors go to standard error. A large result is put together from its
-parts. `tabwire call` without a tool lists the tools and their parameters.
+Prints the value alone: text as it is, anything else as JSON. --json prints the whole answer, as MCP
+clients get it. A picture goes to a new file, whose path is printed. Notes and errors go to standard
+error. A large result is put together from its parts. `tabwire call` without a tool lists the tools and their parameters.
 
 A value gets the type that the tool's schema names; key:=JSON gives any JSON. A later argument
 replaces an earlier one. The tool itself refuses unknown parameters and wrong values.
@@ -61,7 +61,7 @@ Examples:
   tabwire call interact action=navigate url=https://example.com
   tabwire call interact action=execute_js script=document.title
   tabwire call interact action=screenshot full_page=true --out page.png
-  tabwire call observe what=tabs --json | jq '.tabs[].url'
+  tabwire call observe what=tabs trace=true --json | jq -r '.tabs[].url'
   tabwire call configure action=capture streams=logs,network
   tabwire call configure '{\"action\": \"store\", \"name\": \"cart\", \"data\": {\"items\": 3}}'
   echo '{\"action\": \"execute_js\", \"script\": \"1 + 1\"}' | tabwire call interact -

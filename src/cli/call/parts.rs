@@ -4,6 +4,7 @@ use anyhow::bail;
 use serde_json::{Map, Value};
 
 use super::session::{ToolAnswer, ToolSession};
+use crate::protocol::CorrelationId;
 use crate::tools::JoinedParts;
 
 /// The largest part that can be asked for, in bytes.
@@ -22,6 +23,9 @@ const OF_PART: [&str; 7] = [
 
 /// Fields of answers that come in parts as a whole, and that stand in every part.
 const OF_EVERY_PART: [&str; 2] = ["page", "notice"];
+
+/// What people drew, in the result of a wait for it.
+const ANNOTATIONS: &str = "annotations";
 
 /// Reads on until the answer has its whole value: the result of the command that it is about, or
 /// else more of the same call.
@@ -68,8 +72,19 @@ pub(super) async fn complete(
             }
         }
     }
+    if CorrelationId::from(answer.command_id()).is_annotations() {
+        lift_annotations(&mut answer.body);
+    }
     answer.is_bare = true;
     Ok(())
+}
+
+/// Puts what was drawn beside the result, where it stands in an answer that is not cut.
+fn lift_annotations(body: &mut Value) {
+    let result = body.get_mut("result").and_then(Value::as_object_mut);
+    if let Some(annotations) = result.and_then(|result| result.shift_remove(ANNOTATIONS)) {
+        body[ANNOTATIONS] = annotations;
+    }
 }
 
 /// The part that stands in this field of an answer, or the answer's own fields as a part of it.

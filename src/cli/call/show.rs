@@ -10,7 +10,7 @@ use crate::cli::output_file::{write_named, write_new};
 use crate::terminal::{clean, clean_lines, is_terminal, say};
 
 /// Fields that say how a call went, beside the value.
-const ENVELOPE: [&str; 4] = ["status", "hint", "untrusted", "page"];
+const ENVELOPE: [&str; 3] = ["status", "hint", "page"];
 
 /// How an answer is printed.
 pub(super) struct AnswerPrinter<'a> {
