@@ -86,7 +86,8 @@ async fn the_value_alone_is_printed_and_the_whole_answer_as_json() {
     assert_eq!((&health["browsers"], health.get("status")), (&json!(1), None), "{health}");
     let logs = place.run(&["call", "observe", "what=logs"]).await;
     assert_eq!((logs.code, &json_of(&logs.stdout)["entries"]), (Some(0), &json!([])), "{logs:?}");
-    assert!(logs.stderr.contains("capture"), "the next step: {logs:?}");
+    let next = "`tabwire call configure action=capture streams=logs` begins to";
+    assert!(logs.stderr.contains(next), "the next step: {logs:?}");
 }
 
 #[tokio::test]

@@ -24,8 +24,8 @@ impl ToolSchema<'static> {
     }
 }
 
-impl ToolSchema<'_> {
-    pub(super) fn name(&self) -> &str {
+impl<'a> ToolSchema<'a> {
+    pub(super) fn name(&self) -> &'a str {
         self.0["name"].as_str().unwrap_or_default()
     }
 

@@ -6,6 +6,7 @@ mod catalog;
 mod follow;
 mod parts;
 mod session;
+mod shell_form;
 mod show;
 
 use std::io;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::session::{AnswerPicture, ToolAnswer};
+use super::shell_form::in_shell;
 use crate::cli::complain;
 use crate::cli::output_file::{write_named, write_new};
 use crate::terminal::{clean, clean_lines, is_terminal, say};
@@ -141,7 +142,7 @@ fn say_failure(answer: &ToolAnswer) {
 fn say_hint(answer: &ToolAnswer) {
     let hint = answer.text("hint");
     if !hint.is_empty() {
-        complain(format_args!("{}", clean_lines(hint)));
+        complain(format_args!("{}", clean_lines(&in_shell(hint))));
     }
 }
 

@@ -13,6 +13,7 @@ use crate::hub::Reading;
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{EXTENSION_ID, PROTOCOL_VERSION, SERVER_VERSION};
 use crate::streams::{REDACTED, redact};
+use crate::terminal::{self, wrapped};
 
 /// How many of the log's last lines go along, and how many bytes at most.
 const LOG_LINES: usize = 200;
@@ -26,6 +27,9 @@ const QUOTING_LEVELS: [&str; 2] = ["DEBUG", "TRACE"];
 
 /// The length of keys and tokens: 32 bytes in base64url.
 const KEY_LETTERS: usize = 43;
+
+/// The width of a paragraph on a wide terminal.
+const WIDEST: usize = 100;
 
 /// The stand-in for the person's name.
 const PERSON: &str = "[user]";
@@ -55,14 +59,15 @@ pub(super) async fn write(
 
 /// Tells a person of the report before they send it.
 pub(super) fn contents(path: &Path) -> String {
-    format!(
-        "\nThe report is in {}. It has the versions, the system, the findings above, what `tabwire \
+    let told = format!(
+        "The report is in {}. It has the versions, the system, the findings above, what `tabwire \
          status` shows (with the names of browsers and clients), and the last {LOG_LINES} lines of the \
          log without those of the levels debug and trace. It has no key or token, no title of a page, \
          no URL beyond its host, `~` for your home directory and `{PERSON}` for your user name. Read \
          it before you send it.",
         path.display()
-    )
+    );
+    format!("\n{}", wrapped(&told, terminal::size().0.min(WIDEST)).join("\n"))
 }
 
 fn versions() -> Value {
