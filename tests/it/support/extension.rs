@@ -568,7 +568,7 @@ async fn serve(
                 extension.send(&json!({"type": "pong", "t": frame["t"]})).await;
                 None
             }
-            "result_ack" | "cancel" | "capture" => None,
+            "result_ack" | "cancel" | "capture" | "extension_changed" => None,
             unexpected => panic!("{unexpected}: {frame}"),
         };
         if let Some(command) = ready {

@@ -305,6 +305,17 @@ impl Hand {
         soon(url, async { while self.read(&here).await != true {} }).await;
     }
 
+    /// What the browser lists at `chrome://extensions` as errors of the extension. It does so if
+    /// developer mode was on when it loaded the extension.
+    pub(crate) async fn listed_errors(&mut self) -> Vec<Value> {
+        self.go("chrome://extensions/").await;
+        let listed = format!(
+            "chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}').then((info) => \
+             [...info.manifestErrors, ...info.runtimeErrors].map((one) => one.message))"
+        );
+        self.read(&listed).await.as_array().unwrap().clone()
+    }
+
     /// Sends the tab to a page that goes on to another one.
     pub(crate) async fn leave_for(&mut self, url: &str) {
         self.ask("Page.navigate", json!({"url": url})).await;

@@ -20,6 +20,7 @@ mod relay;
 mod row;
 mod session;
 mod stand_in;
+mod terminal;
 mod time;
 mod worker;
 
@@ -41,5 +42,6 @@ pub(crate) use relay::Relay;
 pub(crate) use row::Row;
 pub(crate) use session::{HttpLink, Session, answering, commands};
 pub(crate) use stand_in::{StandIn, TakenRequest};
+pub(crate) use terminal::Terminal;
 pub(crate) use time::{Frozen, LOOK, Stopwatch, soon, until};
 pub(crate) use worker::kill_worker;

@@ -47,20 +47,33 @@ impl PseudoTerminal {
         self.controller.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// What it has shown since this was asked last, as far as the system has passed it on.
+    pub(crate) fn shown_so_far(&mut self) -> Vec<u8> {
+        let mut shown = Vec::new();
+        let mut part = [0; SHOWN];
+        while let Ok(length @ 1..) = self.controller.read(&mut part) {
+            shown.extend_from_slice(&part[..length]);
+        }
+        shown
+    }
+
     /// What it has shown since this was asked last, for programs that have ended.
     pub(crate) async fn shown(&mut self) -> String {
+        String::from_utf8(self.shown_bytes().await).unwrap()
+    }
+
+    /// The same, which may begin in the middle of a character.
+    pub(crate) async fn shown_bytes(&mut self) -> Vec<u8> {
         // The system passes on later what was shown, but in its order.
         self.held.write_all(LAST_SHOWN.as_bytes()).unwrap();
         let mut shown = Vec::new();
         let is_whole = async || {
-            let mut part = [0; SHOWN];
-            let length = self.controller.read(&mut part).unwrap_or(0);
-            shown.extend_from_slice(&part[..length]);
+            shown.extend(self.shown_so_far());
             shown.ends_with(LAST_SHOWN.as_bytes())
         };
         soon("what was shown", until(is_whole)).await;
         shown.truncate(shown.len() - LAST_SHOWN.len());
-        String::from_utf8(shown).unwrap()
+        shown
     }
 }
 
