@@ -29,6 +29,7 @@ const FACES = {
   unproven: { text: '!', color: RED, title: 'Tabwire: another program listens on its port' },
   old_daemon: { text: '!', color: RED, title: 'Tabwire: the extension is newer than the daemon, click to see what to do' },
   old_extension: { text: '!', color: RED, title: 'Tabwire: the extension is older than the daemon, click to see what to do' },
+  changed: { text: '!', color: RED, title: 'Tabwire: the files of this extension were changed, click to see what to do' },
 };
 
 /** @type {BadgeFace} */

@@ -26,7 +26,7 @@ const FIRST_OWN_CODE = 4000;
 
 /**
  * @typedef {'connecting' | 'connected' | 'unpaired' | 'disconnected' | 'replaced' | 'refused' | 'unproven'
- *   | 'old_daemon' | 'old_extension'} Status
+ *   | 'old_daemon' | 'old_extension' | 'changed'} Status changed: connected, but no commands come
  *
  * @typedef {object} Hooks
  * @property {() => Promise<Config | null>} loadConfig the port and key to try next

@@ -19,6 +19,7 @@ const WORDS = {
   unproven: { headline: 'Another program is there', next: 'Something that is not Tabwire, or not yours, listens on its port. `tabwire doctor` tells what to do.' },
   old_daemon: { headline: 'Tabwire is older', next: 'This extension is newer than the Tabwire that runs. Update Tabwire, then run `tabwire stop` in a terminal: the next call of an agent starts the new one.' },
   old_extension: { headline: 'Extension is older', next: 'Tabwire is newer than this extension. Run `tabwire install` in a terminal, then reload the extension at chrome://extensions.' },
+  changed: { headline: 'Extension was changed', next: 'Its files are not what Tabwire wrote, so agents may do nothing here. Run `tabwire install` in a terminal, then reload Tabwire at chrome://extensions.' },
   replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
 };
 

@@ -81,6 +81,8 @@ export type OlderExtensionChange = { change: 'allow' | 'remove'; extension_id: s
 export type WideningsFrame = { type: 'widenings'; widenings: Widening[] };
 /** `what` reads after "Let "; `take_back` is the command that takes it back. */
 export type Widening = { id: string; at: string; what: string; take_back?: string };
+/** After `ready`: the files of this extension on the disk are not what Tabwire wrote; no commands come. */
+export type ExtensionChangedFrame = { type: 'extension_changed' };
 export type SiteList = 'allow' | 'deny' | 'agent_deny';
 export type SiteChange = { change: 'add' | 'remove'; list: SiteList; pattern: string } | { change: 'clear_agents' };
 /** Before the first command, and when they have changed. `problem`: as of `site_rules`. */
@@ -106,6 +108,7 @@ export type ToExtension =
   | SiteRulesFrame
   | OlderExtensionsFrame
   | WideningsFrame
+  | ExtensionChangedFrame
   | LocalFilesFrame
   | FileVerdictFrame
   | PingFrame;

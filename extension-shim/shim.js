@@ -174,6 +174,7 @@ function onFrame(frame) {
     case 'site_rules': policy.hear(frame); break;
     case 'older_extensions': olderExtensions.hear(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
+    case 'extension_changed': onStatus('changed', ''); break;
     case 'local_files': policy.files.hearRules(frame); break;
     case 'file_verdict': policy.files.hearVerdict(frame); break;
     case 'challenge':

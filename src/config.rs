@@ -1,13 +1,13 @@
 //! What can be set from outside: flags, environment, defaults.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use etcetera::AppStrategy as _;
 
 use crate::daemon;
-use crate::home::UsualFolder;
+use crate::home::{PERSON_FOLDER, UsualFolder};
 use crate::lifecycle::{Limits, limits};
 use crate::protocol::DEFAULT_PORT;
 
@@ -51,7 +51,10 @@ impl Place {
     pub fn agent_files(&self) -> Result<UsualFolder, etcetera::HomeDirError> {
         Ok(match &self.home {
             Some(state) => UsualFolder { base: state.clone(), below: "files".into() },
-            None => UsualFolder { base: etcetera::home_dir()?, below: "Tabwire/files".into() },
+            None => UsualFolder {
+                base: etcetera::home_dir()?,
+                below: Path::new(PERSON_FOLDER).join("files"),
+            },
         })
     }
 }

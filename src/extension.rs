@@ -1,9 +1,11 @@
 //! The browser extension that this build carries, and how it gets onto the disk with its
 //! key.
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink,
+};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::home::write_private;
 use crate::proof::{ExtensionKey, random_hex};
+use crate::protocol::SERVER_VERSION;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/extension-shim");
 
@@ -21,12 +24,6 @@ const LEFT_OUT: [&str; 3] = ["test", "protocol.d.ts", "config.json"];
 
 const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
-
-/// The folder that the extension goes to unless another is named.
-#[must_use]
-pub fn default_folder(state: &Path) -> PathBuf {
-    state.join("extension")
-}
 
 /// An unpacked extension of ours, of whatever version.
 pub struct Unpacked {
@@ -74,6 +71,53 @@ pub fn find(dir: &Path) -> Option<Unpacked> {
     let version = read(MANIFEST)?["version"].as_str()?.to_owned();
     let port = config["port"].as_u64().and_then(|port| u16::try_from(port).ok());
     Some(Unpacked { version, port, key: config["ext_key"].as_str().map(str::to_owned) })
+}
+
+/// Whether the files that [`unpack`] wrote to a folder are still what it wrote. `config.json` is not
+/// compared: it belongs to this computer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FolderCheck {
+    /// They are.
+    Unchanged,
+    /// The folder is gone, or another version was unpacked to it, which this build does not know.
+    Unknown,
+    /// They are not.
+    Changed {
+        /// The first file that differs, relative to the folder.
+        file: PathBuf,
+    },
+}
+
+/// Compares the extension in `dir` to the one that this build carries. `written` is the version
+/// that was unpacked there last, as the state directory keeps it: the folder itself is not believed,
+/// since a manifest that was changed can name another version, or be one that only browsers can
+/// read. Reads the whole folder.
+#[must_use]
+pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
+    if written != Some(SERVER_VERSION) || !dir.is_dir() {
+        return FolderCheck::Unknown;
+    }
+    first_changed(&FILES, dir)
+        .map_or(FolderCheck::Unchanged, |file| FolderCheck::Changed { file: file.to_owned() })
+}
+
+/// The first of these files that is not below `to` as it is here.
+fn first_changed(from: &Dir<'static>, to: &Path) -> Option<&'static Path> {
+    from.entries().iter().filter(|entry| !is_left_out(entry)).find_map(|entry| match entry {
+        DirEntry::Dir(dir) => first_changed(dir, to),
+        DirEntry::File(file) => {
+            (!has_contents(&to.join(file.path()), file.contents())).then(|| file.path())
+        }
+    })
+}
+
+/// Whether there is a file with these contents.
+fn has_contents(path: &Path, contents: &[u8]) -> bool {
+    // Nothing else is opened: a pipe would be waited for.
+    let is_so_long = |found: fs::Metadata| {
+        found.is_file() && usize::try_from(found.len()).is_ok_and(|length| length == contents.len())
+    };
+    fs::metadata(path).is_ok_and(is_so_long) && fs::read(path).is_ok_and(|now| now == contents)
 }
 
 /// What an extension has to know of its daemon, as its `config.json` and the native messaging
@@ -142,7 +186,7 @@ fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
         write(&path).map_err(|source| UnpackError::Io { path, source })
     };
     let manifest = FILES.get_file(MANIFEST).map_or(&[][..], include_dir::File::contents);
-    put(MANIFEST, &|path| fs::write(path, manifest))?;
+    put(MANIFEST, &|path| write_read_only(path, manifest))?;
     write_all(&FILES, dir)?;
     put(CONFIG, &|path| write_private(path, pairing_text(port, key).as_bytes()))
 }
@@ -181,16 +225,20 @@ pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: b
     has_config() && has_all(&FILES, dir, &[CONFIG])
 }
 
-/// Whether a folder has these files as they are, and no others than `more`.
+/// Whether a folder has these files as they are, read-only, and no others than `more`.
 fn has_all(from: &Dir<'_>, to: &Path, more: &[&str]) -> bool {
     let entries: Vec<_> = from.entries().iter().filter(|entry| !is_left_out(entry)).collect();
     let found = fs::read_dir(to).map_or(0, Iterator::count);
+    let has_bits = |path: &Path, bits| fs::metadata(path).is_ok_and(|at| at.mode() & bits != 0);
     found == entries.len() + more.len()
+        && !has_bits(to, 0o077)
         && entries.iter().all(|entry| {
             let path = to.join(entry.path().file_name().unwrap_or_default());
             match entry {
                 DirEntry::Dir(dir) => has_all(dir, &path, &[]),
-                DirEntry::File(file) => fs::read(path).is_ok_and(|bytes| bytes == file.contents()),
+                DirEntry::File(file) => {
+                    !has_bits(&path, 0o222) && has_contents(&path, file.contents())
+                }
             }
         })
 }
@@ -205,13 +253,45 @@ fn make_room(dir: &Path) -> Result<(), UnpackError> {
     let io = |source| UnpackError::Io { path: dir.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
     let mut entries = fs::read_dir(dir).map_err(io)?.peekable();
-    if entries.peek().is_none() {
-        return Ok(());
+    if entries.peek().is_some() {
+        if !is_ours(dir) {
+            return Err(UnpackError::Occupied(dir.to_owned()));
+        }
+        empty(dir).map_err(io)?;
     }
-    if !is_ours(dir) {
-        return Err(UnpackError::Occupied(dir.to_owned()));
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(io)
+}
+
+/// Moves the extension from the folder `from` to `to`, and leaves a link in its place: a browser
+/// that has loaded it from there finds its files, now and after a reload. What is in `to` afterwards
+/// need not be whole: [`unpack`] follows. A move that broke off is completed.
+///
+/// # Errors
+///
+/// [`UnpackError`]: [`UnpackError::Occupied`] if `to` holds something else, and nothing changed.
+pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| UnpackError::Io { path, source }
+    };
+    let is_empty = fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_none());
+    if fs::symlink_metadata(to).is_ok() && !is_empty && !is_ours(to) {
+        return Err(UnpackError::Occupied(to.to_owned()));
     }
-    empty(dir).map_err(io)
+    if let Some(parent) = to.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(io(parent))?;
+    }
+    if is_ours(from)
+        && let Err(error) = fs::rename(from, to)
+    {
+        // Onto an extension of ours or onto another disk nothing is moved: `unpack` writes it there.
+        use io::ErrorKind::{AlreadyExists, CrossesDevices, DirectoryNotEmpty};
+        if !matches!(error.kind(), AlreadyExists | CrossesDevices | DirectoryNotEmpty) {
+            return Err(io(from)(error));
+        }
+        fs::remove_dir_all(from).map_err(io(from))?;
+    }
+    symlink(to, from).map_err(io(from))
 }
 
 /// Removes what is in a folder of ours, the manifest last.
@@ -241,24 +321,34 @@ fn write_all(from: &Dir<'_>, to: &Path) -> Result<(), UnpackError> {
         let path = to.join(entry.path().file_name().unwrap_or_default());
         match entry {
             DirEntry::Dir(dir) => {
-                fs::create_dir(&path)
+                DirBuilder::new()
+                    .mode(0o700)
+                    .create(&path)
                     .map_err(|source| UnpackError::Io { path: path.clone(), source })?;
                 write_all(dir, &path)?;
             }
-            DirEntry::File(file) => fs::write(&path, file.contents())
+            // It is there already, read-only.
+            DirEntry::File(file) if file.path() == Path::new(MANIFEST) => {}
+            DirEntry::File(file) => write_read_only(&path, file.contents())
                 .map_err(|source| UnpackError::Io { path: path.clone(), source })?,
         }
     }
     Ok(())
 }
 
+/// Writes a new file that nobody changes by accident.
+fn write_read_only(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(path)?;
+    file.write_all(contents)?;
+    // Whatever the umask has taken.
+    file.set_permissions(fs::Permissions::from_mode(0o444))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
     use crate::proof::AuthKey;
-    use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+    use crate::protocol::EXTENSION_ID;
 
     fn key() -> ExtensionKey {
         AuthKey::generate().extension_key(EXTENSION_ID)
@@ -300,10 +390,104 @@ mod tests {
         assert!(dir.join(worker).is_file());
         assert!(dir.join("actions/index.js").is_file());
         assert!(!dir.join("test").exists());
-        let mode = fs::metadata(dir.join(CONFIG)).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600);
+        let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().mode() & 0o777;
+        assert_eq!(mode(CONFIG), 0o600);
+        assert_eq!([mode(""), mode("actions")], [0o700; 2]);
+        assert_eq!([mode(MANIFEST), mode("actions/index.js")], [0o444; 2]);
         let config: Value = serde_json::from_slice(&fs::read(dir.join(CONFIG)).unwrap()).unwrap();
         assert_eq!(config["port"], 1234);
+    }
+
+    /// Replaces a file as somebody would who may write to the folder.
+    fn put(dir: &Path, name: &str, text: &str) {
+        let _ = fs::remove_file(dir.join(name));
+        fs::write(dir.join(name), text).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_was_changed_since_it_was_unpacked_is_named_and_the_configuration_may_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let check = || check_folder(dir, Some(SERVER_VERSION));
+        unpack(dir, 1, &key()).unwrap();
+        assert_eq!(check(), FolderCheck::Unchanged);
+        put(dir, CONFIG, "{}");
+        put(dir, ".DS_Store", "a file dialog's");
+        assert_eq!(check(), FolderCheck::Unchanged);
+        for file in ["background.js", "actions/index.js", MANIFEST] {
+            let before = fs::read_to_string(dir.join(file)).unwrap();
+            put(dir, file, &format!("{before}\n"));
+            assert_eq!(check(), FolderCheck::Changed { file: file.into() });
+            put(dir, file, &before);
+            assert_eq!(check(), FolderCheck::Unchanged);
+        }
+        fs::remove_file(dir.join("page/look.js")).unwrap();
+        assert_eq!(check(), FolderCheck::Changed { file: "page/look.js".into() });
+    }
+
+    #[test]
+    fn no_manifest_hides_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        unpack(dir, 1, &key()).unwrap();
+        let changed = FolderCheck::Changed { file: MANIFEST.into() };
+        let check = || check_folder(dir, Some(SERVER_VERSION));
+        let whole = fs::read_to_string(dir.join(MANIFEST)).unwrap();
+        let mut other = manifest();
+        other["version"] = "0.0.1".into();
+        // Browsers take comments, and other readers of JSON do not.
+        for text in [other.to_string(), format!("// mine\n{whole}"), "{}".to_owned()] {
+            put(dir, MANIFEST, &text);
+            assert_eq!(check(), changed, "{text}");
+        }
+        fs::remove_file(dir.join(MANIFEST)).unwrap();
+        assert_eq!(check(), changed, "there is none");
+        put(dir, MANIFEST, &whole);
+        assert_eq!(check_folder(dir, Some("0.0.1")), FolderCheck::Unknown, "that one was unpacked");
+        assert_eq!(check_folder(dir, None), FolderCheck::Unknown, "nobody noted which");
+        let gone = dir.join("gone");
+        assert_eq!(check_folder(&gone, Some(SERVER_VERSION)), FolderCheck::Unknown);
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_a_change_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        unpack(dir.path(), 1, &key()).unwrap();
+        let worker = dir.path().join("background.js");
+        fs::remove_file(&worker).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&worker).status();
+        assert!(made.unwrap().success());
+        let changed = FolderCheck::Changed { file: "background.js".into() };
+        assert_eq!(check_folder(dir.path(), Some(SERVER_VERSION)), changed);
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_is_found_at_its_old_place_and_a_move_that_broke_off_is_completed() {
+        for (is_there, breaks_off) in [(false, false), (true, false), (false, true)] {
+            let dir = tempfile::tempdir().unwrap();
+            let (old, new) = (dir.path().join("state/extension"), dir.path().join("T/extension"));
+            unpack(&old, 7, &key()).unwrap();
+            if is_there {
+                unpack(&new, 8, &key()).unwrap();
+            }
+            if breaks_off {
+                fs::create_dir(dir.path().join("T")).unwrap();
+                fs::rename(&old, &new).unwrap();
+            }
+            relocate(&old, &new).unwrap();
+            assert!(fs::symlink_metadata(&old).unwrap().is_symlink());
+            let port = if is_there { 8 } else { 7 };
+            assert_eq!(find(&old).unwrap().port, Some(port));
+            unpack(&new, 9, &key()).unwrap();
+            assert_eq!(find(&old).unwrap().port, Some(9), "what is written anew is there, too");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("extension"), dir.path().join("thesis"));
+        unpack(&old, 7, &key()).unwrap();
+        fs::create_dir(&new).unwrap();
+        fs::write(new.join("thesis.txt"), "years of work").unwrap();
+        assert!(matches!(relocate(&old, &new), Err(UnpackError::Occupied(_))));
+        assert!(find(&old).is_some() && !old.is_symlink());
     }
 
     #[test]
@@ -323,8 +507,13 @@ mod tests {
         let (dir, config) = (dir.path(), dir.path().join(CONFIG));
         let is_whole = || is_as_unpacked(dir, 1, &key, false);
         assert!(!is_whole(), "nothing is there");
-        let spoilings: [&dyn Fn(); 6] = [
-            &|| fs::write(dir.join("actions/index.js"), "").unwrap(),
+        let spoilings: [&dyn Fn(); 8] = [
+            &|| put(dir, "actions/index.js", ""),
+            &|| fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap(),
+            &|| {
+                let file = dir.join("background.js");
+                fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+            },
             &|| fs::remove_file(dir.join(MANIFEST)).unwrap(),
             &|| fs::write(dir.join("page/old.js"), "").unwrap(),
             &|| fs::remove_file(&config).unwrap(),

@@ -14,6 +14,9 @@ pub use local_time::{LocalTime, ago};
 /// The width that is assumed where none can be asked for.
 const WIDTH: u16 = 100;
 
+/// How many characters a wrapped line has at least, on a terminal that is narrower than its indent.
+const NARROWEST: usize = 20;
+
 /// The height that is assumed where none can be asked for.
 const HEIGHT: u16 = 24;
 
@@ -110,7 +113,12 @@ impl Style {
 /// A terminal, and nobody has set `NO_COLOR` (no-color.org) or a terminal without colours.
 fn has_colours() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+    is_terminal() && !is_set("NO_COLOR") && !is_dumb()
+}
+
+/// Whether the terminal acts on no control sequence.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|kind| kind == "dumb")
 }
 
 /// The text without characters that a terminal would act on.
@@ -163,19 +171,43 @@ fn is_unprintable(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The text in lines of the terminal, broken between words. It is to stand behind `indent` other
+/// characters, and its further lines behind as many spaces. Elsewhere it stays one line.
+#[must_use]
+pub fn hanging(text: &str, indent: usize) -> String {
+    if !is_terminal() {
+        return text.to_owned();
+    }
+    let width = size().0.saturating_sub(indent).max(NARROWEST);
+    wrapped(text, width).join(&format!("\n{}", " ".repeat(indent)))
+}
+
+/// The line, cut where the terminal ends. Elsewhere it stays whole.
+#[must_use]
+pub fn fitted(line: &str) -> Cow<'_, str> {
+    if is_terminal() { shortened(line, size().0) } else { Cow::Borrowed(line) }
+}
+
 /// Rows under headings. On a terminal its columns stand under each other; elsewhere a
 /// tab is between them and headings are left out, for `cut` and `awk`.
 #[derive(Debug)]
 pub struct Table {
     headings: Vec<&'static str>,
     rows: Vec<Vec<(String, Style)>>,
+    wraps: bool,
 }
 
 impl Table {
     /// One with these headings; they may be empty.
     #[must_use]
     pub fn new(headings: &[&'static str]) -> Self {
-        Self { headings: headings.to_vec(), rows: Vec::new() }
+        Self { headings: headings.to_vec(), rows: Vec::new(), wraps: false }
+    }
+
+    /// The same, whose last column is wrapped on a terminal that is too narrow for it, not cut.
+    #[must_use]
+    pub fn wrapping(self) -> Self {
+        Self { wraps: true, ..self }
     }
 
     /// Adds a row.
@@ -208,12 +240,32 @@ impl Table {
             cells.map(|(text, _)| text.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<_> = (0..self.headings.len()).map(widest).collect();
-        all.iter().map(|row| aligned_row(row, &widths, width)).collect()
+        if !self.wraps {
+            return all.iter().map(|row| aligned_row(row, &widths, width)).collect();
+        }
+        let indent = widths.iter().rev().skip(1).map(|column| column + GAP).sum();
+        let mut lines = Vec::new();
+        for row in all {
+            let Some(((text, style), before)) = row.split_last() else { continue };
+            let mut before = before.to_vec();
+            let mut texts = wrapped(text, width.saturating_sub(indent).max(NARROWEST));
+            if texts.is_empty() {
+                texts.push(String::new());
+            }
+            for text in texts {
+                let row = [&*before, &[(text, *style)]].concat();
+                lines.push(aligned_row(&row, &widths, width));
+                before.fill((String::new(), Style::Plain));
+            }
+        }
+        lines
     }
 }
 
+/// How many spaces are between two columns.
+const GAP: usize = 2;
+
 fn aligned_row(row: &[(String, Style)], widths: &[usize], width: usize) -> String {
-    const GAP: usize = 2;
     let mut left = width;
     let mut line = String::new();
     let last = row.iter().rposition(|(text, _)| !text.is_empty()).unwrap_or(0);
@@ -258,6 +310,49 @@ impl Drop for Progress {
     }
 }
 
+/// A sign that turns on standard output while something is waited for, until it is dropped. On a
+/// terminal only.
+#[derive(Debug)]
+pub struct Spinner {
+    what: Option<String>,
+    turns: usize,
+}
+
+impl Spinner {
+    const SIGNS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+    /// One that says what is waited for, in less than a line.
+    #[must_use]
+    pub fn start(what: &str) -> Self {
+        // A longer one would wrap, and only its last line be written anew.
+        let turns = 0;
+        if is_terminal() && is_dumb() {
+            // Nobody is worse off for not seeing it.
+            let _ = say(what);
+            return Self { what: None, turns };
+        }
+        let cut = || what.chars().take(size().0.saturating_sub(3)).collect();
+        Self { what: is_terminal().then(cut), turns }
+    }
+
+    /// Shows the next sign.
+    pub fn turn(&mut self) {
+        let Some(what) = &self.what else { return };
+        let sign = Self::SIGNS[self.turns % Self::SIGNS.len()];
+        self.turns += 1;
+        // Nobody is worse off for not seeing it.
+        let _ = write(format_args!("\r{sign} {what}\x1b[K"));
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        if self.what.is_some() {
+            let _ = write(format_args!("\r\x1b[K"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,5 +381,15 @@ mod tests {
         assert_eq!(table.aligned(20), ["NAME    WHAT", "a       first", "longer  second, of m"],);
         assert_eq!(table.plain(), ["a\tfirst", "longer\tsecond, of many words"]);
         assert!(table.aligned(3).iter().all(|line| line.len() <= 3));
+    }
+
+    #[test]
+    fn a_last_column_that_is_wrapped_goes_on_below_itself() {
+        let mut table = Table::new(&["", ""]).wrapping();
+        table.row([("a", Style::Plain), ("first", Style::Plain)]);
+        table.row([("longer", Style::Plain), ("a second one, of more words", Style::Plain)]);
+        let lines = ["a       first", "longer  a second one, of more", "        words"];
+        assert_eq!(table.aligned(30), lines);
+        assert_eq!(table.plain()[1], "longer\ta second one, of more words");
     }
 }

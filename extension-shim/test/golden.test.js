@@ -161,10 +161,11 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   socket.hear(to.ping);
   assert.deepEqual(socket.sent.at(-1), from.pong);
   const before = socket.sent.length;
-  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'older_extensions', 'older_extensions.problem', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
+  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'older_extensions', 'older_extensions.problem', 'extension_changed', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
   assert.equal(socket.sent.length, before, 'all of these are known, none has an answer');
   const { panel } = await import('../shim.js');
   assert.deepEqual((await panel({ ask: 'state' })).unconfirmed, to.widenings.widenings);
+  assert.equal((await panel({ ask: 'state' })).status, 'changed', 'no commands come, and the popup says why');
   await panel({ ask: 'keep', id: from.confirm_widening.id });
   assert.deepEqual(socket.sent.at(-1), from.confirm_widening);
   socket.hear({ type: 'from_the_future' });

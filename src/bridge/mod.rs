@@ -25,15 +25,17 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::home::DaemonRecord;
 use crate::mcp::{self, Calls, Era, Incoming, JobCall, JobCalls, MODERN_VERSION, Request};
 use crate::proof;
 use crate::tools;
+use daemon_finder::DaemonFinder;
 pub use daemon_finder::Target;
 use daemon_link::{DaemonLink, Outgoing};
 use events::ProgressLines;
 use lines::{Line, next_line};
 use parent::Parent;
-use request::{Headers, Unanswered};
+use request::{Headers, Unanswered, http};
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;
@@ -93,6 +95,16 @@ pub async fn relay(
     drop(bridge);
     // Nobody can send any more: this puts out what was answered last.
     tokio::time::timeout(LAST_WORDS, writing).await.unwrap_or(Ok(()))
+}
+
+/// The daemon that a bridge for this target would use; starts one if none runs.
+///
+/// # Errors
+///
+/// There is no daemon, and none can be started: why.
+pub async fn find_daemon(target: Target) -> io::Result<DaemonRecord> {
+    let found = DaemonFinder::new(target, http()).find(None).await;
+    found.map(|found| found.record).map_err(|error| io::Error::other(error.to_string()))
 }
 
 /// Writes answers, one a line, until nobody can send any more.

@@ -7,19 +7,21 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
+use super::install::installation;
 use super::person::{Unattended, person_widens_reversibly};
 use crate::config::Place;
 use crate::extension;
 use crate::home::Home;
+use crate::install::System;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION, is_extension_id};
-use crate::terminal::say;
+use crate::terminal::{hanging, say};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Command {
     /// Write the extension to a folder, with the key to this daemon
     #[command(after_help = "Example:\n  tabwire extension unpack ~/tabwire-extension")]
     Unpack {
-        /// Where to [default: `extension` in the state directory]
+        /// Where to [default: ~/Tabwire/extension; with --home `extension` in that directory]
         dir: Option<PathBuf>,
         /// Say where it is as JSON
         #[arg(long)]
@@ -70,7 +72,10 @@ pub(super) fn port_for_extension(place: &Place, home: Option<&Home>) -> anyhow::
 fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let home = Home::open(&place.home()?)?;
     let port = port_for_extension(place, Some(&home))?;
-    let dir = std::path::absolute(dir.unwrap_or_else(|| extension::default_folder(home.dir())))?;
+    let dir = match dir {
+        Some(dir) => std::path::absolute(dir)?,
+        None => installation(place)?.extension(),
+    };
     let replaced = extension::find(&dir).map(|before| before.version);
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
     home.note_unpacked(&dir)?;
@@ -81,24 +86,41 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()>
         }))?;
         return Ok(());
     }
-    say(format!("The extension is in {} (for port {port}).", dir.display()))?;
     if let Some(before) = replaced.filter(|before| before != SERVER_VERSION) {
         say(format!(
             "It replaces version {before} with {SERVER_VERSION}: reload it in the browser."
         ))?;
     }
-    say(HOW_TO_LOAD)?;
+    say("To load it:")?;
+    say_steps(how_to_load(System::current()))?;
+    say(format!("\n{}", hanging(KEEP_FOLDER, 0)))?;
+    say(format!("\nThe folder (for port {port}):\n{}", dir.display()))?;
     Ok(())
 }
 
-/// What is left for a person to do once the extension is in its folder.
-pub(super) const HOW_TO_LOAD: &str = "
-To load it:
-  1. Open chrome://extensions in the browser.
-  2. Switch on \"Developer mode\", at the top right.
-  3. Choose \"Load unpacked\" and take that folder. If it was loaded before, press its reload arrow.
+/// What a person does to load the extension from its folder, whose path is named below.
+pub(super) fn how_to_load(system: System) -> Vec<String> {
+    let key = if system == System::MacOs { "Cmd+Shift+G" } else { "Ctrl+L" };
+    vec![
+        "Open chrome://extensions and switch on \"Developer mode\", at the top right.".to_owned(),
+        format!(
+            "Choose \"Load unpacked\". In the file dialog press {key}, paste the path below and open \
+             it. If Tabwire is loaded already, press its reload arrow."
+        ),
+        "Pin Tabwire: the puzzle piece in the toolbar, then the pin beside Tabwire.".to_owned(),
+    ]
+}
 
-The folder holds a key to your browser: keep it to yourself.";
+/// Why nobody else gets the folder.
+pub(super) const KEEP_FOLDER: &str = "The folder holds a key to your browser: keep it to yourself.";
+
+/// Says what a person does, one step after the other.
+pub(super) fn say_steps(steps: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+    for (number, step) in steps.into_iter().enumerate() {
+        say(format!("  {}. {}", number + 1, hanging(&step, 5)))?;
+    }
+    Ok(())
+}
 
 fn allow(place: &Place, id: &str, consent: Unattended, json: bool) -> anyhow::Result<()> {
     if !is_extension_id(id) {

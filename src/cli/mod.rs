@@ -15,6 +15,7 @@ mod logs;
 mod mcp;
 mod monitor_roots;
 mod output_file;
+mod overview;
 mod pair;
 mod person;
 mod serve;
@@ -65,6 +66,7 @@ Environment:
   NO_COLOR                    no colours on a terminal
 
 Examples:
+  tabwire                               what is set up, and what to do next
   tabwire install                       set up the extension, browsers and MCP clients
   tabwire mcp                           what an MCP client runs
   tabwire call                          the tools, to call them from a script
@@ -74,19 +76,20 @@ Examples:
 
 /// Lets AI agents use the browser that you already have open.
 #[derive(Parser, Debug)]
-#[command(name = "tabwire", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+#[command(name = "tabwire", version, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(flatten)]
     place: Place,
+    // Without one the person is told what is set up, and what to do next.
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Set up the extension, what browsers need for it, and MCP clients
     #[command(
-        after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n\nTo do it twice does no harm: the second time brings the extension, and the clients that it has\nset up, up to date. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
+        after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n  tabwire install --all --json --wait       for a script: waits until the extension connects\n\nOn a terminal it then starts the daemon and waits for the extension; Ctrl+C ends the wait, and\neverything stays set up.\n\nIt is safe to run again, for example after an update: it brings the extension, and the clients\nthat it has set up, up to date. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
     )]
     Install(install::Install),
     /// Take away what `install` has set up
@@ -310,6 +313,7 @@ fn correlation_id(text: &str) -> Result<String, &'static str> {
 impl Cli {
     async fn run(self) -> anyhow::Result<ExitCode> {
         let Self { place, command } = self;
+        let Some(command) = command else { return overview::overview(&place).await };
         match command {
             Command::Install(how) => install::install(&place, &how).await,
             Command::Uninstall(how) => install::uninstall(&place, &how).await,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ask::Daemon;
 use super::commands::{moment, text};
-use super::{Failure, NOT_RUNNING, confirm, legacy};
+use super::{Failure, NOT_RUNNING, confirm, doctor, legacy};
 use crate::config::Place;
 use crate::home::Home;
 use crate::hub::Reading;
@@ -80,7 +80,7 @@ const OUTDATED: &str = "an extension tried to connect that is older than the dae
 
 fn lines(body: &Value, now: Moment) -> Vec<String> {
     let since = |at: &Value| moment(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
-    let mut table = Table::new(&["", "", ""]);
+    let mut table = Table::new(&["", "", ""]).wrapping();
     let daemon = format!(
         "process {}, port {}, up {}",
         body["pid"],
@@ -102,14 +102,10 @@ fn lines(body: &Value, now: Moment) -> Vec<String> {
         table.row([("browsers", Style::Bold), ("none", Style::Notable), ("", Style::Plain)]);
     }
     for browser in browsers {
-        let extension = text(&browser["extension_version"]);
         let mut what = if browser["polls"] == true {
             polling(browser, browsers)
         } else {
-            let (label, tabs) = (text(&browser["label"]), &browser["tabs"]);
-            let other =
-                if extension == version { "" } else { " (another version than the daemon's)" };
-            format!("{label}, {tabs} tab(s), extension {extension}{other}")
+            ours(browser, version)
         };
         let (state, style) = if browser["connected"] == true {
             ("connected", Style::Good)
@@ -141,15 +137,35 @@ fn lines(body: &Value, now: Moment) -> Vec<String> {
     table.lines()
 }
 
+/// What there is to say of a browser with the Tabwire extension. Of one that a daemon knows from an
+/// earlier run alone nothing but its id is known.
+fn ours(browser: &Value, daemon_version: &str) -> String {
+    let mut what = doctor::label(browser);
+    let extension = text(&browser["extension_version"]);
+    if !extension.is_empty() {
+        what.push_str(&format!(", {} tab(s), extension {extension}", browser["tabs"]));
+        if extension != daemon_version {
+            what.push_str(" (another version than the daemon's)");
+        }
+    }
+    if browser["stopped"] == true {
+        what.push_str("; stopped by you (popup: \"Let agents go on\")");
+    }
+    if browser["extension_changed"] == true {
+        what.push_str(&format!("; {}: {}", doctor::CHANGED, doctor::RESTORE));
+    }
+    what
+}
+
 /// What there is to say of a browser whose extension only polls.
 fn polling(browser: &Value, browsers: &[Value]) -> String {
     let is_proven = |other: &&Value| other["connected"] == true && other["polls"] != true;
-    let (label, version) = (text(&browser["label"]), text(&browser["extension_version"]));
+    let (label, version) = (doctor::label(browser), text(&browser["extension_version"]));
     let id = text(&browser["browser"]);
     let beside = match browsers.iter().find(is_proven) {
         Some(other) => format!(
             "; it is there beside Tabwire: calls that name no browser go to {}, not to it",
-            text(&other["label"])
+            doctor::label(other)
         ),
         None => String::new(),
     };
@@ -228,6 +244,30 @@ mod tests {
         };
         assert!(of("1").contains("another version"));
         assert!(!of("2").contains("another version"));
+    }
+
+    #[test]
+    fn a_browser_of_which_only_the_id_is_known_has_no_empty_label_and_no_other_version() {
+        let browser = json!({
+            "browser": "b_1", "label": "", "connected": false, "tabs": 0, "extension_version": "",
+            "last_seen": "2026-11-22T10:00:00Z",
+        });
+        let body = json!({"version": "2", "browsers": [browser]});
+        let shown = lines(&body, Reading::now().system).join("\n");
+        assert!(shown.contains("away\tbrowser b_1, last seen "), "{shown}");
+        assert!(!shown.contains("version"), "{shown}");
+    }
+
+    #[test]
+    fn that_the_person_has_stopped_agents_or_that_files_were_changed_is_said() {
+        let with = |name: &str| {
+            let mut browser = json!({"label": "A", "connected": true, "extension_version": "2"});
+            browser[name] = true.into();
+            let body = json!({"version": "2", "browsers": [browser]});
+            lines(&body, Reading::now().system).join("\n")
+        };
+        assert!(with("stopped").contains("stopped by you (popup: \"Let agents go on\")"));
+        assert!(with("extension_changed").contains("run `tabwire install`"));
     }
 
     #[test]

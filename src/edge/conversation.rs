@@ -218,6 +218,10 @@ pub(super) async fn listen(
         share.spend(1).await;
         match frame {
             Ok(frame) => {
+                if matches!(frame, FromExtension::Ready(_)) {
+                    let is_ours = aside.is_ours();
+                    link.note_changed(is_ours && edge.is_extension_changed().await);
+                }
                 if let Some(frame) = aside.take(frame) {
                     link.receive(frame);
                 }

@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use super::Edge;
+use crate::extension::{self, FolderCheck};
 use crate::hub::Link;
 use crate::protocol::{
     AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID,
@@ -105,7 +106,7 @@ impl<'a> SideWork<'a> {
     }
 
     /// Whether the Tabwire extension speaks.
-    fn is_ours(&self) -> bool {
+    pub(super) fn is_ours(&self) -> bool {
         self.extension_id == EXTENSION_ID
     }
 
@@ -130,6 +131,25 @@ pub(super) struct Taken {
 }
 
 impl Edge {
+    /// Compares the folder that the extension was unpacked to last with what this program carries.
+    /// Other extensions and other folders are not ours to compare.
+    pub(super) async fn is_extension_changed(&self) -> bool {
+        let home = self.guard.home();
+        let Ok(Some(dir)) = home.unpacked() else { return false };
+        let written = home.unpacked_version().ok().flatten();
+        let check = move || (extension::check_folder(&dir, written.as_deref()), dir);
+        match tokio::task::spawn_blocking(check).await {
+            Ok((FolderCheck::Changed { file }, dir)) => {
+                tracing::warn!(
+                    file = %dir.join(file).display(),
+                    "the extension was changed since it was unpacked: run `tabwire install`, then reload it"
+                );
+                true
+            }
+            Ok((FolderCheck::Unchanged | FolderCheck::Unknown, _)) | Err(_) => false,
+        }
+    }
+
     /// Changes which sites may be used, as a person has said in the extension's popup.
     fn change_sites(&self, change: &SiteChange, is_ours: bool) -> Result<(), String> {
         let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;

@@ -237,7 +237,9 @@ impl AgentFiles {
         let destination = Destination { folder, between: parts, name };
         let is_usual = matches!(destination.folder, OpenFolder::Usual(_));
         // The state directory may have been moved into a folder that was opened before.
-        if !is_usual && folders::is_kept_from_agents(&self.state, &destination.path())? {
+        let is_kept =
+            |path: &Path| folders::is_kept_from_agents(&self.state, &self.usual.base, path);
+        if !is_usual && is_kept(&destination.path())? {
             return Err(AgentFileError::NotOpen);
         }
         Ok(destination)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::unpacked::unpacked_below;
+use super::unpacked::{unpacked_below, usual_extension_folders};
 use super::{Home, HomeError, lock_settings, read_json, write_json};
 use crate::protocol::{LocalFileChange, LocalFileRuleError, LocalFileRules};
 
@@ -98,10 +98,14 @@ impl LocalFileStore {
         &self.dir
     }
 
-    /// The folder that the extension was unpacked to last, if it is known.
-    #[must_use]
-    pub fn unpacked(&self) -> Option<PathBuf> {
-        unpacked_below(&self.dir).ok().flatten()
+    /// The folders of the extension: the one that it was unpacked to last, if that is known, and
+    /// those that it goes to unless another is named. `person` is the home directory.
+    pub fn extension_folders(
+        &self,
+        person: Option<&Path>,
+    ) -> impl Iterator<Item = PathBuf> + use<> {
+        let last = unpacked_below(&self.dir).ok().flatten();
+        last.into_iter().chain(usual_extension_folders(&self.dir, person))
     }
 }
 

@@ -39,6 +39,7 @@ pub use noise::{NoiseFileError, NoiseFiles};
 pub use removal::Removal;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
+pub use unpacked::{PERSON_FOLDER, extension_in_person_folder, extension_in_state};
 pub use widenings::WideningError;
 
 const AUTH_KEY: &str = "auth.key";
@@ -382,7 +383,7 @@ mod tests {
     use proptest::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
-    use crate::home::unpacked::UNPACKED;
+    use crate::home::unpacked::{UNPACKED, UNPACKED_VERSION};
     use crate::protocol::garbled;
 
     fn temporary() -> tempfile::TempDir {
@@ -485,12 +486,13 @@ mod tests {
         let dir = temporary();
         let home = Home::open(dir.path()).unwrap();
         proptest!(garbled::cases(500), |(bytes in garbled::nearly(&samples))| {
-            for name in [DAEMON_RECORD, EXTENSIONS, UNPACKED] {
+            for name in [DAEMON_RECORD, EXTENSIONS, UNPACKED, UNPACKED_VERSION] {
                 let path = home.dir().join(name);
                 fs::write(&path, &bytes).unwrap();
                 let read = match name {
                     DAEMON_RECORD => home.daemon_record().map(serde_json::to_value),
                     EXTENSIONS => home.allowed_extensions().map(serde_json::to_value),
+                    UNPACKED_VERSION => home.unpacked_version().map(serde_json::to_value),
                     _ => home.unpacked().map(serde_json::to_value),
                 };
                 match read {

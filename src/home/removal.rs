@@ -8,7 +8,7 @@ use super::files::{ASIDE, decode};
 use super::{AUTH_KEY, Home, HomeError, drawings, noise, store};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
@@ -23,6 +23,7 @@ const FILES: [&str; 14] = [
     "start.lock",
     "unconfirmed.json",
     "unpacked.json",
+    "unpacked_version.json",
 ];
 
 /// The daemon's log: what is written now, and what was before.

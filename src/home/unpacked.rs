@@ -1,10 +1,40 @@
-//! Where the extension was unpacked.
+//! Where the extension goes, and where it was unpacked.
 
 use std::path::{Path, PathBuf};
 
 use super::{Home, HomeError, read_json, write_json};
+use crate::protocol::SERVER_VERSION;
 
 pub(super) const UNPACKED: &str = "unpacked.json";
+pub(super) const UNPACKED_VERSION: &str = "unpacked_version.json";
+
+const EXTENSION: &str = "extension";
+
+/// The folder in a person's home directory that holds what they are to find: the extension, and
+/// the files of agents.
+pub const PERSON_FOLDER: &str = "Tabwire";
+
+/// The folder for the extension below the home directory of a person, where a file dialog shows it.
+#[must_use]
+pub fn extension_in_person_folder(person: &Path) -> PathBuf {
+    person.join(PERSON_FOLDER).join(EXTENSION)
+}
+
+/// The folder for the extension below a state directory. The extension goes there if the state
+/// directory was named by hand, and went there in every case once.
+#[must_use]
+pub fn extension_in_state(state: &Path) -> PathBuf {
+    state.join(EXTENSION)
+}
+
+/// Both of these: a browser may have loaded the extension from one while it was unpacked to
+/// another folder last.
+pub(super) fn usual_extension_folders(
+    state: &Path,
+    person: Option<&Path>,
+) -> impl Iterator<Item = PathBuf> + use<> {
+    [Some(extension_in_state(state)), person.map(extension_in_person_folder)].into_iter().flatten()
+}
 
 impl Home {
     /// Where the extension was unpacked last; `None` if it never was.
@@ -16,7 +46,16 @@ impl Home {
         unpacked_below(&self.dir)
     }
 
-    /// Remembers where the extension was unpacked.
+    /// The version that was unpacked there; `None`: by a build that did not note it.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeError::Io`] and [`HomeError::Damaged`].
+    pub fn unpacked_version(&self) -> Result<Option<String>, HomeError> {
+        read_json(&self.dir.join(UNPACKED_VERSION))
+    }
+
+    /// Remembers where this build's extension was unpacked.
     ///
     /// # Errors
     ///
@@ -24,6 +63,7 @@ impl Home {
     pub fn note_unpacked(&self, to: &Path) -> Result<(), HomeError> {
         // A name that JSON cannot hold is not remembered.
         let Some(to) = to.to_str() else { return Ok(()) };
+        write_json(&self.dir.join(UNPACKED_VERSION), &SERVER_VERSION)?;
         write_json(&self.dir.join(UNPACKED), &to)
     }
 }

@@ -381,7 +381,7 @@ impl<'a> Desk<'a> {
             return true;
         };
         let command = watched.borrow().clone();
-        if self.is_refused_by_rules(&peer, &command) {
+        if self.is_withheld(&peer, &command) {
             return true;
         }
         if carrier.runs_at_once() {

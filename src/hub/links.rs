@@ -20,8 +20,8 @@ use super::{Hub, targets};
 use crate::journal::Entry;
 use crate::lifecycle::{Event, Peer};
 use crate::protocol::{
-    Action, BrowserId, BrowserSession, Carrier, CorrelationId, DrawingId, DrawingRefusal,
-    FromExtension, Moment, NackReason, Ready, SERVER_VERSION, Tab, TabId, ToExtension,
+    BrowserId, BrowserSession, Carrier, CorrelationId, DrawingId, DrawingRefusal, FromExtension,
+    Moment, NackReason, Ready, SERVER_VERSION, Tab, ToExtension,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -60,6 +60,8 @@ pub(super) struct Browser {
     pub(super) shows_older_extensions: bool,
     /// Whether the person has stopped everything in it.
     pub(super) is_stopped: bool,
+    /// Whether its extension's files on the disk are not what was put there.
+    pub(super) is_changed: bool,
 }
 
 /// The hub's end of a link.
@@ -95,6 +97,7 @@ impl Browser {
             enforces_sites: false,
             shows_older_extensions: false,
             is_stopped: false,
+            is_changed: false,
         }
     }
 
@@ -109,23 +112,9 @@ impl Browser {
         self.link.is_some() || self.is_connected()
     }
 
-    pub(super) fn knows(&self, action: &Action) -> bool {
-        self.actions.iter().any(|name| name == action.name())
-    }
-
     /// Whether its extension has said `ready` on a link.
     pub(super) fn is_ready(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.ready)
-    }
-
-    pub(super) fn has_tab(&self, tab: TabId) -> bool {
-        self.tabs.iter().any(|known| known.tab_id == tab)
-    }
-
-    /// The active tab of the window that had the focus last.
-    pub(super) fn active_tab(&self) -> Option<TabId> {
-        let active = || self.tabs.iter().filter(|tab| tab.active);
-        active().find(|tab| tab.focused).or_else(|| active().next()).map(|tab| tab.tab_id)
     }
 
     /// Whose commands it takes now, if it has room for one more.
@@ -202,6 +191,7 @@ impl Hub {
                 .or_insert_with(|| Browser::new(extension_version.clone(), now));
             browser.extension_version = extension_version;
             browser.last_seen = now;
+            browser.is_changed = false;
             browser.link = Some(LinkEnd {
                 id,
                 peer: peer.clone(),
@@ -286,6 +276,16 @@ impl Link {
 
     pub(super) const fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    /// Notes, before `ready` is received, whether the extension's files were changed on the disk.
+    pub fn note_changed(&self, is_changed: bool) {
+        self.hub.with_desk(|desk| {
+            let browser = desk.browsers.get_mut(&self.peer.browser);
+            if let Some(browser) = browser.filter(|browser| browser.is_linked_by(self.id)) {
+                browser.is_changed = is_changed;
+            }
+        });
     }
 
     /// Tells the extension that what it sent is no frame.

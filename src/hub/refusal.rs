@@ -92,6 +92,11 @@ pub enum Refusal {
         /// What the browser is shown as.
         browser: String,
     },
+    /// The files of the browser's extension on the disk are not what was put there.
+    ExtensionChanged {
+        /// What the browser is shown as.
+        browser: String,
+    },
     /// The idempotency key stands for another command.
     KeyReused {
         /// That command.
@@ -116,6 +121,21 @@ pub struct BrowserChoice {
 }
 
 impl Refusal {
+    /// The word for a browser whose extension was changed.
+    pub(super) const EXTENSION_CHANGED: &str = "extension_changed";
+
+    /// What to do about it.
+    pub(super) const RESTORE_EXTENSION: &str = "Ask the person to run `tabwire install`, which writes \
+         the extension anew, and to reload Tabwire at chrome://extensions.";
+
+    /// The same in a sentence.
+    pub(super) fn extension_changed(browser: &str) -> String {
+        format!(
+            "The files of the Tabwire extension of `{browser}` were changed since Tabwire wrote them, \
+             so it gets no commands"
+        )
+    }
+
     /// A word for programs.
     #[must_use]
     pub const fn code(&self) -> &'static str {
@@ -133,6 +153,7 @@ impl Refusal {
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
             Self::NoTabKnown { .. } => "no_tab_known",
             Self::StoppedByUser { .. } => Outcome::STOPPED_BY_USER,
+            Self::ExtensionChanged { .. } => Self::EXTENSION_CHANGED,
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
             Self::ShuttingDown => "shutting_down",
@@ -186,6 +207,7 @@ impl Refusal {
             Self::StoppedByUser { browser } => {
                 format!("The person has stopped everything that agents do in `{browser}`")
             }
+            Self::ExtensionChanged { browser } => Self::extension_changed(browser),
             Self::KeyReused { id } => {
                 format!("This idempotency_key stands for another call already, command {id}")
             }
@@ -242,6 +264,7 @@ impl Refusal {
                 "Ask the person before you go on; only they can let agents go on, in the popup of \
                  the Tabwire extension."
             }
+            Self::ExtensionChanged { .. } => Self::RESTORE_EXTENSION,
             Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
             Self::StorageUnavailable { .. } => {
                 "Free space on the disk of the state directory, or make it writable; then call \
@@ -268,6 +291,7 @@ impl Refusal {
             | Self::NoChoiceOfTab { .. }
             | Self::NoTabKnown { .. }
             | Self::StoppedByUser { .. }
+            | Self::ExtensionChanged { .. }
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }
             | Self::ShuttingDown => None,

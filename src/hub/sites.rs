@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::Hub;
 use super::desk::Desk;
-use super::links::Link;
+use super::links::{Browser, Link};
+use super::refusal::Refusal;
 use crate::lifecycle::{Command, Event, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
@@ -95,9 +96,20 @@ impl Link {
     }
 }
 
+impl Browser {
+    /// Whether it is connected and gets no commands, since its extension's files were changed.
+    pub(super) fn gets_nothing(&self) -> bool {
+        self.is_changed && self.is_ready()
+    }
+}
+
 impl Desk<'_> {
-    /// Tells a browser that has just come all that the person has decided.
+    /// Tells a browser that has just come all that the person has decided, and whether its
+    /// extension was changed.
     pub(super) fn tell_decisions(&mut self, browser: &BrowserId) {
+        if self.browsers.get(browser).is_some_and(|known| known.is_changed) {
+            self.send(browser, ToExtension::ExtensionChanged {});
+        }
         self.tell_site_rules(browser, None);
         self.tell_local_files(browser, None);
         self.show_older_extensions(browser, None);
@@ -157,16 +169,18 @@ impl Desk<'_> {
         }
     }
 
-    /// Ends a command that was just given to an extension which would not keep to the rules.
-    /// False: it does, or there are none.
-    pub(super) fn is_refused_by_rules(&mut self, peer: &Peer, command: &Command) -> bool {
-        let keeps = self.browsers.get(&peer.browser).is_some_and(|known| known.enforces_sites);
+    /// Ends a command that was just given to an extension whose files were changed, or which would
+    /// not keep to the rules. False: it does, or there are none.
+    pub(super) fn is_withheld(&mut self, peer: &Peer, command: &Command) -> bool {
+        let Some(browser) = self.browsers.get(&peer.browser) else { return false };
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return false };
-        if keeps {
+        if browser.enforces_sites && !browser.is_changed {
             return false;
         }
         let work = &command.facts().work;
-        let error = if work.action().is_some_and(Action::opens_local_file) {
+        let error = if browser.is_changed {
+            change_refusal(&browser.label)
+        } else if work.action().is_some_and(Action::opens_local_file) {
             file_refusal()
         } else if self.decided.site_rules.is_empty() {
             return false;
@@ -176,6 +190,15 @@ impl Desk<'_> {
         let report = ExtensionReport::Error { error };
         self.apply(&command.facts().id, Event::Report(peer.clone(), attempt, report));
         true
+    }
+}
+
+/// Why an extension gets no command whose files were changed.
+fn change_refusal(browser: &str) -> ReportedError {
+    ReportedError {
+        hint: Some(Refusal::RESTORE_EXTENSION.to_owned()),
+        may_have_run: Some(false),
+        ..ReportedError::new(Refusal::EXTENSION_CHANGED, Refusal::extension_changed(browser))
     }
 }
 

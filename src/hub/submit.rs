@@ -112,10 +112,15 @@ impl Desk<'_> {
         let lane = targets::resolve(&self.browsers, current.as_ref(), &wish, &action)
             .map_err(|why| self.refuse(caller, why))?;
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser))
-            && browser.is_stopped
+            && (browser.is_stopped || browser.gets_nothing())
         {
-            let browser = browser.label.clone();
-            return Err(self.refuse(caller, Refusal::StoppedByUser { browser }));
+            let (is_stopped, browser) = (browser.is_stopped, browser.label.clone());
+            let why = if is_stopped {
+                Refusal::StoppedByUser { browser }
+            } else {
+                Refusal::ExtensionChanged { browser }
+            };
+            return Err(self.refuse(caller, why));
         }
         let facts = self.facts(caller, work, timeout.min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());

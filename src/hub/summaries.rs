@@ -32,6 +32,12 @@ pub struct BrowserSummary {
     /// Whether its person has switched control by agents off, as an older extension says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub control_off: bool,
+    /// Whether its person has stopped everything that agents do in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+    /// Whether the extension's files on the disk were changed: it gets no commands.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub extension_changed: bool,
 }
 
 /// One tab as `observe tabs` shows it.
@@ -60,6 +66,8 @@ impl Browser {
             tabs: self.tabs.len(),
             polls: is_poller(id),
             control_off: self.poller.as_ref().is_some_and(|poller| !poller.is_pilot_on),
+            stopped: self.is_stopped,
+            extension_changed: self.gets_nothing(),
         }
     }
 }

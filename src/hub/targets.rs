@@ -189,6 +189,23 @@ pub(super) fn kept_by_new_session(before: &Browser, ready: &Ready) -> Option<Has
     }
 }
 
+/// What of a browser decides whether a command fits it.
+impl Browser {
+    pub(super) fn knows(&self, action: &Action) -> bool {
+        self.actions.iter().any(|name| name == action.name())
+    }
+
+    pub(super) fn has_tab(&self, tab: TabId) -> bool {
+        self.tabs.iter().any(|known| known.tab_id == tab)
+    }
+
+    /// The active tab of the window that had the focus last.
+    pub(super) fn active_tab(&self) -> Option<TabId> {
+        let active = || self.tabs.iter().filter(|tab| tab.active);
+        active().find(|tab| tab.focused).or_else(|| active().next()).map(|tab| tab.tab_id)
+    }
+}
+
 /// When a browser was started anew.
 impl Desk<'_> {
     /// Lets go of the tabs of its former run. Clients keep the browser as their current

@@ -45,6 +45,15 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The path as a person of this computer reads it: `~` is the home directory.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.home) {
+            Ok(below) if self.system != System::Windows => format!("~/{}", below.to_string_lossy()),
+            Ok(_) | Err(_) => path.to_string_lossy().into_owned(),
+        }
+    }
+
     /// One on which nothing was set to be elsewhere.
     #[must_use]
     pub fn in_home(system: System, home: &Path) -> Self {

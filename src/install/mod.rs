@@ -7,6 +7,8 @@
 
 mod browsers;
 mod clients;
+mod extension_folder;
+mod host_files;
 mod machine;
 pub mod native_host;
 mod plan;
@@ -16,11 +18,9 @@ mod settings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::extension;
-use crate::home::Home;
-use crate::protocol::EXTENSION_ID;
 pub use browsers::{BROWSERS, Browser, HOST_NAME, manifest_below};
 pub use clients::Client;
+pub use host_files::{HostFile, HostFileState};
 pub use machine::{Machine, System, lasting_name};
 pub use plan::{ApplyError, Change, FileChange, Plan};
 use record::{Edit, Record};
@@ -37,15 +37,6 @@ pub struct Installation {
     pub program: PathBuf,
     /// The port on which the daemon is started.
     pub port: u16,
-}
-
-/// A file by which browsers find the host, as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Whether an installation by this program would leave it as it is.
-    pub is_current: bool,
 }
 
 /// Why there is no plan. Nothing was changed.
@@ -80,12 +71,6 @@ pub enum PlanError {
 }
 
 impl Installation {
-    /// Where the extension goes.
-    #[must_use]
-    pub fn extension(&self) -> PathBuf {
-        extension::default_folder(&self.state)
-    }
-
     /// The clients that have run on this computer.
     #[must_use]
     pub fn clients(&self) -> Vec<Client> {
@@ -140,6 +125,7 @@ impl Installation {
     pub fn install(&self, clients: &[Client], server: &Server) -> Result<Plan, PlanError> {
         let mut record = Record::read(&self.state)?;
         let mut changes = Vec::new();
+        changes.extend(self.extension_move());
         if !self.is_unpacked() {
             changes.push(Change::Unpack { dir: self.extension(), port: self.port });
         }
@@ -181,69 +167,9 @@ impl Installation {
         for (path, ..) in self.own_files_anywhere() {
             changes.extend(FileChange::remove(&path)?.map(Change::File));
         }
-        let extension = self.extension();
-        // A folder of this name that holds something else is not ours, and a link is none.
-        let is_folder = fs::symlink_metadata(&extension).is_ok_and(|found| found.is_dir());
-        let is_empty = || fs::read_dir(&extension).is_ok_and(|mut all| all.next().is_none());
-        if is_folder && (extension::find(&extension).is_some() || is_empty()) {
-            changes.push(Change::RemoveExtension { dir: extension });
-        }
+        changes.extend(self.extension_removals());
         changes.extend(self.record_change(&record)?);
         Ok(Plan { changes })
-    }
-
-    /// The files by which browsers find the host, those that are there.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError::Io`].
-    pub fn own_files_as_they_are(&self) -> Result<Vec<OwnFile>, PlanError> {
-        let there = self.own_files_anywhere().into_iter().filter(|(path, ..)| path.exists());
-        let look = |(path, text, _): (PathBuf, String, u32)| {
-            let is_current = read(&path)? == text.as_bytes();
-            Ok(OwnFile { path, is_current })
-        };
-        there.map(look).collect()
-    }
-
-    /// Whether the extension is there already, just as it would be unpacked, and known to be.
-    fn is_unpacked(&self) -> bool {
-        let Ok(Some(home)) = Home::find(&self.state) else { return false };
-        let dir = self.extension();
-        let is_noted = home.unpacked().is_ok_and(|noted| noted.as_ref() == Some(&dir));
-        // A browser that asks for the key by native messaging needs none in the folder.
-        let may_lack_key = !self.browsers().is_empty();
-        let key = home.auth().extension_key(EXTENSION_ID);
-        is_noted && extension::is_as_unpacked(&dir, self.port, &key, may_lack_key)
-    }
-
-    fn system(&self) -> System {
-        self.machine.as_ref().map_or(System::current(), |machine| machine.system)
-    }
-
-    /// The wrapper, and the manifests of the browsers that are here: path, text, permissions.
-    fn own_files(&self) -> Vec<(PathBuf, String, u32)> {
-        let is_found = |path: &Path| {
-            let folder = path.parent().and_then(Path::parent);
-            path.starts_with(&self.state) || folder.is_some_and(Path::is_dir)
-        };
-        self.own_files_anywhere().into_iter().filter(|(path, ..)| is_found(path)).collect()
-    }
-
-    /// The same, whether their browsers are here or not.
-    fn own_files_anywhere(&self) -> Vec<(PathBuf, String, u32)> {
-        let wrapper = self.state.join(native_host::wrapper_name(self.system()));
-        let text = native_host::wrapper(self.system(), &self.program, &self.state, self.port);
-        let manifest = browsers::manifest(&wrapper);
-        let manifests: Vec<_> = match &self.machine {
-            Some(machine) if machine.system != System::Windows => {
-                BROWSERS.iter().filter_map(|browser| browser.manifest(machine)).collect()
-            }
-            // For the registry to name, or a browser with a profile of its own.
-            Some(_) | None => vec![manifest_below(&self.state)],
-        };
-        let manifests = manifests.into_iter().map(|path| (path, manifest.clone(), 0o644));
-        std::iter::once((wrapper, text, 0o700)).chain(manifests).collect()
     }
 
     /// The registry keys that lead browsers to the manifest, each once (Windows).

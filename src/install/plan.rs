@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Client, PlanError, is_missing};
 use crate::extension::{self, UnpackError};
-use crate::home::{Home, HomeError, write_private};
+use crate::home::{Home, HomeError, PERSON_FOLDER, write_private};
 use crate::proof;
 use crate::protocol::EXTENSION_ID;
 
@@ -31,7 +31,14 @@ pub enum Change {
         /// The daemon's port.
         port: u16,
     },
-    /// The extension is removed.
+    /// The extension moves, and a link to it stays in its former place.
+    MoveExtension {
+        /// Its former place.
+        from: PathBuf,
+        /// Where to.
+        to: PathBuf,
+    },
+    /// The extension, or a link in its former place, is removed.
     RemoveExtension {
         /// Where it is.
         dir: PathBuf,
@@ -115,6 +122,7 @@ impl Change {
                 home.note_unpacked(dir)?;
                 Ok(())
             }
+            Self::MoveExtension { from, to } => Ok(extension::relocate(from, to)?),
             Self::RemoveExtension { dir } => remove_extension(dir),
             Self::File(change) | Self::Edit(_, change) => change.apply(),
             Self::Register { key, .. } | Self::Unregister { key } => {
@@ -131,7 +139,10 @@ impl Change {
             Self::File(change) | Self::Edit(_, change) => {
                 change.after.is_none().then_some(&change.path)
             }
-            Self::Unpack { .. } | Self::Register { .. } | Self::Unregister { .. } => None,
+            Self::Unpack { .. }
+            | Self::MoveExtension { .. }
+            | Self::Register { .. }
+            | Self::Unregister { .. } => None,
         }
     }
 
@@ -145,9 +156,11 @@ impl Change {
             Self::Unregister { key } => {
                 command.args(["delete", key, "/f"]);
             }
-            Self::Unpack { .. } | Self::RemoveExtension { .. } | Self::File(_) | Self::Edit(..) => {
-                return None;
-            }
+            Self::Unpack { .. }
+            | Self::MoveExtension { .. }
+            | Self::RemoveExtension { .. }
+            | Self::File(_)
+            | Self::Edit(..) => return None,
         }
         Some(command)
     }
@@ -157,6 +170,7 @@ impl Change {
     pub fn to_json(&self) -> Value {
         match self {
             Self::Unpack { dir, port } => json!({"action": "unpack", "path": dir, "port": port}),
+            Self::MoveExtension { from, to } => json!({"action": "move", "path": from, "to": to}),
             Self::RemoveExtension { dir } => json!({"action": "remove", "path": dir}),
             Self::File(change) => change.to_json(None),
             Self::Edit(client, change) => change.to_json(Some(*client)),
@@ -174,6 +188,11 @@ impl Change {
             Self::Unpack { dir, port } => {
                 vec![format!("write the extension (for port {port}) to {}", dir.display())]
             }
+            Self::MoveExtension { from, to } => vec![format!(
+                "move the extension from {} to {}, and leave a link",
+                from.display(),
+                to.display()
+            )],
             Self::RemoveExtension { dir } => vec![format!("remove {}", dir.display())],
             Self::File(change) => change.lines("write"),
             Self::Edit(client, change) => {
@@ -310,13 +329,23 @@ fn remove(path: &Path) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// Removes the extension, unless somebody has put something else there.
+/// Removes the extension, unless somebody has put something else there. Of a link only the link
+/// goes.
 fn remove_extension(dir: &Path) -> Result<(), ApplyError> {
+    let io = |source| ApplyError::Io { path: dir.to_owned(), source };
+    if dir.is_symlink() {
+        return fs::remove_file(dir).map_err(io);
+    }
     let is_empty = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
     if !is_empty && extension::find(dir).is_none() {
         return Err(UnpackError::Occupied(dir.to_owned()).into());
     }
-    fs::remove_dir_all(dir).map_err(|source| ApplyError::Io { path: dir.to_owned(), source })
+    fs::remove_dir_all(dir).map_err(io)?;
+    if let Some(folder) = dir.parent().filter(|folder| folder.ends_with(PERSON_FOLDER)) {
+        // It stays if agents have written files there.
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
 }
 
 fn run(command: &mut Command, what: &Path) -> Result<(), ApplyError> {

@@ -320,6 +320,7 @@ fn on_windows_the_registry_names_the_manifest() {
         Change::Register { .. }
         | Change::Unregister { .. }
         | Change::Unpack { .. }
+        | Change::MoveExtension { .. }
         | Change::RemoveExtension { .. }
         | Change::File(_)
         | Change::Edit(..) => None,
@@ -350,7 +351,8 @@ fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
     assert_eq!(world.files_of_others(), before);
     let left: Vec<_> =
         world.files().into_keys().filter(|path| !before.contains_key(path)).collect();
-    let names = ["auth.key", "unpacked.json"].map(|name| world.installation.state.join(name));
+    let names = ["auth.key", "unpacked.json", "unpacked_version.json"]
+        .map(|name| world.installation.state.join(name));
     assert_eq!(left, names);
 }
 

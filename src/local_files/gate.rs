@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
+use std::iter;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -28,6 +29,8 @@ const PROFILE_MARKS: [&str; 4] =
 #[derive(Debug)]
 pub(super) struct FileGate {
     store: LocalFileStore,
+    /// The home directory of the person.
+    person: Option<PathBuf>,
     /// The folders in which the browsers of this computer keep their profiles.
     profiles: Vec<PathBuf>,
 }
@@ -94,7 +97,13 @@ impl FileGate {
         let profiles = machine
             .into_iter()
             .flat_map(|machine| BROWSERS.iter().filter_map(|browser| browser.folder(machine)));
-        Self { store, profiles: profiles.collect() }
+        let person = machine.map(|machine| machine.home.clone());
+        Self { store, person, profiles: profiles.collect() }
+    }
+
+    /// The folders of the extension.
+    pub(super) fn extension_folders(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        self.store.extension_folders(self.person.as_deref())
     }
 
     /// Whether agents may see each of the files, in the order of the URLs.
@@ -112,10 +121,9 @@ impl FileGate {
 
     /// The folders whose files nobody can open for agents.
     fn closed(&self) -> Closed {
-        let state = self.store.state_dir();
-        let own = [state.to_owned(), extension::default_folder(state)];
-        let folders: Vec<_> =
-            own.into_iter().chain(self.store.unpacked()).chain(self.profiles.clone()).collect();
+        let state = iter::once(self.store.state_dir().to_owned());
+        let own = state.chain(self.extension_folders());
+        let folders: Vec<_> = own.chain(self.profiles.clone()).collect();
         let identities = folders.iter().filter_map(|folder| fs::metadata(folder).ok());
         let identities = identities.map(|found| identity(&found)).collect();
         Closed { folders, identities, files: OnceCell::new() }
@@ -242,7 +250,15 @@ mod tests {
                 extension::unpack(&root.join("site").join(folder), 1, &key).unwrap();
             }
             home.note_unpacked(&root.join("site/unpacked")).unwrap();
-            for folder in [".config/chromium/Default", "site/profile", "other", "site/plain"] {
+            // Where the extension goes, while it was unpacked to another folder last.
+            for folder in [
+                ".config/chromium/Default",
+                "site/profile",
+                "other",
+                "site/plain",
+                "Tabwire/extension",
+                "state/extension",
+            ] {
                 fs::create_dir_all(root.join(folder)).unwrap();
             }
             for file in [
@@ -251,6 +267,8 @@ mod tests {
                 "site/profile/Local State",
                 "site/profile/file",
                 ".config/chromium/Default/Cookies",
+                "Tabwire/extension/config.json",
+                "state/extension/config.json",
                 "other/id_rsa",
                 "siteelse",
             ] {
@@ -364,7 +382,14 @@ mod tests {
         let folder = scene.root().to_str().unwrap().to_owned();
         scene.rules.apply(&LocalFileChange::Add { folder }).unwrap();
         assert!(scene.admits("other/id_rsa"), "the person has opened all of it");
-        for path in ["state/auth.key", "state", ".config/chromium/Default/Cookies"] {
+        for path in [
+            "state/auth.key",
+            "state",
+            ".config/chromium/Default/Cookies",
+            "Tabwire/extension/config.json",
+            "Tabwire/extension",
+            "state/extension/config.json",
+        ] {
             assert!(!scene.admits(path), "{path}");
         }
     }
@@ -376,6 +401,8 @@ mod tests {
         for (from, to) in [
             ("state/auth.key", "site/innocent.html"),
             ("site/unpacked/config.json", "site/notes.txt"),
+            ("Tabwire/extension/config.json", "site/tabwire.txt"),
+            ("state/extension/config.json", "site/former.txt"),
             (".config/chromium/Default/Cookies", "site/cookies.html"),
         ] {
             fs::hard_link(at(from), at(to)).unwrap();

@@ -95,8 +95,7 @@ impl LocalFiles {
     /// Removes this key from the `config.json` of every unpacked extension that is known. The
     /// extension has it in its own storage by now.
     pub fn forget_unpacked_key(&self, key: &ExtensionKey) {
-        let default = extension::default_folder(self.store.state_dir());
-        for dir in self.store.unpacked().into_iter().chain([default]) {
+        for dir in self.gate.extension_folders() {
             match extension::remove_key(&dir, key) {
                 Ok(true) => {
                     tracing::info!(dir = %dir.display(), "config.json holds no key any more")

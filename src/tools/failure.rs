@@ -160,6 +160,7 @@ impl RefusedCall {
             | Refusal::NoChoiceOfTab { .. }
             | Refusal::NoTabKnown { .. }
             | Refusal::StoppedByUser { .. }
+            | Refusal::ExtensionChanged { .. }
             | Refusal::KeyReused { .. }
             | Refusal::StorageUnavailable { .. }
             | Refusal::ShuttingDown => plain,

@@ -68,6 +68,8 @@ impl Person {
         let path = self.extension().join("manifest.json");
         let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         manifest.as_object_mut().unwrap().remove("key");
+        // It is read-only.
+        fs::remove_file(&path).unwrap();
         fs::write(path, manifest.to_string()).unwrap();
         let place = self.extension().canonicalize().unwrap();
         let digest = sha2::Sha256::digest(place.as_os_str().as_bytes());

@@ -33,6 +33,8 @@ impl Profile {
         let wiring = std::fs::read_to_string(&background).unwrap();
         let closed = "handleDetach({ tabId }, 'canceled_by_user')";
         let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");
+        // It is read-only.
+        std::fs::remove_file(&background).unwrap();
         std::fs::write(background, wiring + &more).unwrap();
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tabwire::home::DaemonRecord;
+use tabwire::install::manifest_below;
 use tabwire::proof::DEFAULT_OWNER;
 
 use crate::support::{
@@ -32,6 +33,8 @@ async fn assert_broken(place: &Place, hop: &str, says: &str, remedy: &str) {
     assert!(found["do"].as_str().unwrap().contains(remedy), "{found:#}");
     let text = place.run(&["doctor"]).await;
     assert!(text.stdout.contains(&format!("✗ {hop}")), "{}", text.stdout);
+    let remedies = text.stdout.lines().filter(|line| line.contains("→ ")).count();
+    assert_eq!(remedies, text.stdout.matches('✗').count(), "one for each: {}", text.stdout);
     let last = text.stdout.lines().last().unwrap();
     assert!(last.starts_with(&format!("Broken: {hop}.")) && last.contains(remedy), "{last}");
 }
@@ -61,6 +64,8 @@ fn with_key(port: u16) -> Place {
 fn rewrite(path: &std::path::Path, change: impl FnOnce(&mut Value)) {
     let mut value: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     change(&mut value);
+    // It may be read-only.
+    fs::remove_file(path).unwrap();
     fs::write(path, value.to_string()).unwrap();
 }
 
@@ -162,7 +167,12 @@ async fn a_daemon_whose_port_is_not_its_own_gets_no_token() {
 #[tokio::test]
 async fn that_no_daemon_runs_or_that_it_is_just_starting_is_said() {
     let place = with_key(0);
-    assert_broken(&place, "daemon", "no daemon runs", "tabwire serve").await;
+    assert_eq!(place.run(&["extension", "unpack", "--port", "47894"]).await.code, Some(0));
+    let ran = place.run(&["doctor", "--port", "47894", "--json"]).await;
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let daemon = of(&found, "daemon");
+    assert_eq!((ran.code, &daemon["state"]), (Some(0), &json!("unknown")), "{found:#}");
+    assert!(daemon["says"].as_str().unwrap().contains("starts with the first call"), "{daemon}");
     let home = place.home();
     let lock = home.try_lock_daemon().unwrap().unwrap();
     assert_broken(&place, "daemon", "just starting", "try again").await;
@@ -216,7 +226,12 @@ async fn a_folder_that_does_not_fit_is_named_with_what_is_wrong_with_it() {
     let whole = [&manifest, &config].map(|path| fs::read(path).unwrap());
 
     rewrite(&manifest, |manifest| manifest["version"] = "0.0.1".into());
+    assert_broken(&place, "extension folder", "was changed since Tabwire wrote it", again).await;
+    let noted = place.path().join("unpacked_version.json");
+    let version = fs::read(&noted).unwrap();
+    fs::write(&noted, "\"0.0.1\"").unwrap();
     assert_broken(&place, "extension folder", "has version 0.0.1", again).await;
+    fs::write(&noted, version).unwrap();
     fs::write(&manifest, &whole[0]).unwrap();
 
     rewrite(&config, |config| config["port"] = 1.into());
@@ -243,6 +258,13 @@ async fn a_native_host_that_starts_another_program_is_named_unless_nobody_needs_
     let wrapper = place.path().join("native-host");
     fs::write(&wrapper, "#!/bin/sh\nexec /elsewhere/tabwire native-host\n").unwrap();
     assert_broken(&place, "native host", "for another program", "tabwire install").await;
+    rewrite(&manifest_below(place.path()), |manifest| manifest["path"] = "/elsewhere".into());
+    let says = "starts another program, /elsewhere";
+    assert_broken(&place, "native host", says, "tabwire install").await;
+    fs::write(manifest_below(place.path()), "{").unwrap();
+    assert_broken(&place, "native host", "cannot be read", "tabwire install").await;
+    fs::remove_file(manifest_below(place.path())).unwrap();
+    assert_broken(&place, "native host", "is missing", "tabwire install").await;
     let extension = Shim::at(daemon.port, &place.home()).connect().await;
     let found = examine(&place).await;
     assert_eq!(of(&found, "native host")["state"], "unknown", "{found:#}");
@@ -414,6 +436,19 @@ async fn a_browser_that_does_not_answer_is_named() {
     let says = of(&found, "test command")["says"].as_str().unwrap();
     assert!(says.contains(&shim.label()) && says.contains("did not respond"), "{says}");
     assert!(found["do"].as_str().unwrap().contains("reload the extension"), "{found:#}");
+}
+
+#[tokio::test]
+async fn that_the_person_has_stopped_everything_is_said_with_the_way_to_go_on() {
+    let (place, daemon, _) = with_daemon().await;
+    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    extension.send(&json!({"type": "stopped", "stopped": true})).await;
+    extension.until_next().await;
+    assert_broken(&place, "test command", "stopped by you", "popup").await;
+    let status = place.run(&["status"]).await.stdout;
+    assert!(status.contains("stopped by you (popup: \"Let agents go on\")"), "{status}");
+    let next = place.run(&[]).await.stdout;
+    assert!(next.lines().count() == 5 && next.contains("Let agents go on"), "{next}");
 }
 
 #[tokio::test]

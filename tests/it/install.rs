@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -17,7 +18,7 @@ use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::support::{Pages, Place, Ran, Shim, StdioClient, finish, signal, soon};
+use crate::support::{Pages, Place, Ran, Shim, StdioClient, Terminal, finish, signal, soon};
 
 /// A port for what is written down; nobody listens there.
 const PORT: u16 = 47_890;
@@ -78,6 +79,21 @@ impl Person {
     }
 }
 
+impl Drop for Person {
+    fn drop(&mut self) {
+        // A test that failed may have left a daemon; without one this does nothing.
+        let mut stop = std::process::Command::new(env!("CARGO_BIN_EXE_tabwire"));
+        stop.arg("stop").env_clear().env("HOME", self.home.path());
+        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// A port that nobody has now.
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}
+
 fn json_of(ran: &Ran) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
@@ -102,7 +118,7 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     assert!(settings.contains(&format!("\"{PORT}\"")), "the port that was set: {settings}");
     let manifest = manifest_below(&person.at(".config/chromium"));
     assert!(manifest.is_file());
-    let config = person.at(".local/state/tabwire/extension/config.json");
+    let config = person.at("Tabwire/extension/config.json");
     assert!(fs::read_to_string(config).unwrap().contains(&PORT.to_string()));
 
     let once = person.files();
@@ -111,7 +127,9 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     assert!(again.stdout.starts_with("Everything was in place already.\n"), "{again:?}");
     assert!(!again.stdout.contains("restart"), "{again:?}");
     assert!(again.stdout.contains("tabwire install --client codex-cli"), "{again:?}");
-    assert!(again.stdout.contains("tabwire doctor"), "it ends with doctor: {again:?}");
+    let folder = person.at("Tabwire/extension");
+    let last = again.stdout.lines().last();
+    assert_eq!(last, folder.to_str(), "it ends with the folder: {again:?}");
     assert_eq!(person.files(), once);
 
     let gone = person.run(&["uninstall", "--state"]).await;
@@ -132,12 +150,128 @@ async fn an_install_that_broke_off_half_way_is_completed_by_the_next_or_taken_aw
             shell.arg(env!("CARGO_BIN_EXE_tabwire"));
             let broke = finish(person.at_home(shell)).await;
             assert_ne!(broke.code, Some(0), "{broke:?}");
-            let extension = person.at(".local/state/tabwire/extension");
+            let extension = person.at("Tabwire/extension");
             assert!(!extension.join("config.json").exists(), "half of it: {broke:?}");
             let ran = person.run(next).await;
             assert_eq!(ran.code, Some(0), "{broke:?} then {ran:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_extension_at_its_former_place_moves_and_the_place_still_leads_to_it() {
+    let person = Person::new();
+    let (old, new) = (person.at(".local/state/tabwire/extension"), person.at("Tabwire/extension"));
+    let unpack = ["extension", "unpack", old.to_str().unwrap()];
+    assert_eq!(person.run(&unpack).await.code, Some(0));
+    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    let ran = person.run(&["install"]).await;
+    assert!(ran.stdout.contains(&format!("place, {}, leads to it", old.display())), "{ran:?}");
+    assert!(old.is_symlink() && old.join("manifest.json").is_file() && !new.is_symlink());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&new), 0o700);
+    assert_eq!(mode(&new.join("background.js")), 0o444);
+    let noted = fs::read_to_string(person.at(".local/state/tabwire/unpacked.json")).unwrap();
+    assert_eq!(noted.trim(), json!(new).to_string());
+    let found = person.run(&["doctor"]).await;
+    assert!(found.stdout.contains(&format!("{} fits", new.display())), "{found:?}");
+    assert!(found.stdout.contains("port and key in Chromium"), "{found:?}");
+    let again = person.run(&["install"]).await;
+    assert!(again.stdout.starts_with("Everything was in place already.\n"), "{again:?}");
+    assert_eq!(person.run(&["uninstall", "--state"]).await.code, Some(0));
+    assert!(!person.at(".local/state/tabwire").exists() && !person.at("Tabwire").exists());
+}
+
+#[tokio::test]
+async fn a_browser_whose_manifest_is_missing_or_starts_another_program_is_named() {
+    let person = Person::new();
+    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    person.run(&["install"]).await;
+    // Another browser that came later.
+    fs::create_dir_all(person.at(".config/google-chrome")).unwrap();
+    let found = person.run(&["doctor"]).await;
+    let chrome = manifest_below(&person.at(".config/google-chrome"));
+    let missing = format!("Chrome: {} is missing", chrome.display());
+    assert!(found.code == Some(1) && found.stdout.contains(&missing), "{found:?}");
+    person.run(&["install"]).await;
+    let chromium = manifest_below(&person.at(".config/chromium"));
+    let manifest = fs::read_to_string(&chromium).unwrap();
+    let mut manifest: Value = serde_json::from_str(&manifest).unwrap();
+    manifest["path"] = "/opt/other/native-host".into();
+    fs::write(&chromium, manifest.to_string()).unwrap();
+    let found = person.run(&["doctor"]).await;
+    let other =
+        format!("Chromium: {} starts another program, /opt/other/native-host", chromium.display());
+    assert!(found.code == Some(1) && found.stdout.contains(&other), "{found:?}");
+    assert!(!found.stdout.contains("Chrome: "), "{found:?}");
+    assert!(found.stdout.contains("→ run `tabwire install`"), "{found:?}");
+}
+
+#[tokio::test]
+async fn without_a_terminal_install_waits_only_if_it_is_told_to() {
+    let place = Place::new();
+    let port = free_port();
+    let ran = place.run(&["install", "--port", &port]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(place.daemon().is_none() && !ran.stdout.contains("Waiting"), "{ran:?}");
+    let installing = tokio::spawn(finish(place.command(&["install", "--port", &port, "--wait"])));
+    let started = async {
+        while place.daemon().is_none() {
+            tokio::time::sleep(crate::support::LOOK).await;
+        }
+    };
+    soon("a daemon", started).await;
+    let shim = Shim::at(place.daemon().unwrap().port, &place.home());
+    let _extension = shim.connect().await.auto(|_| json!({"success": true, "value": []}));
+    let ran = installing.await.unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let connected = format!("✓ {} connected", shim.label());
+    assert_eq!(ran.stdout.lines().last(), Some(&*connected), "{ran:?}");
+    assert!(!ran.stdout.contains("Waiting") && !ran.stdout.contains('\r'), "{ran:?}");
+    let told = json_of(&place.run(&["install", "--port", &port, "--wait", "--json"]).await);
+    assert_eq!(told["connected"], shim.label());
+    place.run(&["stop"]).await;
+}
+
+#[tokio::test]
+async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_everything_well() {
+    let person = Person::new();
+    person.write(".cursor/mcp.json", "{}");
+    person.write(".gemini/settings.json", "{}");
+    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    terminal.until_shows("Add Tabwire to which? Enter for all").await;
+    terminal.press("\n");
+    terminal.until_shows("Waiting for the extension").await;
+    let home = person.at(".local/state/tabwire");
+    assert!(home.join("daemon.json").is_file(), "a daemon runs");
+    signal(terminal.pid(), Signal::INT);
+    let (code, screen) = terminal.ended().await;
+    assert_eq!(code, Some(0), "{screen:#?}");
+    assert!(screen.iter().any(|line| line.starts_with("Everything is set up")), "{screen:#?}");
+    assert!(!screen.iter().any(|line| line.contains("Waiting")), "{screen:#?}");
+    for settings in [".cursor/mcp.json", ".gemini/settings.json"] {
+        assert!(fs::read_to_string(person.at(settings)).unwrap().contains("tabwire"));
+    }
+    assert_eq!(person.run(&["stop"]).await.code, Some(0), "the daemon has outlived it");
+}
+
+#[tokio::test]
+async fn the_path_of_the_folder_is_put_on_the_clipboard_where_there_is_one() {
+    let person = Person::new();
+    let program = person.write("bin/wl-copy", "#!/bin/sh\nexec cat > \"$HOME/clipboard\"\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let path = format!("{}:{}", person.at("bin").display(), std::env::var("PATH").unwrap());
+    let folder = person.at("Tabwire/extension");
+    let mut command = person.command(&["install", "--port", &free_port()]);
+    command.env("PATH", path).env("WAYLAND_DISPLAY", "wayland-0");
+    let mut terminal = Terminal::run(command);
+    let screen = terminal.until_shows("Waiting for the extension").await;
+    assert!(screen.contains(&"The folder (on the clipboard):".to_owned()), "{screen:#?}");
+    let copied = fs::read_to_string(person.at("clipboard")).unwrap();
+    assert_eq!(Some(&*copied), folder.to_str());
+    signal(terminal.pid(), Signal::INT);
+    terminal.ended().await;
+    person.run(&["stop"]).await;
 }
 
 #[tokio::test]
@@ -149,7 +283,7 @@ async fn a_state_directory_whose_key_is_gone_stays_and_is_named() {
     let ran = person.run(&["uninstall", "--state"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("without its auth.key"), "{ran:?}");
-    assert!(state.exists() && !state.join("extension").exists());
+    assert!(state.exists() && !person.at("Tabwire").exists());
 }
 
 #[tokio::test]
@@ -157,10 +291,11 @@ async fn what_has_not_been_used_yet_is_not_called_broken() {
     let person = Person::new();
     person.write(".cursor/mcp.json", "{}");
     let ran = person.run(&["install", "--all"]).await;
-    assert!(ran.stdout.contains("Then restart Cursor"), "{ran:?}");
-    assert!(ran.stdout.contains("Nothing is wrong so far"), "{ran:?}");
-    assert!(!ran.stdout.contains("Broken") && !ran.stdout.contains('✗'), "{ran:?}");
-    assert_eq!(person.run(&["doctor"]).await.code, Some(1), "for itself it does");
+    assert!(ran.stdout.contains("Restart Cursor."), "{ran:?}");
+    assert!(!ran.stdout.contains("broken") && !ran.stdout.contains('✗'), "{ran:?}");
+    let found = person.run(&["doctor"]).await;
+    assert!(found.stdout.contains("Nothing is wrong so far"), "{found:?}");
+    assert!(found.code == Some(0) && !found.stdout.contains('✗'), "{found:?}");
 }
 
 #[tokio::test]
@@ -172,7 +307,7 @@ async fn another_port_reaches_every_client_that_was_set_up_and_none_that_was_not
     person.run(&["install", "--client", "cursor"]).await;
     let ran = person.run(&["install", "--port", "47891"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("Then restart Cursor:"), "{ran:?}");
+    assert!(ran.stdout.contains("Restart Cursor."), "{ran:?}");
     assert!(!ran.stdout.contains("adds Tabwire"), "both have it: {ran:?}");
     let settings = fs::read_to_string(&cursor).unwrap();
     assert!(settings.contains("47891") && !settings.contains(&PORT.to_string()), "{settings}");
@@ -196,7 +331,7 @@ async fn extension_and_clients_are_for_the_port_of_the_daemon_that_runs() {
     assert!(ran.stdout.contains(&words), "{ran:?}");
     let again = format!("`tabwire install --port {PORT}`");
     assert!(ran.stdout.contains(&again), "{ran:?}");
-    let config = person.at(".local/state/tabwire/extension/config.json");
+    let config = person.at("Tabwire/extension/config.json");
     for file in [cursor, config] {
         let text = fs::read_to_string(file).unwrap();
         assert!(text.contains(&daemon.port.to_string()), "{text}");

@@ -33,6 +33,7 @@ mod docs;
 mod doctor;
 mod draw;
 mod draw_observed;
+mod extension_changed;
 mod frames;
 mod golden_answers;
 mod guard;

@@ -219,7 +219,7 @@ async fn help_comes_with_examples_and_wrong_usage_ends_with_2() {
     }
     let exit_codes = place.run(&["--help"]).await.stdout;
     assert!(exit_codes.contains("69"), "the exit codes are documented");
-    for wrong in [&[][..], &["sevre"], &["serve", "--prot", "1"], &["serve", "--port", "99999"]] {
+    for wrong in [&["sevre"][..], &["serve", "--prot", "1"], &["serve", "--port", "99999"]] {
         let ran = place.run(wrong).await;
         assert_eq!(ran.code, Some(2), "{wrong:?}: {ran:?}");
         assert!(!ran.stderr.is_empty(), "{wrong:?}");

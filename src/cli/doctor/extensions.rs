@@ -12,6 +12,12 @@ pub(super) const CONNECTED: &str = "extension connected";
 pub(super) const OLDER: &str = "older extensions";
 pub(super) const EXTENSION_VERSION: &str = "extension version";
 
+/// That an extension gets no commands because its files were changed, and what to do.
+pub(in crate::cli) const CHANGED: &str =
+    "the files of its extension were changed since Tabwire wrote them, so it gets no commands";
+pub(in crate::cli) const RESTORE: &str =
+    "run `tabwire install`, which writes them anew, and reload Tabwire at chrome://extensions";
+
 /// Whether a browser is connected; else when one was.
 pub(super) fn extension_connected(
     findings: &mut Findings,
@@ -79,9 +85,10 @@ pub(super) fn older_extensions(findings: &mut Findings, older: &Value) {
     findings.fine(OLDER, if says.is_empty() { "none".to_owned() } else { says });
 }
 
-pub(super) fn label(browser: &Value) -> String {
+/// What a browser is called. One of which nothing but its id is known has no label.
+pub(in crate::cli) fn label(browser: &Value) -> String {
     match text(&browser["label"]) {
-        "" => text(&browser["browser"]).to_owned(),
+        "" => format!("browser {}", text(&browser["browser"])),
         label => label.to_owned(),
     }
 }

@@ -8,18 +8,19 @@ use serde_json::{Value, json};
 
 use super::Findings;
 use super::extensions::{
-    CONNECTED, EXTENSION_VERSION, OLDER, extension_connected, extension_version, label,
-    older_extensions,
+    CHANGED, CONNECTED, EXTENSION_VERSION, OLDER, RESTORE, extension_connected, extension_version,
+    label, older_extensions,
 };
 use super::native_host::native_host;
 use super::other_users::other_users;
 use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
+use crate::cli::install::installation;
 use crate::cli::legacy;
 use crate::config::Place;
 use crate::daemon::PortHolder;
-use crate::extension;
-use crate::home::{DaemonRecord, Home, HomeError};
+use crate::extension::{self, FolderCheck};
+use crate::home::{DaemonRecord, Home, HomeError, extension_in_state};
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
 
 /// How long a browser may take for the test command.
@@ -58,7 +59,7 @@ pub(super) async fn walk(place: &Place) -> Findings {
     let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
     let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
     let has_older = !legacy::asking(older).is_empty();
-    folder(&mut findings, home.as_ref(), port, is_connected, has_older);
+    folder(&mut findings, place, home.as_ref(), port, is_connected, has_older);
     native_host(&mut findings, place, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
@@ -194,9 +195,7 @@ fn daemon(findings: &mut Findings, home: Option<&Home>) -> Option<DaemonRecord> 
             None
         }
         Ok((false, _)) => {
-            let remedy =
-                "run `tabwire serve`, or make a call with your MCP client, which starts it";
-            findings.not_used(DAEMON, "no daemon runs", remedy);
+            findings.later(DAEMON, "none runs; it starts with the first call of an MCP client");
             None
         }
         Err(error) => {
@@ -252,6 +251,7 @@ async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value
 /// An older extension may be all that the person uses.
 fn folder(
     findings: &mut Findings,
+    place: &Place,
     home: Option<&Home>,
     port: u16,
     is_connected: bool,
@@ -268,7 +268,15 @@ fn folder(
             return;
         }
     };
-    let dir = noted.unwrap_or_else(|| extension::default_folder(home.dir()));
+    let usual = installation(place).map(|installation| installation.extension());
+    let usual = usual.unwrap_or_else(|_| extension_in_state(home.dir()));
+    let dir = noted.unwrap_or_else(|| usual.clone());
+    let written = home.unpacked_version().ok().flatten();
+    if let FolderCheck::Changed { file } = extension::check_folder(&dir, written.as_deref()) {
+        let says = format!("{} was changed since Tabwire wrote it", dir.join(file).display());
+        findings.broken(FOLDER, says, unpack_again(&dir, &usual));
+        return;
+    }
     let Some(found) = extension::find(&dir) else {
         let says = format!("there is no extension of ours in {}", dir.display());
         if is_connected {
@@ -296,13 +304,13 @@ fn folder(
     if is_connected && !is_old {
         findings.unknown(FOLDER, format!("{says}; the one that is connected has got them itself"));
     } else {
-        findings.broken(FOLDER, says, unpack_again(&dir, home));
+        findings.broken(FOLDER, says, unpack_again(&dir, &usual));
     }
 }
 
 /// What brings the extension up to date where it is.
-fn unpack_again(dir: &Path, home: &Home) -> String {
-    let unpack = if dir == extension::default_folder(home.dir()) {
+fn unpack_again(dir: &Path, usual: &Path) -> String {
+    let unpack = if dir == usual {
         "tabwire install".to_owned()
     } else {
         format!("tabwire extension unpack {}", dir.display())
@@ -314,6 +322,15 @@ fn unpack_again(dir: &Path, home: &Home) -> String {
 async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Value]) {
     if connected.is_empty() {
         findings.unknown(COMMAND, "there is no browser to ask");
+        return;
+    }
+    if let Some(browser) = connected.iter().find(|browser| browser["stopped"] == true) {
+        let says = format!("{}: stopped by you", label(browser));
+        findings.broken(COMMAND, says, "open the popup on the Tabwire icon: \"Let agents go on\"");
+        return;
+    }
+    if let Some(browser) = connected.iter().find(|browser| browser["extension_changed"] == true) {
+        findings.broken(COMMAND, format!("{}: {CHANGED}", label(browser)), RESTORE);
         return;
     }
     let millis = TEST.as_millis();

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use super::output_file::check_new;
 use crate::config::Place;
-use crate::terminal::{Progress, Style, clean, say};
+use crate::terminal::{Progress, Style, clean, hanging, say};
+pub(super) use extensions::{CHANGED, RESTORE, label};
 
 /// How a hop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -38,9 +39,28 @@ struct Finding {
     /// What to do about it, if it is broken.
     #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-    /// Whether it is broken only until Tabwire is used.
+    /// Whether it comes with the first use of Tabwire: until then it is not to be expected.
     #[serde(skip)]
     comes_with_use: bool,
+}
+
+impl Finding {
+    /// A line, with the hop in a column of this width, and a line with what to do.
+    fn show(&self, widest: usize) -> anyhow::Result<()> {
+        let Self { hop, state, says, remedy, .. } = self;
+        let sign = match state {
+            State::Fine => Style::Good.paint("✓"),
+            State::Broken => Style::Bad.paint("✗"),
+            State::Unknown => Style::Dim.paint("–"),
+        };
+        let indent = widest + 4;
+        say(format!("{sign} {hop:widest$}  {}", hanging(&clean(says), indent)))?;
+        if let Some(remedy) = remedy.as_ref().filter(|_| *state == State::Broken) {
+            let indent = indent + 2;
+            say(format!("{:>indent$}{}", "→ ", hanging(&clean(remedy), indent)))?;
+        }
+        Ok(())
+    }
 }
 
 /// What was found so far.
@@ -59,6 +79,14 @@ impl Findings {
     /// Broken, but to be expected of what has only just been installed.
     fn not_used(&mut self, hop: &'static str, says: impl Into<String>, remedy: impl Into<String>) {
         self.broken(hop, says, remedy);
+        if let Some(finding) = self.0.last_mut() {
+            finding.comes_with_use = true;
+        }
+    }
+
+    /// Nothing is wrong, though it does not run yet.
+    fn later(&mut self, hop: &'static str, says: impl Into<String>) {
+        self.unknown(hop, says);
         if let Some(finding) = self.0.last_mut() {
             finding.comes_with_use = true;
         }
@@ -98,27 +126,35 @@ impl Findings {
 
     pub(super) fn show(&self) -> anyhow::Result<()> {
         let widest = self.0.iter().map(|finding| finding.hop.len()).max().unwrap_or(0);
-        for Finding { hop, state, says, .. } in &self.0 {
-            let sign = match state {
-                State::Fine => Style::Good.paint("✓"),
-                State::Broken => Style::Bad.paint("✗"),
-                State::Unknown => Style::Dim.paint("–"),
-            };
-            say(format!("{sign} {hop:widest$}  {}", clean(says)))?;
+        for finding in &self.0 {
+            finding.show(widest)?;
         }
         match self.first_broken() {
-            None if self.0.iter().any(|finding| finding.comes_with_use) => say(
-                "\nNothing is wrong so far. The daemon starts with the first call of an MCP client, \
-                 and the extension then connects; `tabwire doctor` says whether all is well.",
-            )?,
+            None if self.0.iter().any(|finding| finding.comes_with_use) => {
+                let text = "Nothing is wrong so far. The daemon starts with the first call of an MCP \
+                            client, and the extension then connects; `tabwire doctor` says whether all \
+                            is well.";
+                say(format!("\n{}", hanging(text, 0)))?;
+            }
             None => say("\nAll is well.")?,
             Some(Finding { hop, remedy, .. }) => {
                 let broken = format!("Broken: {hop}.");
                 let remedy = remedy.as_deref().unwrap_or_default();
-                say(format!("\n{} What to do: {}", Style::Bold.paint(&broken), clean(remedy)))?;
+                let text = hanging(&clean(&format!("{broken} What to do: {remedy}")), 0);
+                say(format!("\n{}{}", Style::Bold.paint(&broken), &text[broken.len()..]))?;
             }
         }
         Ok(())
+    }
+
+    /// Shows what is broken, and nothing if nothing is.
+    pub(super) fn show_broken(&self) -> anyhow::Result<()> {
+        let broken = || self.0.iter().filter(|finding| finding.state == State::Broken);
+        let widest = broken().map(|finding| finding.hop.len()).max().unwrap_or(0);
+        if broken().next().is_some() {
+            say("\n`tabwire doctor` finds broken:")?;
+        }
+        broken().try_for_each(|finding| finding.show(widest))
     }
 
     fn first_broken(&self) -> Option<&Finding> {

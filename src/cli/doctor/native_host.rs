@@ -3,13 +3,14 @@
 use super::Findings;
 use crate::cli::install::installation;
 use crate::config::Place;
+use crate::install::{HostFile, HostFileState};
 
 const HOST: &str = "native host";
 
 const INSTALL: &str = "run `tabwire install`";
 
-/// What browsers start when the extension asks for its key: there, and as this program would
-/// write it. It matters to an extension that is not connected.
+/// What browsers start when the extension asks for its key: the manifest of each browser that is
+/// here, and the script that the manifests name. It matters to an extension that is not connected.
 pub(super) fn native_host(
     findings: &mut Findings,
     place: &Place,
@@ -24,24 +25,43 @@ pub(super) fn native_host(
         }
         Err(error) => return findings.unknown(HOST, error.to_string()),
     };
-    let files = match installation.own_files_as_they_are() {
-        Ok(files) => files,
-        Err(error) => return findings.broken(HOST, error.to_string(), INSTALL),
-    };
-    if files.is_empty() {
+    let files = installation.host_files();
+    if files.iter().all(|file| file.state == HostFileState::Missing) {
         let says = "not installed: an extension without a key cannot ask for it";
         return findings.unknown(HOST, format!("{says} (`tabwire install`)"));
     }
-    let stale = files.iter().find(|file| !file.is_current);
-    match stale.map(|file| file.path.display()) {
-        None => findings.fine(HOST, "gives the extension its port and key"),
-        Some(path) => {
-            let says = format!("{path} is for another program, port or state directory");
-            if is_connected {
-                findings.unknown(HOST, format!("{says}, and the extension needs none now"));
-            } else {
-                findings.broken(HOST, says, INSTALL);
-            }
-        }
+    let wrong: Vec<_> = files.iter().filter_map(trouble).collect();
+    if wrong.is_empty() {
+        let browsers: Vec<_> = files.iter().filter_map(|file| file.browser).collect();
+        let of = if browsers.is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", browsers.join(", "))
+        };
+        return findings.fine(HOST, format!("gives the extension its port and key{of}"));
     }
+    let says = wrong.join("; ");
+    if is_connected {
+        findings
+            .unknown(HOST, format!("{says}, and the extension that is connected needs none now"));
+    } else {
+        findings.broken(HOST, says, INSTALL);
+    }
+}
+
+/// What is wrong with a file, if something is.
+fn trouble(HostFile { browser, path, state }: &HostFile) -> Option<String> {
+    let path = path.display();
+    let of = browser.map_or_else(String::new, |browser| format!("{browser}: "));
+    Some(match state {
+        HostFileState::Current => return None,
+        HostFileState::Missing => format!("{of}{path} is missing"),
+        HostFileState::Unreadable => format!("{of}{path} cannot be read as what it should be"),
+        HostFileState::StartsOther(program) => {
+            format!("{of}{path} starts another program, {}", program.display())
+        }
+        HostFileState::Outdated => {
+            format!("{of}{path} is for another program, port or state directory")
+        }
+    })
 }

@@ -125,6 +125,7 @@ fn answer_to(frame: &ToExtension) -> Option<Answered> {
         | ToExtension::SiteRules { .. }
         | ToExtension::OlderExtensions { .. }
         | ToExtension::Widenings { .. }
+        | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }
         | ToExtension::FileVerdict { .. }
         | ToExtension::Ping { .. } => None,

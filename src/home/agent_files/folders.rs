@@ -2,17 +2,15 @@
 
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::home::unpacked::UNPACKED;
+use crate::home::unpacked::{unpacked_below, usual_extension_folders};
 use crate::home::{Home, HomeError, lock_settings, read_json, write_json};
 
 const AGENT_FOLDERS: &str = "agent_folders.json";
-
-/// Where the extension is unpacked unless a person names another folder. It holds a key.
-const EXTENSION: &str = "extension";
 
 /// The folders that a person opened to agents, without links in their paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,21 +59,26 @@ pub(super) fn read(state: &Path) -> Result<AgentFolders, HomeError> {
     Ok(read_json(&state.join(AGENT_FOLDERS))?.unwrap_or_default())
 }
 
-/// Whether a path lies in the state directory or in the folder that the extension is unpacked to.
-pub(super) fn is_kept_from_agents(state: &Path, path: &Path) -> Result<bool, HomeError> {
-    Ok(kept_from_agents(state)?.iter().any(|(kept, _)| path.starts_with(kept)))
+/// Whether a path lies in the state directory or in a folder of the extension. `person` is the home
+/// directory of the person.
+pub(super) fn is_kept_from_agents(
+    state: &Path,
+    person: &Path,
+    path: &Path,
+) -> Result<bool, HomeError> {
+    Ok(kept_from_agents(state, Some(person))?.iter().any(|(kept, _)| path.starts_with(kept)))
 }
 
 /// The directories that are never open to agents, and why.
-fn kept_from_agents(state: &Path) -> Result<Vec<(PathBuf, &'static str)>, HomeError> {
-    let unpacked: Option<PathBuf> = read_json(&state.join(UNPACKED))?;
-    let extension = unpacked.unwrap_or_else(|| state.join(EXTENSION));
-    let all = [
-        (state.to_owned(), "Tabwire keeps its keys there"),
-        (extension, "the extension is there, with its key"),
-    ];
+fn kept_from_agents(
+    state: &Path,
+    person: Option<&Path>,
+) -> Result<Vec<(PathBuf, &'static str)>, HomeError> {
+    let extensions = usual_extension_folders(state, person).chain(unpacked_below(state)?);
+    let extensions = extensions.map(|path| (path, "the extension is there, with its key"));
+    let all = iter::once((state.to_owned(), "Tabwire keeps its keys there")).chain(extensions);
     // One that is not there cannot be named by a link either.
-    Ok(all.into_iter().map(|(path, why)| (fs::canonicalize(&path).unwrap_or(path), why)).collect())
+    Ok(all.map(|(path, why)| (fs::canonicalize(&path).unwrap_or(path), why)).collect())
 }
 
 impl Home {
@@ -120,7 +123,7 @@ impl Home {
                 "programs keep their settings in folders whose names begin with a dot",
             ));
         }
-        let kept = kept_from_agents(&self.dir)?;
+        let kept = kept_from_agents(&self.dir, person)?;
         let overlaps =
             |(kept, _): &&(PathBuf, &'static str)| path.starts_with(kept) || kept.starts_with(path);
         Ok(kept.iter().find(overlaps).map(|(_, why)| *why))

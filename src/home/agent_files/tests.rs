@@ -230,6 +230,9 @@ fn folders_that_hold_everything_or_keys_or_settings_are_not_opened() {
     person.home.note_unpacked(&extension).unwrap();
     symlink(&settings, person.place.join("innocent")).unwrap();
     fs::create_dir(person.home.dir().join("files")).unwrap();
+    // Where it goes, though it was unpacked to another folder last.
+    let usual = person.place.join("Tabwire/extension");
+    fs::create_dir_all(usual.join("page")).unwrap();
     for kept in [
         PathBuf::from("/"),
         person.place.clone(),
@@ -241,6 +244,9 @@ fn folders_that_hold_everything_or_keys_or_settings_are_not_opened() {
         person.home.dir().join("files"),
         extension.clone(),
         extension.join("page"),
+        usual.clone(),
+        usual.join("page"),
+        person.place.join("Tabwire"),
     ] {
         let refused = check(&kept).unwrap_err();
         assert!(matches!(refused, AgentFolderError::Kept { .. }), "{kept:?}: {refused}");
@@ -260,6 +266,14 @@ fn folders_that_hold_everything_or_keys_or_settings_are_not_opened() {
     person.write(late.join("before.png")).unwrap();
     person.home.note_unpacked(&late).unwrap();
     assert!(matches!(person.write(late.join("after.png")), Err(AgentFileError::NotOpen)));
+    // Opened before Tabwire went there, by a build that opened it.
+    person.home.open_agent_folder(&person.place.join("Tabwire")).unwrap();
+    for kept in [usual.clone(), usual.join("page")] {
+        assert!(
+            matches!(person.write(kept.join("a.png")), Err(AgentFileError::NotOpen)),
+            "{kept:?}"
+        );
+    }
 }
 
 #[test]

@@ -228,7 +228,8 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         widening("d76e39d9143a37c0", "every extension that polls come in", None),
     ];
     let frame = ToExtension::Widenings { widenings: widenings.into() };
-    [("widenings".to_owned(), frame)].into_iter()
+    let changed = ToExtension::ExtensionChanged {};
+    [("widenings".to_owned(), frame), ("extension_changed".to_owned(), changed)].into_iter()
 }
 
 /// One of each action, and one that was delivered before.

@@ -117,6 +117,9 @@ pub enum ToExtension {
         /// Oldest first.
         widenings: Arc<[Widening]>,
     },
+    /// The files of the extension on the disk are not what the daemon's program has put there: it
+    /// is given no commands. After `ready`.
+    ExtensionChanged {},
     /// Which folders agents may open local files of. Comes before the first command, and whenever
     /// it has changed.
     LocalFiles {
@@ -160,6 +163,7 @@ impl ToExtension {
             | Self::SiteRules { .. }
             | Self::OlderExtensions { .. }
             | Self::Widenings { .. }
+            | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
             | Self::FileVerdict { .. }
             | Self::Ping { .. } => false,

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tabwire::home::UsualFolder;
 
 use crate::support::{Auto, Daemon, McpClient, Row, Shim, body, soon};
 
@@ -23,13 +24,17 @@ struct Stage {
     opened: PathBuf,
 }
 
+/// A browser that takes one and the same picture of everything.
+async fn takes_pictures(daemon: &Daemon) -> Auto {
+    let picture = json!({"mime_type": "image/png", "data": STANDARD.encode(PICTURE),
+                         "width": 1, "height": 1});
+    Shim::of(daemon).connect().await.auto(move |_| json!({"value": picture.clone()}))
+}
+
 impl Stage {
     async fn set() -> Self {
         let daemon = Daemon::start().await;
-        let picture = json!({"mime_type": "image/png", "data": STANDARD.encode(PICTURE),
-                             "width": 1, "height": 1});
-        let browser =
-            Shim::of(&daemon).connect().await.auto(move |_| json!({"value": picture.clone()}));
+        let browser = takes_pictures(&daemon).await;
         let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
         let person = dir.path().to_owned();
         let opened = person.join("pictures");
@@ -150,6 +155,46 @@ async fn row_27_a_picture_goes_to_a_new_file_for_the_person_alone_below_an_opene
     }
     row.report();
     stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn row_27_no_folder_of_the_extension_gets_a_picture_whatever_the_person_opened() {
+    let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
+    let person = dir.path().canonicalize().unwrap();
+    let base = person.clone();
+    let daemon = Daemon::with(|settings| {
+        settings.agent_files = UsualFolder { base, below: "Tabwire/files".into() };
+    })
+    .await;
+    let _browser = takes_pictures(&daemon).await;
+    let client = McpClient::legacy(&daemon);
+    // The usual folder, and one that it was unpacked to last: a browser may use either.
+    let folders = ["Tabwire/extension", "elsewhere"].map(|folder| person.join(folder));
+    for folder in &folders {
+        fs::create_dir_all(folder.join("icons")).unwrap();
+    }
+    daemon.home().note_unpacked(&folders[1]).unwrap();
+    for opened in ["Tabwire", "elsewhere"] {
+        // Before the extension came there; `tabwire files` opens neither now.
+        daemon.home().open_agent_folder(&person.join(opened)).unwrap();
+    }
+    let shot = async |path: &Path| {
+        let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
+        client.call_raw("interact", shot).await["structuredContent"].clone()
+    };
+    let mut row = Row::new(27);
+    for folder in &folders {
+        for name in ["page.png", "icons/page.png", "../extension/page.png"] {
+            let answer = shot(&folder.join(name)).await;
+            let is_refused = answer["error"] == "invalid_argument" && answer["param"] == "path";
+            let is_there = folder.join(name).exists();
+            row.tried(&folder.join(name).display().to_string(), is_refused && !is_there, &answer);
+        }
+    }
+    let beside = person.join("Tabwire/page.png");
+    assert_eq!(shot(&beside).await["result"]["value"]["path"], json!(beside), "the rest is open");
+    row.report();
+    daemon.stop().await;
 }
 
 #[tokio::test]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tabwire::protocol::{SiteChange, SiteList, SitePattern};
 
-use crate::support::{Place, Row};
+use crate::support::{Place, Row, finish};
 
 /// What a person might have put into the directory.
 const THEIRS: [&str; 24] = [
@@ -106,5 +107,36 @@ async fn row_28_what_uninstall_does_not_own_stays_and_print_tells_all_that_goes(
         row.tried("what a person is shown", is_shown, &shown);
     }
     assert!(goes.iter().any(|path| path.ends_with("auth.key")), "{told}");
+    row.report();
+}
+
+#[tokio::test]
+async fn row_28_a_link_in_the_place_of_the_extension_leads_uninstall_nowhere() {
+    let mut row = Row::new(28);
+    for link in ["Tabwire/extension", ".local/state/tabwire/extension"] {
+        let (place, dir) = (Place::with_port(1), tempfile::tempdir().unwrap());
+        let home = dir.path().canonicalize().unwrap();
+        let run = async |arguments: &[&str]| {
+            let mut command = place.command(arguments);
+            command.env("HOME", &home).env_remove("TABWIRE_HOME");
+            command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+            finish(command).await
+        };
+        assert_eq!(run(&["install"]).await.code, Some(0));
+        // An extension of ours, too, which somebody has put there themselves.
+        let theirs = home.join("thesis");
+        let unpacked = home.join("Tabwire/extension");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("chapter-1.txt"), "years of work").unwrap();
+        fs::copy(unpacked.join("manifest.json"), theirs.join("manifest.json")).unwrap();
+        if home.join(link) == unpacked {
+            fs::remove_dir_all(&unpacked).unwrap();
+        }
+        symlink(&theirs, home.join(link)).unwrap();
+        let gone = run(&["uninstall", "--state"]).await;
+        assert_eq!(gone.code, Some(0), "{gone:?}");
+        let is_whole = ["chapter-1.txt", "manifest.json"].map(|name| theirs.join(name).exists());
+        row.tried(link, is_whole == [true; 2] && home.join(link).is_symlink(), format!("{gone:?}"));
+    }
     row.report();
 }

@@ -1,7 +1,12 @@
 //! `tabwire install` and `tabwire uninstall`.
 
+mod clipboard;
+mod pick;
+mod steps;
+mod wait;
+
 use std::env;
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,15 +15,16 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::doctor;
-use super::extension::{HOW_TO_LOAD, port_for_extension};
+use super::extension::port_for_extension;
 use super::legacy;
 use super::person::Unattended;
 use super::state_removal::StateRemoval;
 use crate::config::Place;
 use crate::home::Home;
-use crate::install::{Change, Client, Installation, Machine, Plan, Server, lasting_name};
+use crate::install::{Client, Installation, Machine, Plan, Server, lasting_name};
 use crate::protocol::DEFAULT_PORT;
-use crate::terminal::{clean, is_terminal, say, write};
+use crate::terminal::{clean, hanging, is_terminal, say};
+use wait::Waited;
 
 /// What to install.
 #[derive(Args, Debug)]
@@ -30,8 +36,11 @@ pub(super) struct Install {
     #[arg(long, conflicts_with = "clients")]
     all: bool,
     /// Show what would be written, and write nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "wait")]
     print: bool,
+    /// Start the daemon and wait for the extension also without a terminal, at most 10 minutes
+    #[arg(long)]
+    wait: bool,
     /// Say what is done as JSON, and ask nothing
     #[arg(long)]
     json: bool,
@@ -75,40 +84,65 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
     if how.print {
         show(&plan, how.json)?;
         if !how.json {
-            say_which_are_left(&installation, &clients)?;
+            steps::say_clients_left(&installation, &clients)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&installation.state)?;
-    let found = doctor::look(place).await;
     if how.json {
-        let mut body = told(&installation, &picked, &plan);
-        body["doctor"] = found.to_json();
-        body["older_extensions"] = json!(legacy::asking_now(place).await?);
-        say(serde_json::to_string_pretty(&body)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return install_as_json(place, &installation, how, &picked, &plan).await;
     }
     say_done(&plan, "Everything was in place already.")?;
     if installation.port != place.port {
         say_whose_port(&installation, place.port)?;
     }
-    say_what_is_left(&installation, &clients, &plan, found.has_browser())?;
-    say("\nWhat `tabwire doctor` finds now:\n")?;
-    found.before_use().show()?;
+    let found = doctor::look(place).await.before_use();
+    found.show_broken()?;
     for id in legacy::offer(place).await? {
-        say(format!(
-            "\nThe older extension {id} asks to be let in. If it is yours and you want to go on \
-             using it, run `tabwire legacy allow {id}`."
+        steps::paragraph(&format!(
+            "The older extension {id} asks to be let in. If it is yours and you want to go on using \
+             it, run `tabwire legacy allow {id}`."
         ))?;
     }
-    Ok(ExitCode::SUCCESS)
+    steps::say_all(&installation, &clients, &plan, found.has_browser()).await?;
+    if !how.wait && !has_person() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let waited = wait::for_extension(place, installation.port).await?;
+    waited.say()?;
+    Ok(if how.wait { waited.exit_code() } else { ExitCode::SUCCESS })
+}
+
+/// Whether somebody can be asked, and can wait.
+fn has_person() -> bool {
+    is_terminal() && io::stdin().is_terminal()
+}
+
+/// The rest of an installation for a program.
+async fn install_as_json(
+    place: &Place,
+    installation: &Installation,
+    how: &Install,
+    picked: &[Client],
+    plan: &Plan,
+) -> anyhow::Result<ExitCode> {
+    let mut body = told(installation, picked, plan);
+    let waited =
+        if how.wait { Some(wait::for_extension(place, installation.port).await?) } else { None };
+    if let Some(waited) = &waited {
+        body["connected"] = json!(waited.browser());
+    }
+    body["doctor"] = doctor::look(place).await.to_json();
+    body["older_extensions"] = json!(legacy::asking_now(place).await?);
+    say(serde_json::to_string_pretty(&body)?)?;
+    Ok(waited.as_ref().map_or(ExitCode::SUCCESS, Waited::exit_code))
 }
 
 /// What was done, a line for each thing; or that nothing was to be done.
 fn say_done(plan: &Plan, nothing: &str) -> anyhow::Result<()> {
     say(if plan.changes.is_empty() { nothing } else { "Done:" })?;
     for line in plan.changes.iter().filter_map(|change| change.lines().into_iter().next()) {
-        say(format!("  {}", clean(&line)))?;
+        say(format!("  {}", hanging(&clean(&line), 4)))?;
     }
     Ok(())
 }
@@ -116,11 +150,10 @@ fn say_done(plan: &Plan, nothing: &str) -> anyhow::Result<()> {
 /// Why it is not for the port that was asked for.
 fn say_whose_port(installation: &Installation, asked: u16) -> anyhow::Result<()> {
     let port = installation.port;
-    say(format!(
-        "\nA daemon runs on port {port}, so everything is set up for that one. For port {asked}: \
+    steps::paragraph(&format!(
+        "A daemon runs on port {port}, so everything is set up for that one. For port {asked}: \
          `tabwire stop`, then `tabwire install --port {asked}`."
-    ))?;
-    Ok(())
+    ))
 }
 
 pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<ExitCode> {
@@ -147,12 +180,15 @@ pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<
     say_done(&plan, "Nothing was installed.")?;
     match &removed {
         Some(removed) => removed.say_done(&installation.state)?,
-        None => say(format!(
-            "\nWhat Tabwire remembers stays in {}; `tabwire uninstall --state` removes it.",
+        None => steps::paragraph(&format!(
+            "What Tabwire remembers stays in {}; `tabwire uninstall --state` removes it.",
             installation.state.display()
         ))?,
     }
-    say("If the extension is loaded in a browser, remove it there (chrome://extensions).")?;
+    say(hanging(
+        "If the extension is loaded in a browser, remove it there (chrome://extensions).",
+        0,
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,46 +233,11 @@ fn chosen(installation: &Installation, how: &Install) -> anyhow::Result<Vec<Clie
     if how.all {
         return Ok(here);
     }
-    let is_asked = !how.json && !how.print && is_terminal() && io::stdin().is_terminal();
+    let is_asked = !how.json && !how.print && has_person();
     if here.is_empty() || !is_asked {
         return Ok(Vec::new());
     }
-    ask(installation, &here)
-}
-
-/// Asks which of the clients that are here to add Tabwire to, until the answer is one.
-fn ask(installation: &Installation, here: &[Client]) -> anyhow::Result<Vec<Client>> {
-    say("These MCP clients are on this computer:")?;
-    let with_server = installation.clients_with_server();
-    for (number, client) in here.iter().enumerate() {
-        let file = installation.machine.as_ref().map(|machine| client.file(machine));
-        let file = file.unwrap_or_default();
-        let has = if with_server.contains(client) { ", has Tabwire already" } else { "" };
-        let (name, file) = (client.name(), file.to_string_lossy());
-        say(format!("  {}  {name}  ({}{has})", number + 1, clean(&file)))?;
-    }
-    loop {
-        write(format_args!("Add Tabwire to which? Numbers, `all`, or Enter for none: "))?;
-        let mut answer = String::new();
-        if io::stdin().lock().read_line(&mut answer)? == 0 {
-            // The cursor stands behind the question.
-            say("")?;
-            bail!("nobody answered; nothing was changed");
-        }
-        match pick(&answer, here) {
-            Some(clients) => return Ok(clients),
-            None => say(format!("Say numbers from 1 to {}, for example: 1 2", here.len()))?,
-        }
-    }
-}
-
-/// What an answer picks; `None`: it makes no sense.
-fn pick(answer: &str, here: &[Client]) -> Option<Vec<Client>> {
-    if answer.trim().eq_ignore_ascii_case("all") {
-        return Some(here.to_vec());
-    }
-    let numbers = answer.split([' ', ',', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-    numbers.map(|word| here.get(word.parse::<usize>().ok()?.checked_sub(1)?).copied()).collect()
+    pick::ask(installation, &here)
 }
 
 fn show(plan: &Plan, json: bool) -> anyhow::Result<()> {
@@ -280,90 +281,9 @@ fn told(installation: &Installation, clients: &[Client], plan: &Plan) -> Value {
     })
 }
 
-/// What is for the person to do.
-fn say_what_is_left(
-    installation: &Installation,
-    clients: &[Client],
-    plan: &Plan,
-    is_connected: bool,
-) -> anyhow::Result<()> {
-    let is_unpacked = |change: &Change| matches!(change, Change::Unpack { .. });
-    say(format!("\nThe extension is in {}.", installation.extension().display()))?;
-    if !is_connected {
-        say(HOW_TO_LOAD)?;
-    } else if plan.changes.iter().any(is_unpacked) {
-        say("It was written anew: press its reload arrow in chrome://extensions.")?;
-    }
-    if installation.machine.is_none() {
-        say("\nThe state directory was named by hand, so nothing outside of it was changed: no \
-             browser and no MCP client knows of it. `tabwire mcp-config` prints what a client needs.")?;
-        return Ok(());
-    }
-    say_whom_to_restart(plan)?;
-    if installation.browsers().is_empty() {
-        say("\nNo browser was found. Once one has run, `tabwire install` again has it tell the \
-             extension a new key whenever there is one; the folder holds the one of today.")?;
-    }
-    say_which_are_left(installation, clients)
-}
-
-/// Which clients have to read their settings again.
-fn say_whom_to_restart(plan: &Plan) -> anyhow::Result<()> {
-    let name = |change: &Change| match change {
-        Change::Edit(client, _) => Some(client.name()),
-        Change::Unpack { .. }
-        | Change::RemoveExtension { .. }
-        | Change::File(_)
-        | Change::Register { .. }
-        | Change::Unregister { .. } => None,
-    };
-    let names: Vec<_> = plan.changes.iter().filter_map(name).collect();
-    if !names.is_empty() {
-        say(format!("\nThen restart {}: the first call starts the daemon.", names.join(", ")))?;
-    }
-    Ok(())
-}
-
-/// Which clients are here and do without Tabwire, and how to add it to them.
-fn say_which_are_left(installation: &Installation, clients: &[Client]) -> anyhow::Result<()> {
-    let here = installation.clients();
-    let with_server = installation.clients_with_server();
-    let has = |client: &Client| clients.contains(client) || with_server.contains(client);
-    let left: Vec<_> = here.iter().filter(|client| !has(client)).collect();
-    if !left.is_empty() {
-        say("\nThese MCP clients are left as they are:")?;
-        for client in left {
-            let (name, id) = (client.name(), client.id());
-            say(format!("  {name}: `tabwire install --client {id}` adds Tabwire to it"))?;
-        }
-    } else if here.is_empty() && clients.is_empty() {
-        say("\nNo MCP client was found; `tabwire mcp-config` prints what most of them take.")?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_answer_picks_what_it_says_or_is_asked_for_again() {
-        let here = [Client::Cursor, Client::VsCode, Client::CodexCli];
-        for (answer, picks) in [
-            ("\n", Some(vec![])),
-            ("all\n", Some(here.to_vec())),
-            (" ALL ", Some(here.to_vec())),
-            ("1\n", Some(vec![Client::Cursor])),
-            ("3, 1\r\n", Some(vec![Client::CodexCli, Client::Cursor])),
-            ("0\n", None),
-            ("4", None),
-            ("1 x", None),
-            ("-1", None),
-            ("yes", None),
-        ] {
-            assert_eq!(pick(answer, &here), picks, "{answer:?}");
-        }
-    }
 
     #[test]
     fn clients_are_called_by_their_ids() {

@@ -1,0 +1,126 @@
+//! Which MCP clients a person picks.
+
+use std::io::{self, BufRead as _};
+
+use anyhow::bail;
+
+use crate::install::{Client, Installation};
+use crate::terminal::{clean, hanging, say, write};
+
+/// Asks which of the clients that are here to add Tabwire to, until the answer is one.
+pub(super) fn ask(installation: &Installation, here: &[Client]) -> anyhow::Result<Vec<Client>> {
+    say("These MCP clients are on this computer:")?;
+    let with_server = installation.clients_with_server();
+    for (number, client) in here.iter().enumerate() {
+        let machine = installation.machine.as_ref();
+        let file = machine.map(|machine| machine.shown(&client.file(machine))).unwrap_or_default();
+        let has = if with_server.contains(client) { ", has Tabwire already" } else { "" };
+        let line = format!("{} ({file}{has})", client.name());
+        say(format!("  {}  {}", number + 1, hanging(&clean(&line), 5)))?;
+    }
+    let examples = match here {
+        [first, .., _] => format!("1-{}, {}, none", here.len(), first.id()),
+        [_] | [] => "none".to_owned(),
+    };
+    loop {
+        write(format_args!("Add Tabwire to which? Enter for all; or {examples}: "))?;
+        let mut answer = String::new();
+        if io::stdin().lock().read_line(&mut answer)? == 0 {
+            // The cursor stands behind the question.
+            say("")?;
+            bail!("nobody answered; nothing was changed");
+        }
+        match picked(&answer, here) {
+            Some(clients) => return Ok(clients),
+            None => say(format!("Give numbers from 1 to {}, ranges or names.", here.len()))?,
+        }
+    }
+}
+
+/// The clients that an answer names, each once; `None`: it makes no sense.
+fn picked(answer: &str, here: &[Client]) -> Option<Vec<Client>> {
+    let answer = answer.trim().to_lowercase();
+    match answer.as_str() {
+        "" | "all" => return Some(here.to_vec()),
+        "none" => return Some(Vec::new()),
+        _ => {}
+    }
+    let mut clients = Vec::new();
+    for part in answer.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let named = match named(part, here) {
+            // A name of several words.
+            Some(named) => named,
+            None => {
+                let words: Option<Vec<_>> =
+                    part.split_whitespace().map(|word| of_word(word, here)).collect();
+                words?.concat()
+            }
+        };
+        clients.extend(named);
+    }
+    let mut seen = Vec::new();
+    clients.retain(|client| {
+        let is_new = !seen.contains(client);
+        seen.push(*client);
+        is_new
+    });
+    (!clients.is_empty()).then_some(clients)
+}
+
+/// The clients of a number, a range such as `1-3`, or a name.
+fn of_word(word: &str, here: &[Client]) -> Option<Vec<Client>> {
+    let (first, last) = word.split_once('-').unwrap_or((word, word));
+    if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+        return Some(here.get(first.checked_sub(1)?..last)?.to_vec()).filter(|all| !all.is_empty());
+    }
+    named(word, here)
+}
+
+/// The client of this name, else all whose names begin so.
+fn named(name: &str, here: &[Client]) -> Option<Vec<Client>> {
+    let names = |client: &Client| [client.id().to_owned(), client.name().to_lowercase()];
+    let is_exact = |client: &&Client| names(client).iter().any(|known| known == name);
+    if let Some(client) = here.iter().find(is_exact) {
+        return Some(vec![*client]);
+    }
+    let begins = |client: &&Client| names(client).iter().any(|known| known.starts_with(name));
+    let found: Vec<_> = here.iter().filter(begins).copied().collect();
+    (!found.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_picks_the_clients_that_it_names_or_is_asked_for_again() {
+        use Client::{ClaudeCode, ClaudeDesktop, CodexCli, Cursor};
+        let here = [ClaudeCode, ClaudeDesktop, Cursor, CodexCli];
+        for (answer, picks) in [
+            ("\n", Some(here.to_vec())),
+            ("all\n", Some(here.to_vec())),
+            (" ALL ", Some(here.to_vec())),
+            ("none\n", Some(vec![])),
+            ("1\n", Some(vec![ClaudeCode])),
+            ("4, 1\r\n", Some(vec![CodexCli, ClaudeCode])),
+            ("1-3", Some(vec![ClaudeCode, ClaudeDesktop, Cursor])),
+            ("2-2 4", Some(vec![ClaudeDesktop, CodexCli])),
+            ("1-2 claude", Some(vec![ClaudeCode, ClaudeDesktop])),
+            ("claude", Some(vec![ClaudeCode, ClaudeDesktop])),
+            ("claude-code", Some(vec![ClaudeCode])),
+            ("Claude Code, cursor", Some(vec![ClaudeCode, Cursor])),
+            ("codex 3", Some(vec![CodexCli, Cursor])),
+            ("0\n", None),
+            ("5", None),
+            ("3-5", None),
+            ("3-2", None),
+            ("0-1", None),
+            ("1 x", None),
+            ("-1", None),
+            (",", None),
+            ("yes", None),
+        ] {
+            assert_eq!(picked(answer, &here), picks, "{answer:?}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Starts the daemon and waits until the extension connects.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+use super::program;
+use crate::bridge;
+use crate::cli::ask::Daemon;
+use crate::cli::doctor;
+use crate::config::Place;
+use crate::home::Home;
+use crate::terminal::{Spinner, Style, clean, hanging, say};
+
+/// How long an extension is waited for.
+const LONGEST: Duration = Duration::from_secs(10 * 60);
+
+/// How often the daemon is asked, and the spinner turns.
+const LOOK: Duration = Duration::from_millis(500);
+const TURN: Duration = Duration::from_millis(100);
+
+/// What is to be known where the wait ended without an extension.
+const WELL: &str = "Everything is set up: the extension connects once it is loaded, and `tabwire doctor` \
+    says what is missing.";
+
+/// How the wait ended.
+pub(super) enum Waited {
+    /// This browser is connected.
+    Connected(String),
+    /// Nothing came in time.
+    Nobody,
+    /// The person has had enough.
+    Interrupted,
+}
+
+impl Waited {
+    /// The browser that is connected.
+    pub(super) fn browser(&self) -> Option<&str> {
+        match self {
+            Self::Connected(label) => Some(label),
+            Self::Nobody | Self::Interrupted => None,
+        }
+    }
+
+    /// What a script is told by.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        if self.browser().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    /// Says how it ended.
+    pub(super) fn say(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Connected(label) => {
+                say(format!("{} {} connected", Style::Good.paint("✓"), clean(label)))?;
+            }
+            Self::Nobody => {
+                let minutes = LONGEST.as_secs() / 60;
+                let text = format!("No extension has connected in {minutes} minutes. {WELL}");
+                say(hanging(&text, 0))?;
+            }
+            Self::Interrupted => say(hanging(WELL, 0))?,
+        }
+        Ok(())
+    }
+}
+
+/// Starts the daemon if none runs, and waits until an extension is connected to it. On a terminal
+/// Ctrl+C ends the wait, and nothing else.
+pub(super) async fn for_extension(place: &Place, port: u16) -> anyhow::Result<Waited> {
+    let home = std::path::absolute(place.home()?)?;
+    let target = bridge::Target {
+        home: home.clone(),
+        port,
+        client: "install".to_owned(),
+        program: program()?,
+        job_notifications: false,
+    };
+    let record = bridge::find_daemon(target).await?;
+    let home = Home::open(&home)?;
+    let daemon = Daemon::new(&home, record);
+    let mut spinner = Spinner::start("Waiting for the extension (Ctrl+C ends the wait)");
+    tokio::select! {
+        found = timeout(LONGEST, connected(&daemon)) => match found {
+            Ok(found) => found,
+            Err(_elapsed) => Ok(Waited::Nobody),
+        },
+        never = turn(&mut spinner) => match never {},
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted?;
+            Ok(Waited::Interrupted)
+        }
+    }
+}
+
+async fn turn(spinner: &mut Spinner) -> std::convert::Infallible {
+    loop {
+        spinner.turn();
+        sleep(TURN).await;
+    }
+}
+
+/// Asks until an extension is connected.
+async fn connected(daemon: &Daemon) -> anyhow::Result<Waited> {
+    loop {
+        let status = daemon.get("/api/status").await?.ok()?;
+        if let Some(browser) = browser_of(&status) {
+            return Ok(Waited::Connected(doctor::label(browser)));
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// A browser whose Tabwire extension gets commands. One whose files were changed, and are whole again
+/// by now, gets them once the person has reloaded it.
+fn browser_of(status: &Value) -> Option<&Value> {
+    status["browsers"].as_array()?.iter().find(|browser| {
+        browser["connected"] == true
+            && browser["polls"] != true
+            && browser["extension_changed"] != true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_browser_is_waited_for_until_the_tabwire_extension_of_it_is_connected() {
+        let browser = |more: Value| {
+            let mut browser = json!({"label": "Chromium on Linux", "connected": true});
+            browser.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"browsers": [browser]})
+        };
+        assert!(browser_of(&browser(json!({}))).is_some());
+        for status in [
+            json!({}),
+            browser(json!({"connected": false})),
+            browser(json!({"polls": true})),
+            browser(json!({"extension_changed": true})),
+        ] {
+            assert_eq!(browser_of(&status), None, "{status}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The files by which browsers find the native messaging host: the manifests of browsers, and the
+//! script that these name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::browsers::{self, BROWSERS, Browser, manifest_below};
+use super::{Installation, System, is_missing, native_host};
+
+/// A file by which browsers find the native messaging host: the manifest of a browser, or the
+/// script that the manifests name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFile {
+    /// Whose manifest it is; `None`: the script, or a manifest for no browser in particular.
+    pub browser: Option<&'static str>,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How it is.
+    pub state: HostFileState,
+}
+
+/// How such a file is, compared to what an installation by this program writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostFileState {
+    /// The same.
+    Current,
+    /// It is not there.
+    Missing,
+    /// It cannot be read, or is no manifest.
+    Unreadable,
+    /// A manifest that starts another program.
+    StartsOther(PathBuf),
+    /// It differs in something else.
+    Outdated,
+}
+
+impl Installation {
+    /// The files by which the browsers that are here find the native messaging host.
+    #[must_use]
+    pub fn host_files(&self) -> Vec<HostFile> {
+        let look = |(path, text, _): (PathBuf, String, u32)| HostFile {
+            browser: self
+                .browsers()
+                .iter()
+                .find(|one| self.is_manifest_of(one, &path))
+                .map(|one| one.name),
+            state: host_file_state(&path, &text),
+            path,
+        };
+        self.own_files().into_iter().map(look).collect()
+    }
+
+    fn is_manifest_of(&self, browser: &Browser, path: &Path) -> bool {
+        let machine = self.machine.as_ref();
+        machine.and_then(|machine| browser.manifest(machine)).as_deref() == Some(path)
+    }
+
+    fn system(&self) -> System {
+        self.machine.as_ref().map_or(System::current(), |machine| machine.system)
+    }
+
+    /// The wrapper, and the manifests of the browsers that are here: path, text, permissions.
+    pub(super) fn own_files(&self) -> Vec<(PathBuf, String, u32)> {
+        let is_found = |path: &Path| {
+            let folder = path.parent().and_then(Path::parent);
+            path.starts_with(&self.state) || folder.is_some_and(Path::is_dir)
+        };
+        self.own_files_anywhere().into_iter().filter(|(path, ..)| is_found(path)).collect()
+    }
+
+    /// The same, whether their browsers are here or not.
+    pub(super) fn own_files_anywhere(&self) -> Vec<(PathBuf, String, u32)> {
+        let wrapper = self.state.join(native_host::wrapper_name(self.system()));
+        let text = native_host::wrapper(self.system(), &self.program, &self.state, self.port);
+        let manifest = browsers::manifest(&wrapper);
+        let manifests: Vec<_> = match &self.machine {
+            Some(machine) if machine.system != System::Windows => {
+                BROWSERS.iter().filter_map(|browser| browser.manifest(machine)).collect()
+            }
+            // For the registry to name, or a browser with a profile of its own.
+            Some(_) | None => vec![manifest_below(&self.state)],
+        };
+        let manifests = manifests.into_iter().map(|path| (path, manifest.clone(), 0o644));
+        std::iter::once((wrapper, text, 0o700)).chain(manifests).collect()
+    }
+}
+
+/// How a file by which browsers find the host is, compared to the text that belongs there.
+fn host_file_state(path: &Path, text: &str) -> HostFileState {
+    let found = match fs::read(path) {
+        Ok(found) if found == text.as_bytes() => return HostFileState::Current,
+        Ok(found) => found,
+        Err(error) if is_missing(&error) => return HostFileState::Missing,
+        Err(_) => return HostFileState::Unreadable,
+    };
+    // The script is no JSON: it can only be outdated.
+    let Ok(ours) = serde_json::from_str::<Value>(text) else { return HostFileState::Outdated };
+    let Ok(theirs) = serde_json::from_slice::<Value>(&found) else {
+        return HostFileState::Unreadable;
+    };
+    match theirs["path"].as_str() {
+        Some(program) if ours["path"] != program => HostFileState::StartsOther(program.into()),
+        Some(_) => HostFileState::Outdated,
+        None => HostFileState::Unreadable,
+    }
+}
