@@ -1,14 +1,16 @@
 # Two commands do everything, their own set-up included:
 #
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
-#   make test    every check there is; what CI runs
+#   make test    every check that needs no large download; what CI runs
+#
+# make full needs one: the programs that people have agents in, 900 MB from npm.
 #
 # Both need Rust, and Node with npm and Python for the tests. Chromium is installed if there is none.
 
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: screenshots hostile controls chaos clients conformance macos demo test fmt clippy docs deny advisories unit extension bench bench-peers browser nextest cargo-deny
+.PHONY: screenshots hostile controls chaos clients agents full conformance macos demo test fmt clippy docs deny advisories unit extension bench bench-peers browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -30,7 +32,7 @@ docs:
 # Unit and integration tests, among them the proofs, the layers and real Chromium, then the
 # doctests.
 unit: nextest browser
-	$(CARGO) nextest run --locked --filterset 'not test(/^(chaos|clients|hostile)/)'
+	$(CARGO) nextest run --locked --filterset 'not test(/^(agents|chaos|clients|hostile)/)'
 	$(CARGO) test --locked --doc
 
 # Whoever should not get in tries to, in each way that docs/security.md lists; what was tried is counted.
@@ -84,6 +86,24 @@ $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 $(CLIENTS_PYTHON)/bin/mcp: $(CLIENTS)/requirements.txt
 	@sh scripts/need-python.sh $(CLIENTS_PYTHON) $(CLIENTS)/requirements.txt
 	@touch $@
+
+# The programs that people have agents in, and what their models are shown, by the program as it is
+# released and a real Chromium. The models are played by the tests. Node is the conformance suite's.
+AGENTS = tests/agents
+
+agents: nextest browser $(CONFORMANCE)/node_modules/.package-lock.json \
+		$(AGENTS)/node_modules/.package-lock.json
+	$(CARGO) build --release --locked
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
+		$(CARGO) nextest run --locked --success-output final --filterset 'test(/^agents/)'
+
+# Nothing has to be built, so no scripts are run.
+$(AGENTS)/node_modules/.package-lock.json: $(AGENTS)/package-lock.json
+	npm ci --prefix $(AGENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# All that was written by others and speaks with the program.
+full: clients agents
 
 # The extension: types by tsc, logic by node --test. Nothing is built: what is loaded is
 # what is read.

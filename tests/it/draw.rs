@@ -7,7 +7,7 @@ use tabwire::demo::Browser;
 use crate::support::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_worker, soon, until};
 
 /// What every mark is painted in.
-const INK: [u64; 3] = [230, 0, 110];
+pub(crate) const INK: [u64; 3] = [230, 0, 110];
 
 /// A browser whose tab shows a page, a picture of which can be drawn on.
 pub(crate) struct Stage {
@@ -81,19 +81,8 @@ impl Stage {
     async fn colours(&mut self, drawing: &Value, points: &[(i32, i32)]) -> Vec<[u64; 3]> {
         // A page that lets pictures in.
         self.hand.go(&self.pages.url("/second")).await;
-        let colours = self
-            .hand
-            .read(&format!(
-                "(async () => {{ const image = new Image(); image.src = {}; await image.decode();
-                 const canvas = new OffscreenCanvas(image.width, image.height);
-                 const paint = canvas.getContext('2d'); paint.drawImage(image, 0, 0);
-                 return {}.map(([x, y]) => [...paint.getImageData(x, y, 1, 1).data].slice(0, 3)) \
-                 }})()",
-                drawing["screenshot_data_url"],
-                json!(points),
-            ))
-            .await;
-        serde_json::from_value(colours).unwrap()
+        let picture = drawing["screenshot_data_url"].as_str().unwrap();
+        self.hand.look_at(picture, points).await.colours
     }
 
     pub(crate) async fn end(self) {
@@ -108,7 +97,8 @@ fn kinds(drawing: &Value) -> Vec<&str> {
     marks.iter().map(|mark| mark["kind"].as_str().unwrap()).collect()
 }
 
-fn near(shown: [u64; 3], wanted: [u64; 3]) -> bool {
+/// Whether a colour is the wanted one, but for what a compressed picture loses.
+pub(crate) fn near(shown: [u64; 3], wanted: [u64; 3]) -> bool {
     shown.iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 8)
 }
 

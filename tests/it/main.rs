@@ -4,6 +4,7 @@
 
 mod support;
 
+mod agents;
 mod analyze;
 mod annotations;
 mod answers;

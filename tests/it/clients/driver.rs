@@ -76,14 +76,14 @@ pub(super) fn server(place: &Place) -> Value {
 }
 
 /// A file of the tests that must have been installed.
-pub(super) fn installed(path: &str) -> PathBuf {
+pub(crate) fn installed(path: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    assert!(path.exists(), "there is no {}: `make clients` installs it", path.display());
+    assert!(path.exists(), "there is no {}: `make full` installs it", path.display());
     path
 }
 
 /// The Node of the conformance suite.
-pub(super) fn node() -> Command {
+pub(crate) fn node() -> Command {
     Command::new(installed("tests/conformance/node_modules/.bin/node"))
 }
 

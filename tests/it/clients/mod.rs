@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::support::{Delivered, FakeExtension, Place, Shim, soon, until};
 use driver::{Client, Driver, Scenario, Transport};
+pub(crate) use driver::{installed, node};
 
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const MODERN: &str = "2026-07-28";

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -25,6 +26,15 @@ const DRAW_PAGE: &str = "/draw/page/draw.html?tab=";
 
 /// What the browser answers for a tab that has closed.
 const NO_SESSION: i64 = -32_001;
+
+/// What is seen of a picture.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SeenPicture {
+    /// Its width and height.
+    pub(crate) size: [u64; 2],
+    /// Red, green and blue at each point that was looked at.
+    pub(crate) colours: Vec<[u64; 3]>,
+}
 
 /// Uses the page that is open in a browser, or the picture of it that is drawn on.
 pub(crate) struct Hand {
@@ -249,6 +259,23 @@ impl Hand {
         let answer = self.ask("Runtime.evaluate", asked).await;
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
         answer["result"]["value"].clone()
+    }
+
+    /// The width and height of a picture, and its colours at these points. The page must let pictures
+    /// in.
+    pub(crate) async fn look_at(&mut self, picture: &str, points: &[(i32, i32)]) -> SeenPicture {
+        let seen = self
+            .read(&format!(
+                "(async () => {{ const image = new Image(); image.src = {}; await image.decode();
+                 const canvas = new OffscreenCanvas(image.width, image.height);
+                 const paint = canvas.getContext('2d'); paint.drawImage(image, 0, 0);
+                 const at = ([x, y]) => [...paint.getImageData(x, y, 1, 1).data].slice(0, 3);
+                 return {{size: [image.width, image.height], colours: {}.map(at)}} }})()",
+                json!(picture),
+                json!(points),
+            ))
+            .await;
+        serde_json::from_value(seen).unwrap()
     }
 
     /// Presses the button of the mouse at the first point, goes on to the others, lets it go at

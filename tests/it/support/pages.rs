@@ -54,6 +54,13 @@ const BUSY: &str = "<script>
     onload = () => setTimeout(burst);
 </script>";
 
+/// 200 KB of text in lines, with all that takes more room in JSON or in UTF-8 than it has letters.
+pub(crate) fn long_text() -> String {
+    let line =
+        |n| format!("{n:05} \"Straße\\Größe\" 東京の天気予報 😀 and some words in English\n");
+    (0..).map(line).take(2_700).collect()
+}
+
 /// How long the server takes for its late page.
 pub(crate) const LATE: Duration = Duration::from_millis(300);
 
@@ -160,7 +167,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         );
         return stream.write_all(answer.as_bytes()).await.ok();
     }
-    let rows;
+    let (rows, long);
     let (title, body, ends) = match path.as_str() {
         "/" => ("Home Page", "", true),
         "/second" => ("Second Page", "", true),
@@ -173,6 +180,10 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/rows" => {
             rows = "<p class=row>A <a href=/>row</a>".repeat(4_000);
             ("Many Rows", rows.as_str(), true)
+        }
+        "/long" => {
+            long = format!("<pre>{}</pre>", long_text());
+            ("A Long Page", long.as_str(), true)
         }
         "/form" => ("A Form", FORM, true),
         "/orders" => ("Orders", ORDERS, true),

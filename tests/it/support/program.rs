@@ -157,7 +157,7 @@ impl Drop for Place {
 }
 
 /// The program: as it was built with the tests, unless the environment names another build.
-fn program() -> OsString {
+pub(crate) fn program() -> OsString {
     let built = || env!("CARGO_BIN_EXE_tabwire").into();
     std::env::var_os("TABWIRE_PROGRAM").unwrap_or_else(built)
 }
