@@ -1,7 +1,6 @@
 //! An agent: a program that runs, and the model that a test plays for it.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -44,7 +43,7 @@ impl RunningAgent {
         command.env("HTTPS_PROXY", &model.url).env("HTTP_PROXY", &model.url);
         command.env("NO_PROXY", "127.0.0.1").current_dir(place.path().join("work"));
         command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
-        command.as_std_mut().process_group(0);
+        command.process_group(0);
         let child = command.spawn().unwrap();
         let mut this = Self { place, api, model, child, log, turn: None, calls: 0 };
         this.next_turn().await;

@@ -17,7 +17,6 @@ use crate::support::{Hand, Pages, StdioClient, finish, program};
 pub(super) struct Workplace {
     home: tempfile::TempDir,
     port: u16,
-    pub(super) pages: Pages,
     pub(super) hand: Hand,
     browser: Option<Browser>,
     /// Another client of the same daemon, to compare with.
@@ -37,7 +36,7 @@ impl Workplace {
         let extension = install(&path, port, agent).await;
 
         let pages = Pages::start().await;
-        let profile = path.join("browser");
+        let profile = path.join("profile");
         let chromium = find_browser().expect("the tests need a Chromium");
         let chromium = Hand::lets_in(&path, &chromium);
         let browser = Browser::launch(&chromium, &profile, &extension, &pages.url(page)).unwrap();
@@ -45,7 +44,7 @@ impl Workplace {
         bridge.arg("mcp");
         let reference = StdioClient::spawn(bridge);
         let hand = Hand::reach(&profile).await;
-        let mut this = Self { home, port, pages, hand, browser: Some(browser), reference };
+        let mut this = Self { home, port, hand, browser: Some(browser), reference };
         let title = this.ask("interact", json!({"action": "page_info", "wait_ms": 30_000})).await;
         assert_ne!(title["isError"], true, "{title}");
         this
