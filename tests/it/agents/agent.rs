@@ -37,7 +37,7 @@ impl RunningAgent {
         let api = program.api();
         let model = ModelServer::start(api).await;
         let place = Workplace::set(program, &model.url, page).await;
-        let mut command = place.at_home(program.command(&model.url));
+        let mut command = place.at_home(&program.command(&model.url));
         let log = place.path().join("agent.log");
         let file = File::create(&log).unwrap();
         command.env("HTTPS_PROXY", &model.url).env("HTTP_PROXY", &model.url);

@@ -19,10 +19,13 @@ use shown::ShownResult;
 /// The page's colour, which its picture has.
 const GREEN: [u64; 3] = [0, 120, 60];
 
-/// Tells how much a model is shown, to whoever runs the tests.
+/// How many bytes of text an answer with `document.title` may have.
+const TITLE: usize = 60;
+
+/// Tells how much text a model is shown, to whoever runs the tests.
+#[expect(clippy::print_stdout, reason = "what was shown is told to whoever runs the tests")]
 fn tell(program: AgentProgram, what: &str, shown: &ShownResult) {
-    let (all, answer) = (shown.text.len(), shown.written().len());
-    println!("{program:?}: {what}: {all} bytes, {answer} of them the answer");
+    println!("{program:?} is shown {} bytes: {what}", shown.text.len());
 }
 
 /// The model knows the tools and is told how they are meant, in full.
@@ -48,7 +51,7 @@ async fn is_shown_a_picture(program: AgentProgram) {
     let paint = format!("document.body.style.background = 'rgb({red}, {green}, {blue})'");
     agent.place.hand.read(&paint).await;
     let shown = agent.call("interact", json!({"action": "screenshot", "wait_ms": 30_000})).await;
-    tell(program, "a screenshot", &shown);
+    tell(program, "a screenshot, besides its picture", &shown);
     let told = &shown.answer()["result"];
     let told = told.get("value").unwrap_or(told);
     let seen = agent.place.hand.look_at(&shown.picture().url(), &[(600, 400)]).await;
@@ -68,7 +71,7 @@ async fn is_shown_a_drawing(program: AgentProgram) {
     let wait = json!({"what": "command_result", "correlation_id": asked["correlation_id"],
                       "wait_ms": 30_000});
     let shown = agent.call("observe", wait).await;
-    tell(program, "a drawing", &shown);
+    tell(program, "a drawing, besides its picture", &shown);
     let marks = shown.answer()["annotations"].clone();
     assert_eq!(marks[0]["box"], json!({"x": 100, "y": 100, "width": 200, "height": 100}));
     let hand = &mut agent.place.hand;
@@ -86,17 +89,16 @@ async fn follows_a_long_result_to_its_end(program: AgentProgram) {
     let whole = long_text();
     assert!(whole.len() > 200_000, "{}", whole.len());
     let mut shown = agent.run_script("document.querySelector('pre').textContent").await;
-    let (mut read, mut parts, mut most) = (String::new(), 0, 0);
+    let mut read = String::new();
     loop {
         let answer = shown.answer();
         assert_eq!(answer["total_bytes"], whole.len(), "{answer}");
         read.push_str(answer["result"].as_str().expect("a part of the text"));
-        parts += 1;
-        most = most.max(shown.text.len());
+        let part = format!("{} of {} bytes", read.len(), whole.len());
+        tell(program, &part, &shown);
         let Some(next) = shown.call_to_read_on() else { break };
         shown = agent.make(&next).await;
     }
-    println!("{program:?}: {} bytes in {parts} parts, at most {most} bytes shown", whole.len());
     assert!(read == whole, "{} bytes were read, other than were there", read.len());
     agent.end().await;
 }
@@ -109,7 +111,7 @@ async fn is_shown_an_error_with_its_next_step(program: AgentProgram) {
     assert_eq!(told["isError"], true, "{told}");
     let told: Value = serde_json::from_str(told["content"][0]["text"].as_str().unwrap()).unwrap();
     let shown = agent.call("interact", call).await;
-    println!("{program:?}: an error: {} bytes: {}", shown.text.len(), shown.text);
+    tell(program, "an error", &shown);
     // Some programs put the answer into JSON of their own, once more.
     let text = shown.text.replace('\\', "");
     for field in ["error", "hint"] {
@@ -123,15 +125,11 @@ async fn is_shown_an_error_with_its_next_step(program: AgentProgram) {
 async fn is_shown_a_short_result(program: AgentProgram) {
     let mut agent = RunningAgent::start(program, "/").await;
     let shown = agent.run_script("document.title").await;
-    tell(program, "document.title", &shown);
-    println!("{program:?}: {}", shown.text);
+    tell(program, &format!("document.title, {}", shown.written()), &shown);
     assert_eq!(shown.answer()["result"], "Home Page");
     assert!(shown.written().len() <= TITLE, "{}", shown.written());
     agent.end().await;
 }
-
-/// How many bytes an answer with `document.title` may have.
-const TITLE: usize = 80;
 
 /// Each promise, with one program.
 macro_rules! agents {

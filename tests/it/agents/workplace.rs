@@ -15,12 +15,13 @@ use crate::clients::LEGACY;
 use crate::support::{Hand, Pages, StdioClient, finish, program};
 
 pub(super) struct Workplace {
-    home: tempfile::TempDir,
-    port: u16,
-    pub(super) hand: Hand,
     browser: Option<Browser>,
+    pub(super) hand: Hand,
     /// Another client of the same daemon, to compare with.
-    pub(super) reference: StdioClient,
+    reference: StdioClient,
+    port: u16,
+    // Dropped last: everything else writes into it.
+    home: tempfile::TempDir,
 }
 
 impl Workplace {
@@ -44,7 +45,7 @@ impl Workplace {
         bridge.arg("mcp");
         let reference = StdioClient::spawn(bridge);
         let hand = Hand::reach(&profile).await;
-        let mut this = Self { home, port, hand, browser: Some(browser), reference };
+        let mut this = Self { browser: Some(browser), hand, reference, port, home };
         let title = this.ask("interact", json!({"action": "page_info", "wait_ms": 30_000})).await;
         assert_ne!(title["isError"], true, "{title}");
         this
@@ -55,7 +56,7 @@ impl Workplace {
     }
 
     /// A command as it is started here.
-    pub(super) fn at_home(&self, command: Command) -> Command {
+    pub(super) fn at_home(&self, command: &Command) -> Command {
         at_home(&self.path(), command)
     }
 
@@ -101,7 +102,7 @@ async fn install(home: &Path, port: u16, agent: AgentProgram) -> PathBuf {
 }
 
 fn tabwire(home: &Path, port: u16) -> Command {
-    let mut command = at_home(home, Command::new(program()));
+    let mut command = at_home(home, &Command::new(program()));
     command.env("TABWIRE_PORT", port.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.kill_on_drop(true);
@@ -110,7 +111,7 @@ fn tabwire(home: &Path, port: u16) -> Command {
 
 /// The command for a person with this home directory, of whose environment nothing else is set
 /// that could lead out of it.
-fn at_home(home: &Path, command: Command) -> Command {
+fn at_home(home: &Path, command: &Command) -> Command {
     let mut fresh = Command::new(command.as_std().get_program());
     fresh.args(command.as_std().get_args()).env_clear();
     fresh.env("HOME", home).env("TMPDIR", home.join("tmp")).env("TERM", "xterm-256color");

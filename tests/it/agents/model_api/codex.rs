@@ -17,7 +17,7 @@ fn is_turn(path: &str) -> bool {
 }
 
 /// The events of an answer that has one item.
-fn answer(item: Value) -> Vec<Value> {
+fn answer(item: &Value) -> Vec<Value> {
     let used = json!({"input_tokens": 1, "input_tokens_details": null, "output_tokens": 1,
                       "output_tokens_details": null, "total_tokens": 2});
     vec![
@@ -29,11 +29,11 @@ fn answer(item: Value) -> Vec<Value> {
 
 fn say(text: &str) -> Vec<Value> {
     let content = json!([{"type": "output_text", "text": text}]);
-    answer(json!({"type": "message", "id": "msg", "role": "assistant", "content": content}))
+    answer(&json!({"type": "message", "id": "msg", "role": "assistant", "content": content}))
 }
 
 fn run_script(id: &str, script: &str) -> Vec<Value> {
-    answer(json!({"type": "custom_tool_call", "id": "ctc", "call_id": id, "name": "exec",
+    answer(&json!({"type": "custom_tool_call", "id": "ctc", "call_id": id, "name": "exec",
                   "namespace": "functions", "input": script}))
 }
 
@@ -56,7 +56,7 @@ impl ModelApi for CodexApi {
     }
 
     fn call(&self, id: &str, call: &ToolCall) -> Vec<Value> {
-        answer(json!({"type": "function_call", "id": "fc", "call_id": id, "name": call.tool,
+        answer(&json!({"type": "function_call", "id": "fc", "call_id": id, "name": call.tool,
                       "namespace": "mcp__tabwire", "arguments": call.arguments.to_string()}))
     }
 

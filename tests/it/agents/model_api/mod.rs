@@ -45,7 +45,9 @@ fn shown_content(content: &Value, add: impl Fn(&mut ShownResult, &Value)) -> Sho
     match content {
         Value::String(text) => shown.add_text(text),
         Value::Array(items) => items.iter().for_each(|item| add(&mut shown, item)),
-        other => panic!("what is shown is neither text nor a list: {other}"),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+            panic!("what is shown is neither text nor a list: {other}")
+        }
     }
     shown
 }
