@@ -1,11 +1,10 @@
-# Two commands do everything, their own set-up included:
+# Three commands do everything, their own set-up included:
 #
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
-#   make test    every check that needs no large download; what CI runs
+#   make test    the checks that CI runs
+#   make full    what the models of Claude Code, Codex and Gemini CLI are shown; takes 900 MB from npm
 #
-# make full needs one: the programs that people have agents in, 900 MB from npm.
-#
-# Both need Rust, and Node with npm and Python for the tests. Chromium is installed if there is none.
+# All need Rust; test and full need Node with npm and Python, too. Chromium is installed if there is none.
 
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto

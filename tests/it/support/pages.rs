@@ -54,7 +54,7 @@ const BUSY: &str = "<script>
     onload = () => setTimeout(burst);
 </script>";
 
-/// 200 KB of text in lines, with all that takes more room in JSON or in UTF-8 than it has letters.
+/// 200 KB of text in lines, with characters that take several bytes in UTF-8 or an escape in JSON.
 pub(crate) fn long_text() -> String {
     let line =
         |n| format!("{n:05} \"Straße\\Größe\" 東京の天気予報 😀 and some words in English\n");
@@ -167,7 +167,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         );
         return stream.write_all(answer.as_bytes()).await.ok();
     }
-    let (rows, long);
+    let rows;
     let (title, body, ends) = match path.as_str() {
         "/" => ("Home Page", "", true),
         "/second" => ("Second Page", "", true),
@@ -180,10 +180,6 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/rows" => {
             rows = "<p class=row>A <a href=/>row</a>".repeat(4_000);
             ("Many Rows", rows.as_str(), true)
-        }
-        "/long" => {
-            long = format!("<pre>{}</pre>", long_text());
-            ("A Long Page", long.as_str(), true)
         }
         "/form" => ("A Form", FORM, true),
         "/orders" => ("Orders", ORDERS, true),
@@ -198,7 +194,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/silent" | "/slow-at-first" | "/slow-again" => return hold(stream).await,
         _ => ("Another Page", "", true),
     };
-    let body = whole_page(&path).map(str::to_owned).unwrap_or_else(|| {
+    let body = whole_page(&path).unwrap_or_else(|| {
         format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1>{body}")
     });
     let length = body.len() + usize::from(!ends);
@@ -228,14 +224,16 @@ fn cart(path: &str) -> Option<String> {
     ))
 }
 
-/// Pages that are written as files.
-fn whole_page(path: &str) -> Option<&'static str> {
-    match path {
-        "/shop" => Some(SHOP),
-        "/hostile" => Some(HOSTILE),
-        "/drawn" => Some(DRAWN),
-        _ => path.starts_with("/forging?").then_some(FORGING),
-    }
+/// Pages that are whole by themselves.
+fn whole_page(path: &str) -> Option<String> {
+    let file = match path {
+        "/shop" => SHOP,
+        "/hostile" => HOSTILE,
+        "/drawn" => DRAWN,
+        "/long" => return Some(format!("<!doctype html><meta charset=utf-8><pre>{}", long_text())),
+        _ => return path.starts_with("/forging?").then(|| FORGING.to_owned()),
+    };
+    Some(file.to_owned())
 }
 
 /// Keeps a request open for as long as the browser does.
