@@ -293,7 +293,7 @@ impl Progress {
     /// Says that `what` has begun.
     #[must_use]
     pub fn start(what: &str) -> Self {
-        let is_shown = io::stderr().is_terminal();
+        let is_shown = io::stderr().is_terminal() && !is_dumb();
         if is_shown {
             // Nobody is worse off for not seeing it.
             let _ = write!(io::stderr(), "{what} …");

@@ -11,7 +11,7 @@ use tabwire::install::manifest_below;
 use tabwire::proof::DEFAULT_OWNER;
 
 use crate::support::{
-    McpClient, Place, RawConnection, Served, Session, Shim, answering, finish, signal, soon,
+    McpClient, Place, RawConnection, Served, Session, Shim, answering, finish, signal, soon, until,
 };
 
 /// What the doctor finds here.
@@ -443,10 +443,12 @@ async fn that_the_person_has_stopped_everything_is_said_with_the_way_to_go_on() 
     let (place, daemon, _) = with_daemon().await;
     let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
     extension.send(&json!({"type": "stopped", "stopped": true})).await;
-    extension.until_next().await;
+    let is_stopped = async || {
+        let status = place.run(&["status"]).await.stdout;
+        status.contains("stopped by you (popup: \"Let agents go on\")")
+    };
+    soon("the word of it", until(is_stopped)).await;
     assert_broken(&place, "test command", "stopped by you", "popup").await;
-    let status = place.run(&["status"]).await.stdout;
-    assert!(status.contains("stopped by you (popup: \"Let agents go on\")"), "{status}");
     let next = place.run(&[]).await.stdout;
     assert!(next.lines().count() == 5 && next.contains("Let agents go on"), "{next}");
 }
