@@ -54,6 +54,8 @@ chrome.tabs.onMoved.addListener(tabsChanged);
 chrome.tabs.onAttached.addListener(tabsChanged);
 chrome.windows.onFocusChanged.addListener(frontChanged);
 
+chrome.downloads.onCreated.addListener((item) => navigations.handleDownload(item));
+chrome.downloads.onChanged.addListener((change) => navigations.handleDownloadChanged(change));
 chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
 chrome.webNavigation.onCommitted.addListener((details) => {
   policy.files.handleCommitted(details);
@@ -73,6 +75,7 @@ chrome.webNavigation.onErrorOccurred.addListener((details) => navigations.handle
 chrome.debugger.onEvent.addListener((source, method, params) => {
   handleEvent(source, method, params);
   recorder.handleEvent(source, method, params);
+  if (method === 'Inspector.targetCrashed' && source.tabId !== undefined) navigations.handleCrashed(source.tabId);
 });
 chrome.debugger.onDetach.addListener((source, reason) => {
   handleDetach(source, reason);

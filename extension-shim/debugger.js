@@ -3,7 +3,7 @@
 
 /** @import {Dialog} from './protocol.js' */
 
-import { ActionError, closedMeanwhile, messageOf, navigationInterrupted } from './errors.js';
+import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from './errors.js';
 import { DETACH_IDLE_MS } from './limits.js';
 import { restrictedPage } from './pages.js';
 
@@ -20,6 +20,8 @@ const DISMISSED_KEY = 'dismissed';
  * @property {Dialog | null} open the dialog that blocks the page now
  * @property {Set<Watcher>} watchers
  * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
+ * @property {boolean} hasCrashed the browser has said that the page's process is gone, and has started no new one
+ * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
  */
 
 /** @type {Map<number, Session>} */
@@ -28,6 +30,8 @@ const sessions = new Map();
 const dismissed = new Set();
 /** Tabs that are not let go when idle. @type {Set<number>} */
 const held = new Set();
+/** Protocol commands that the browser answers itself, also where the page has no process. */
+const ANSWERED_BY_BROWSER = new Set(['Inspector.enable', 'Page.stopLoading']);
 
 /** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
 export async function attach(tabId) {
@@ -35,6 +39,7 @@ export async function attach(tabId) {
   const session = sessions.get(tabId) ?? startSession(tabId);
   touch(tabId, session);
   if (session.attaching) await session.attaching;
+  if (session.hasCrashed) throw crashedTab(tabId);
 }
 
 /** Attaches, and stays so until it is let go. @param {number} tabId @returns {Promise<void>} */
@@ -78,11 +83,30 @@ export function isAttached(tabId) {
 }
 
 /**
+ * Asks the browser whether the page of a tab has crashed, attaching the debugger if need be.
+ * @param {{id?: number, status?: string, discarded: boolean}} tab @returns {Promise<boolean>}
+ */
+export async function findCrash({ id, status, discarded }) {
+  // Only a page without a process can have crashed: no other tab gets a debugger for this question.
+  if (id === undefined || status !== 'unloaded' || discarded) return false;
+  await attach(id).catch(console.debug);
+  return sessions.get(id)?.hasCrashed === true;
+}
+
+/**
  * @param {number} tabId @param {string} method @param {object} [params]
- * @returns {Promise<any>} rejects with an Error whose message holds the protocol's words
+ * @returns {Promise<any>} rejects with an Error whose message holds the protocol's words, or with `tab_crashed`
  */
 export function cdp(tabId, method, params) {
-  return chrome.debugger.sendCommand({ tabId }, method, /** @type {any} */ (params));
+  const session = sessions.get(tabId);
+  // A page that crashes between two commands of one action leaves the second without an answer, too.
+  if (session?.hasCrashed && !ANSWERED_BY_BROWSER.has(method)) return Promise.reject(crashedTab(tabId));
+  const answer = chrome.debugger.sendCommand({ tabId }, method, /** @type {any} */ (params));
+  if (!session) return answer;
+  return new Promise((resolve, reject) => {
+    session.unanswered.add(reject);
+    answer.then(resolve, reject).finally(() => session.unanswered.delete(reject));
+  });
 }
 
 /**
@@ -133,10 +157,30 @@ export function handleEvent({ tabId }, method, params) {
   for (const one of expected) if (one.tabId === tabId && one.method === method) one.resolve(true);
   const session = tabId === undefined ? undefined : sessions.get(tabId);
   if (tabId === undefined || !session) return;
+  if (method === 'Inspector.targetCrashed') noteCrash(tabId, session).catch(console.warn);
+  if (method === 'Inspector.targetReloadedAfterCrash') noteRevival(tabId, session);
   if (method === 'Page.javascriptDialogClosed') session.open = null;
   if (method !== 'Page.javascriptDialogOpening') return;
   session.open = { type: params.type, message: params.message };
   for (const watcher of session.watchers) dismiss(tabId, session, watcher);
+}
+
+/** @param {number} tabId @param {Session} session */
+async function noteCrash(tabId, session) {
+  session.hasCrashed = true;
+  session.open = null;
+  // The browser says the same of a tab that it has put to sleep.
+  const { discarded } = await chrome.tabs.get(tabId);
+  if (discarded) session.hasCrashed = false;
+  if (!session.hasCrashed) return;
+  for (const reject of session.unanswered) reject(crashedTab(tabId));
+}
+
+/** @param {number} tabId @param {Session} session */
+function noteRevival(tabId, session) {
+  session.hasCrashed = false;
+  // A page that had crashed when the debugger was attached has never heard it.
+  cdp(tabId, 'Page.enable').catch(console.debug);
 }
 
 /** @param {chrome.debugger.Debuggee} source @param {string} reason */
@@ -174,14 +218,15 @@ export async function adoptAttached() {
 
 /** @param {number} tabId attached by somebody; only if it was us does a command work without attaching */
 async function adopt(tabId) {
-  await cdp(tabId, 'Page.enable');
-  if (!sessions.has(tabId)) touch(tabId, newSession(tabId));
+  // The browser answers this for a page without a process, too.
+  await cdp(tabId, 'Inspector.enable');
+  await attach(tabId);
 }
 
 /** @param {number} tabId */
 function newSession(tabId) {
   /** @type {Session} */
-  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined };
+  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set() };
   sessions.set(tabId, session);
   return session;
 }
@@ -191,9 +236,12 @@ function startSession(tabId) {
   const session = newSession(tabId);
   session.attaching = open(tabId).then(
     () => { session.attaching = null; },
-    (error) => {
+    async (error) => {
+      session.attaching = null;
+      // It is attached, and is let go when idle.
+      if (session.hasCrashed) return;
       forget(tabId);
-      throw attachError(error);
+      throw await attachError(tabId, error);
     },
   );
   return session;
@@ -207,7 +255,8 @@ async function open(tabId) {
     // After a worker restart it may be ourselves who is attached: then commands work.
     if (!/already attached/.test(messageOf(error))) throw error;
   }
-  await cdp(tabId, 'Page.enable');
+  // The first has the browser tell of a page that has crashed before, which never answers the second.
+  await Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
 }
 
 /** @param {number} tabId @param {Session} session */
@@ -236,13 +285,14 @@ function dismiss(tabId, session, watcher) {
   cdp(tabId, 'Page.handleJavaScriptDialog', { accept: false }).catch(console.debug);
 }
 
-/** @param {unknown} error why attaching failed */
-function attachError(error) {
+/** @param {number} tabId @param {unknown} error why attaching failed */
+async function attachError(tabId, error) {
   const said = messageOf(error);
-  if (/No tab with given id|No target with given id/.test(said)) return new ActionError('no_such_tab', `${said} tab_list tells what is open`);
+  // The debugger also loses tabs that are open, to frames of other extensions.
+  const isOpen = await chrome.tabs.get(tabId).then(() => true, () => false);
+  if (!isOpen) return noSuchTab(`tab ${tabId} is not open`);
   if (/Cannot (access|attach)|cannot be scripted/i.test(said)) return restrictedPage(`this page (${said})`);
-  return new ActionError('debugger_unavailable',
-    `the debugger cannot be attached (${said}); close other debuggers of this tab or use another tab`);
+  return new ActionError('debugger_unavailable', `the debugger cannot be attached (${said})`);
 }
 
 /** @param {number} tabId whether the person closed its debugger bar */
@@ -262,8 +312,9 @@ export function isAnyDismissed() {
 
 function dismissedError() {
   return new ActionError('debugger_unavailable',
-    'the person closed the debugger bar, which ends control of this tab; ask them to click "Give control back" in the Tabwire '
-    + 'popup, or, for execute_js only, to switch on "Allow User Scripts" in the details of Tabwire on chrome://extensions');
+    'the person closed the debugger bar, which ends control of this tab', undefined,
+    { hint: 'Ask the person to click "Give control back" in the Tabwire popup, or, for execute_js only, to switch on '
+      + '"Allow User Scripts" in the details of Tabwire on chrome://extensions; then call again.' });
 }
 
 /**
@@ -277,5 +328,5 @@ export function commandError(error, tabId, tabOpen) {
   if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(said)) {
     return navigationInterrupted();
   }
-  return new ActionError('debugger_unavailable', `the debugger failed: ${said}; try again or use another tab`);
+  return new ActionError('debugger_unavailable', `the debugger failed: ${said}`);
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// How an action says that it failed. The code is for programs, the message names the next step.
+// How an action says that it failed. The daemon knows the next step for each code; an error that knows a better one has a hint.
 
 /** @import {ErrorCode} from './protocol.js' */
 
@@ -26,14 +26,23 @@ export function executionTimeout(timeoutMs, note = '') {
   return new ActionError('execution_timeout', `execution exceeded ${timeoutMs / 1000} s${note}`);
 }
 
+/** @param {string} why such as "tab 7 is not open" */
+export function noSuchTab(why) {
+  return new ActionError('no_such_tab', why);
+}
+
 /** @param {number} tabId */
 export function closedMeanwhile(tabId) {
   return new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`);
 }
 
+/** @param {number} tabId */
+export function crashedTab(tabId) {
+  return new ActionError('tab_crashed', `the page of tab ${tabId} has crashed`);
+}
+
 export function navigationInterrupted() {
-  return new ActionError('navigation_interrupted',
-    'the page navigated while the command ran; look at where it is now and try again');
+  return new ActionError('navigation_interrupted', 'the page navigated while the command ran');
 }
 
 /** @param {unknown} error chrome.* APIs reject with Error, but not only */

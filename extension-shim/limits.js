@@ -79,6 +79,10 @@ export const PAGE_PROBE_MS = 500;
 export const PAGE_ANSWER_MS = 20;
 /** An empty page that does not say this soon who has opened it counts as somebody's whom agents may not see. */
 export const OWNER_MS = 1_000;
+/** For the HTTP status of a page that has just loaded. */
+export const STATUS_MS = 1_000;
+/** After the browser has dropped a load without a page: the download that came of it is told of about 30 ms later. */
+export const DOWNLOAD_MS = 500;
 /** How often a page is asked while a script runs in it, so that it is known at once whether it is busy. */
 export const PULSE_MS = 100;
 /** A crash takes 60 to 150 ms. */

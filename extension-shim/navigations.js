@@ -2,8 +2,11 @@
 // Follows one navigation of one tab through the browser's events to its end.
 
 /** @import {Policy} from './policy.js' */
+/** @import {Download, DownloadItem} from './downloads.js' */
 
-import { ActionError, closedMeanwhile } from './errors.js';
+import { downloadOf } from './downloads.js';
+import { ActionError, closedMeanwhile, crashedTab } from './errors.js';
+import { DOWNLOAD_MS } from './limits.js';
 import { fileIn } from './sites.js';
 
 /**
@@ -11,13 +14,20 @@ import { fileIn } from './sites.js';
  *   transitionQualifiers?: string[]}} Details
  * @typedef {{url: string, after?: string} | 'reload' | 'history'} Aim where a navigation goes, as far as that is
  *   known before; `after`: a load that may still be under way and is not ours
+ *
+ * @typedef {object} Arrival how a navigation ended
+ * @property {string | null} from the URL that it began with; null if no load began
+ * @property {Download} [download] what came instead of a page
  */
 
 /**
  * @typedef {object} Watch
  * @property {Aim} aim
- * @property {string | null} current the URL of the load under way, null before ours has begun
- * @property {() => void} done
+ * @property {string | null} from the URL that it began with, null before ours has begun
+ * @property {string | null} current the URL that the load under way began with, null before ours has begun
+ * @property {boolean} hasPage the load under way has brought a document
+ * @property {DownloadItem | null} download the load under way has become one
+ * @property {(arrival: Arrival) => void} done
  * @property {(error: unknown) => void} failed
  */
 
@@ -34,11 +44,11 @@ export class Navigations {
   /**
    * Call before the navigation is asked for: a fast one would be over.
    * @param {number} tabId @param {Aim} aim @param {AbortSignal} signal
-   * @returns {Promise<void>} resolves when the page and all it needs have loaded
+   * @returns {Promise<Arrival>} resolves when the page and all it needs have loaded, or a download has begun
    */
   follow(tabId, aim, signal) {
-    return /** @type {Promise<void>} */ (new Promise((done, failed) => {
-      this.#watches.set(tabId, { aim, current: null, done, failed });
+    return /** @type {Promise<Arrival>} */ (new Promise((done, failed) => {
+      this.#watches.set(tabId, { aim, from: null, current: null, hasPage: false, download: null, done, failed });
       signal.addEventListener('abort', () => failed(signal.reason));
     })).finally(() => this.#watches.delete(tabId));
   }
@@ -47,15 +57,36 @@ export class Navigations {
   handleBeforeNavigate(details) {
     const watch = this.#ours(details);
     // A page that sends the visitor on while it loads begins another: then that one counts.
-    if (watch) watch.current = details.url;
-    if (watch) this.#follow(watch, details.url);
+    if (!watch) return;
+    watch.from ??= details.url;
+    Object.assign(watch, { current: details.url, hasPage: false, download: null });
+    this.#follow(watch, details.url);
   }
 
-  /** A redirect shows here first. @param {Details} details */
+  /** A load that becomes a download ends before the browser tells of the download. @param {DownloadItem} item */
+  handleDownload(item) {
+    for (const watch of this.#watches.values()) {
+      if (watch.hasPage || watch.current !== item.url) continue;
+      watch.download = item;
+      this.#follow(watch, item.finalUrl);
+      setTimeout(() => endAsDownload(watch, item), DOWNLOAD_MS);
+    }
+  }
+
+  /** The browser has chosen a name. @param {{id: number, filename?: {current?: string}}} change */
+  handleDownloadChanged({ id, filename }) {
+    for (const watch of this.#watches.values()) {
+      if (watch.download?.id === id && filename?.current) endAsDownload(watch, { ...watch.download, filename: filename.current });
+    }
+  }
+
+  /** @param {Details} details */
   handleCommitted(details) {
     const watch = this.#ours(details);
     if (!watch || (!watch.current && !isStepInHistory(watch, details))) return;
+    watch.from ??= details.url;
     watch.current = details.url;
+    watch.hasPage = true;
     this.#follow(watch, details.url);
   }
 
@@ -72,13 +103,13 @@ export class Navigations {
   /** A page that the browser had kept whole is shown again without being loaded. @param {number} tabId */
   handleTabComplete(tabId) {
     const watch = this.#watches.get(tabId);
-    if (watch?.aim === 'history' && watch.current) watch.done();
+    if (watch?.aim === 'history' && watch.current) watch.done({ from: watch.from });
   }
 
   /** @param {Details} details */
   handleCompleted(details) {
     const watch = this.#ours(details);
-    if (watch?.current === details.url) watch.done();
+    if (watch?.current === details.url) watch.done({ from: watch.from });
   }
 
   /** A fragment or a history entry: no document is loaded. @param {Details} details */
@@ -86,17 +117,32 @@ export class Navigations {
     const watch = this.#ours(details);
     if (!watch) return;
     const isOurs = typeof watch.aim === 'object' ? watch.aim.url === details.url : isStepInHistory(watch, details);
-    if (isOurs) watch.done();
+    if (isOurs) watch.done({ from: watch.from });
   }
 
   /** @param {Details} details */
   handleErrorOccurred(details) {
     const watch = this.#ours(details);
     const error = details.error ?? 'unknown';
+    if (!watch?.current) return;
+    if (error !== 'net::ERR_ABORTED') return watch.failed(new ActionError('navigation_failed', `${details.url} did not load: ${error}${noteOn(error)}`));
     // The load that ours pushed aside ends as aborted, too.
-    if (!watch?.current || (error === 'net::ERR_ABORTED' && details.url !== watch.current)) return;
-    const why = error === 'net::ERR_ABORTED' ? ' (a download, an answer without content, or stopped)' : '';
-    watch.failed(new ActionError('navigation_failed', `${details.url} did not load: ${error}${why}`));
+    if (watch.hasPage && details.url === watch.current) return watch.failed(stopped(`${details.url} was stopped while it loaded`));
+    if (!watch.hasPage) setTimeout(() => this.#endWithoutPage(details.tabId, watch), DOWNLOAD_MS);
+  }
+
+  /** Ends it if nothing came of the load, and no other is under way. @param {number} tabId @param {Watch} watch */
+  async #endWithoutPage(tabId, watch) {
+    const tab = await chrome.tabs.get(tabId).catch(() => null);
+    if (watch.hasPage || watch.download || tab?.pendingUrl) return;
+    watch.failed(stopped(`${watch.current} did not load: it was stopped, or the server answered without a page (as with HTTP status 204)`));
+  }
+
+  /** @param {number} tabId */
+  handleCrashed(tabId) {
+    const watch = this.#watches.get(tabId);
+    // Before ours has come, it is the page that ours replaces. The browser may go on with the load; if not, it says so.
+    if (watch?.hasPage) watch.failed(crashedTab(tabId));
   }
 
   /** @param {number} tabId */
@@ -114,6 +160,36 @@ export class Navigations {
     const watch = frameId === 0 && documentLifecycle !== 'prerender' ? this.#watches.get(tabId) : undefined;
     return typeof watch?.aim === 'object' && watch.aim.after === url ? undefined : watch;
   }
+}
+
+/**
+ * The fields of a navigation's result besides the place and the title of its tab.
+ * @param {Arrival} arrival @param {string} url where its tab is now @param {number} [status]
+ * @returns {{http_status?: number, redirected_from?: string, download?: Download}}
+ */
+export function newsOf({ from, download }, url, status) {
+  const isElsewhere = from !== null && from !== (download?.url ?? url);
+  return {
+    ...(status !== undefined && { http_status: status }),
+    ...(isElsewhere && { redirected_from: from }),
+    ...(download && { download }),
+  };
+}
+
+/** @param {Watch} watch @param {DownloadItem} item */
+function endAsDownload(watch, item) {
+  watch.done({ from: watch.from, download: downloadOf(item) });
+}
+
+/** @param {string} error the browser's word @returns {string} */
+function noteOn(error) {
+  return error === 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' ? ' (the server answered with an HTTP error status and no page)' : '';
+}
+
+/** @param {string} message */
+function stopped(message) {
+  const hint = 'Look at where the tab is with interact({action:"page_info"}); call again if it is to go there all the same.';
+  return new ActionError('navigation_failed', message, undefined, { hint });
 }
 
 /** @param {Watch} watch @param {Details} details */

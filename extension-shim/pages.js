@@ -22,8 +22,7 @@ export function isBrowserPage(url) {
 
 /** @param {string} what such as "chrome: pages" */
 export function restrictedPage(what) {
-  return new ActionError('restricted_page',
-    `the browser keeps extensions out of ${what}; navigate to a web page or name another tab_id`);
+  return new ActionError('restricted_page', `the browser keeps extensions out of ${what}`);
 }
 
 /** @param {chrome.tabs.Tab} tab */

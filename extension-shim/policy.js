@@ -160,10 +160,7 @@ export class Policy {
 
 /** @param {string} message @param {boolean} ran */
 function blocked(message, ran) {
-  return new ActionError('blocked_by_policy', message, undefined, {
-    hint: 'Use another site. Only the person can change the rules: with `tabwire sites`, or in the popup of the Tabwire extension.',
-    mayHaveRun: ran,
-  });
+  return new ActionError('blocked_by_policy', message, undefined, { mayHaveRun: ran });
 }
 
 /** @param {boolean} ran */
@@ -179,8 +176,5 @@ function notHeard() {
 }
 
 function stoppedByUser() {
-  return new ActionError('stopped_by_user', 'the person has stopped everything that agents do in this browser', undefined, {
-    hint: 'Ask the person before you go on; only they can let agents go on, in the popup of the Tabwire extension.',
-    mayHaveRun: false,
-  });
+  return new ActionError('stopped_by_user', 'the person has stopped everything that agents do in this browser', undefined, { mayHaveRun: false });
 }

@@ -121,6 +121,7 @@ export type ErrorCode =
   | 'navigation_interrupted'
   | 'navigation_failed'
   | 'tab_closed'
+  | 'tab_crashed'
   | 'debugger_unavailable'
   | 'result_too_large'
   | 'unknown_action'

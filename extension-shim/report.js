@@ -39,7 +39,7 @@ export function reportText(report) {
 
 /** @param {string} size */
 export function tooLarge(size) {
-  return new ActionError('result_too_large', `the result has ${size}, at most ${RESULT_MAX_BYTES} are sent; ask for less`);
+  return new ActionError('result_too_large', `the result has ${size}, at most ${RESULT_MAX_BYTES} are sent`);
 }
 
 /** @param {string} text */

@@ -4,7 +4,7 @@
 /** @import {TabEntry} from './protocol.js' */
 /** @import {Policy} from './policy.js' */
 
-import { ActionError } from './errors.js';
+import { noSuchTab } from './errors.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
 import { drawnTab, originOf } from './pages.js';
 import { fileIn, hidesOwner } from './sites.js';
@@ -81,7 +81,7 @@ export class Tabs {
     await this.load();
     const tab = this.known(tabId);
     if (hasId(tab)) return tab;
-    throw new ActionError('no_such_tab', `${absence(tabId)}; tab_list tells what is`);
+    throw noSuchTab(absence(tabId));
   }
 
   /** Shows a tab to the person: in its window, and its window before all others. @param {number} tabId */

@@ -69,8 +69,10 @@ async function crashAndReload(tabId) {
   // Its answer never comes: there is nobody left to give one.
   cdp(tabId, 'Page.crash').catch(console.debug);
   if (!await crashed) return false;
+  // Until its page has a process again, a tab answers nothing.
+  const revived = nextEvent(tabId, 'Inspector.targetReloadedAfterCrash', RELOAD_MS);
   await chrome.tabs.reload(tabId).catch(console.debug);
-  return answers(tabId, RELOAD_MS);
+  return await revived && answers(tabId, RELOAD_MS);
 }
 
 /** @returns {Promise<never>} */

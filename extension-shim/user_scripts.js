@@ -39,7 +39,8 @@ export async function runAsUserScript(tabId, script, hook) {
   if (ran?.ran !== null) return { form: formOf[ran?.ran] ?? formOf.body, said: ran?.answer, url };
   if (!ran.compiles) throw new ActionError('syntax_error', 'the script does not compile; without the debugger the browser does not say where');
   throw new ActionError('debugger_unavailable',
-    'the person closed the debugger bar, and without it statements have no value: add a return, nothing has run yet');
+    'the person closed the debugger bar, and without it statements have no value', undefined,
+    { mayHaveRun: false, hint: 'Nothing of the script has run: add a return to it and call again.' });
 }
 
 /** @param {number} tabId @param {string} word an expression that tells the page @returns {Promise<string>} what a report of a timeout or a Stop adds */

@@ -67,7 +67,8 @@ export async function execute_js({ script, user_gesture }, { tab_id, timeout_ms,
 async function runWithoutDebugger(run, onStop) {
   if (run.userGesture) {
     throw new ActionError('debugger_unavailable',
-      'the person closed the debugger bar, and without it no user_gesture can be given: ask them to click "Give control back" in the Tabwire popup, or leave it out', undefined, { mayHaveRun: false });
+      'the person closed the debugger bar, and without it no user_gesture can be given', undefined,
+      { mayHaveRun: false, hint: 'Leave user_gesture out, or ask the person to click "Give control back" in the Tabwire popup; then call again.' });
   }
   onStop((why) => stillBusyNote(run.tabId, forms.abortWord(run.hook, why)));
   run.begin();

@@ -3,14 +3,18 @@
 
 /** @import {Context, Dialog, Outcome} from '../protocol.js' */
 /** @import {Watcher} from '../debugger.js' */
-/** @import {Aim} from '../navigations.js' */
+/** @import {Aim, Arrival} from '../navigations.js' */
 
-import { attach, cdp, withDialogs } from '../debugger.js';
-import { ActionError, messageOf } from '../errors.js';
+import { attach, cdp, findCrash, withDialogs } from '../debugger.js';
+import { ActionError, crashedTab, messageOf, noSuchTab } from '../errors.js';
+import { httpStatus } from '../http_status.js';
+import { newsOf } from '../navigations.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { assertReachable, isReachable, originOf } from '../pages.js';
 import { navigations, policy, recorder, tabs } from '../state.js';
 import { stopNavigation, stopWaiting } from '../unstick.js';
+
+const BEFORE_UNLOAD_HINT = 'Save what is in the page, or set window.onbeforeunload to null with execute_js; then call again.';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function navigate({ url, focus }, context) {
@@ -61,7 +65,7 @@ async function step(by, context) {
 /** @param {unknown} [error] what the browser said @returns {never} */
 function noFurther(error) {
   if (error !== undefined && !/Cannot find a next page/i.test(messageOf(error))) throw error;
-  throw new ActionError('navigation_failed', 'the history of this tab ends here; navigate instead');
+  throw new ActionError('navigation_failed', 'the history of this tab ends here', undefined, { hint: 'Go to a URL with interact({action:"navigate", url}).' });
 }
 
 /**
@@ -72,30 +76,44 @@ async function arrive(id, aim, context, depart) {
   context.onStop((why) => stopNavigation(id, why));
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
-  await withDialogs(id, watcher, () => load(id, aim, context, depart));
+  const arrival = await withDialogs(id, watcher, () => load(id, aim, context, depart));
   const { url = '', title = '' } = await tabs.fresh(id);
   await policy.admit(url, { ran: true });
-  return { value: { url, title }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+  const status = arrival.download ? undefined : await httpStatus(id, url);
+  return { value: { url, title, ...newsOf(arrival, url, status) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 
-/** @param {number} tabId @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart */
+/**
+ * @param {number} tabId @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart
+ * @returns {Promise<Arrival>}
+ */
 async function load(tabId, aim, { signal, begin }, depart) {
   await recorder.ready(tabId);
   begin();
   const loaded = navigations.follow(tabId, aim, signal);
   try {
-    await Promise.all([depart(), loaded]);
+    const [arrival] = await Promise.all([loaded, depart()]);
+    return arrival;
   } catch (error) {
     navigations.fail(tabId, error); // Whatever failed: nobody follows any more.
-    if (error instanceof ActionError) throw error;
-    if (!await tabs.isOpen(tabId)) throw new ActionError('no_such_tab', `tab ${tabId} is not open; tab_list tells what is`);
-    throw new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
+    throw await whyNotLoaded(tabId, error);
   }
+}
+
+/** @param {number} tabId @param {unknown} error @returns {Promise<ActionError>} what an agent is told */
+export async function whyNotLoaded(tabId, error) {
+  const told = error instanceof ActionError ? error : null;
+  if (told && told.code !== 'navigation_failed') return told;
+  const tab = await chrome.tabs.get(tabId).catch(() => null);
+  if (tab === null) return told ?? noSuchTab(`tab ${tabId} is not open`);
+  // Without a debugger the browser says no more than that the load has ended.
+  if (await findCrash(tab)) return crashedTab(tabId);
+  return told ?? new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
 }
 
 /** Dismissed, the page stays: what was typed there is for a person to give up. @param {number} tabId @param {Dialog} dialog */
 function stayed(tabId, { type }) {
   if (type !== 'beforeunload') return;
   navigations.fail(tabId, new ActionError('navigation_failed',
-    'the page asks before it is left, since input there is not saved; save it, or set window.onbeforeunload to null'));
+    'the page asks before it is left, since input there is not saved', undefined, { hint: BEFORE_UNLOAD_HINT }));
 }

@@ -3,7 +3,8 @@
 
 /** @import {Context, Outcome} from '../protocol.js' */
 
-import { cdp, isAttached } from '../debugger.js';
+import { cdp, findCrash, isAttached } from '../debugger.js';
+import { crashedTab } from '../errors.js';
 import { PAGE_PROBE_MS } from '../limits.js';
 import { assertReachable, originOf } from '../pages.js';
 import { withOwner } from '../site_guard.js';
@@ -17,6 +18,7 @@ export async function page_info(_, { tab_id, begin }) {
   begin();
   const tab = await tabs.fresh(tab_id);
   assertReachable(tab);
+  if (await findCrash(tab)) throw crashedTab(tab.id);
   await policy.admitTab(await withOwner(tab));
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};

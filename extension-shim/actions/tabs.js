@@ -3,12 +3,16 @@
 // command is done, so that the next command can already name the tab.
 
 /** @import {Context, Outcome} from '../protocol.js' */
+/** @import {Arrival} from '../navigations.js' */
 
-import { ActionError, messageOf } from '../errors.js';
+import { ActionError, messageOf, noSuchTab } from '../errors.js';
+import { httpStatus } from '../http_status.js';
+import { newsOf } from '../navigations.js';
 import { checkedFlag, checkedUrl } from '../params.js';
 import { withOwner } from '../site_guard.js';
 import { navigations, policy, recorder, tabs } from '../state.js';
 import { stopNavigation } from '../unstick.js';
+import { whyNotLoaded } from './navigate.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function tab_list(_, { begin }) {
@@ -27,11 +31,14 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
   context.begin();
   if (inFront) await tabs.bringToFront(id);
-  if (wanted !== 'about:blank') await load(id, wanted, context);
+  /** @type {Arrival} */
+  const arrival = wanted === 'about:blank' ? { from: null } : await load(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id);
   await policy.admit(tab.url ?? '', { ran: true });
-  return { value: { tab_id: id, url: tab.url ?? wanted, title: tab.title ?? '' }, type: 'object' };
+  const shown = tab.url ?? wanted;
+  const status = arrival.download ? undefined : await httpStatus(id, shown);
+  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...newsOf(arrival, shown, status) }, type: 'object' };
 }
 
 /** @param {boolean} inFront @returns {Promise<number | undefined>} the new tab's id */
@@ -44,19 +51,23 @@ async function openBlank(inFront) {
   return window?.tabs?.[0]?.id;
 }
 
-/** A page that does not load leaves its tab open, for `navigate` to try again. @param {number} id @param {string} url @param {Context} context */
+/**
+ * A page that does not load leaves its tab open, for `navigate` to try again.
+ * @param {number} id @param {string} url @param {Context} context @returns {Promise<Arrival>}
+ */
 async function load(id, url, { signal, begin, onStop }) {
   onStop((why) => stopNavigation(id, why));
   await recorder.ready(id);
   begin();
   const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
   try {
-    await Promise.all([chrome.tabs.update(id, { url }), loaded]);
+    const [arrival] = await Promise.all([loaded, chrome.tabs.update(id, { url })]);
+    return arrival;
   } catch (error) {
     navigations.fail(id, error);
+    const { code, message, more } = await whyNotLoaded(id, error);
     await tabs.tellNow();
-    if (!(error instanceof ActionError)) throw new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
-    throw new ActionError(error.code, `tab ${id} was opened and stays open, but ${error.message}`, undefined, error.more);
+    throw new ActionError(code, `tab ${id} was opened and stays open, but ${message}`, undefined, more);
   }
 }
 
@@ -90,5 +101,5 @@ async function permitted(tabId) {
 
 /** @param {unknown} error @returns {never} */
 function refused(error) {
-  throw new ActionError('no_such_tab', `the browser refused: ${messageOf(error)}; tab_list tells what is open`);
+  throw noSuchTab(`the browser refused: ${messageOf(error)}`);
 }

@@ -123,7 +123,7 @@ export class Recorder {
     const recording = this.#tabs.get(tabId) ?? this.#begin(tabId, url);
     if (recording.resting || sameStreams(recording.streams, streams)) return;
     recording.change(streams).catch((error) => {
-      // A page that extensions are kept out of, or another debugger: tried again when the tab goes somewhere.
+      // A page that extensions are kept out of, or that has crashed: tried again when the tab goes somewhere.
       console.debug(error);
       if (this.#tabs.get(tabId) !== recording) return;
       letGo(tabId);

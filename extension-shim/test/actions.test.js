@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import vm from 'node:vm';
+import { downloadOf } from '../downloads.js';
 import { imageSize } from '../image_size.js';
-import { SCREENSHOT_MAX_SIDE, TABS_DEBOUNCE_MS } from '../limits.js';
-import { Navigations } from '../navigations.js';
+import { DOWNLOAD_MS, SCREENSHOT_MAX_SIDE, TABS_DEBOUNCE_MS } from '../limits.js';
+import { Navigations, newsOf } from '../navigations.js';
 import { assertReachable, originOf } from '../pages.js';
 import * as forms from '../script_forms.js';
 import { installChrome, openPolicy, settled } from './support/fakes.js';
@@ -89,8 +90,8 @@ test('a stack is told in the script\'s own lines, without our frames', () => {
 for (const url of ['chrome://settings/', 'chrome-extension://abc/x.html', 'devtools://devtools/', 'view-source:http://a/',
   'edge://about/', 'https://chromewebstore.google.com/detail/x', 'https://chrome.google.com/webstore/x',
   'https://microsoftedge.microsoft.com/addons/detail/x']) {
-  test(`${url} is out of reach, and the message says where to go`, () => {
-    assert.throws(() => assertReachable({ url }), { code: 'restricted_page', message: /navigate to a web page/ });
+  test(`${url} is out of reach, and the message says of what kind it is`, () => {
+    assert.throws(() => assertReachable({ url }), { code: 'restricted_page', message: /keeps extensions out of .*(pages|stores)/ });
   });
 }
 
@@ -108,7 +109,7 @@ function follow(aim = { url: 'http://a/' }) {
   const abort = new AbortController();
   const outcome = { state: 'waiting' };
   navigations.follow(7, aim, abort.signal).then(
-    () => { outcome.state = 'done'; },
+    (arrival) => Object.assign(outcome, { state: 'done', arrival }),
     (error) => Object.assign(outcome, { state: error.code, message: error.message }),
   );
   const details = (url, over) => ({ tabId: 7, frameId: 0, url, ...over });
@@ -196,6 +197,106 @@ test('a page that cannot be reached fails with the browser\'s reason', async () 
   assert.match(outcome.message, /ERR_CONNECTION_REFUSED/);
 });
 
+test('a navigation that was led elsewhere tells where it began', async () => {
+  const { hear, outcome } = follow();
+  await hear('BeforeNavigate', 'http://a/');
+  await hear('Committed', 'http://b/');
+  assert.equal(await hear('Completed', 'http://b/'), 'done');
+  assert.deepEqual(newsOf(outcome.arrival, 'http://b/', 404), { http_status: 404, redirected_from: 'http://a/' });
+  assert.deepEqual(newsOf(outcome.arrival, 'http://a/', 200), { http_status: 200 });
+  assert.deepEqual(newsOf(outcome.arrival, 'http://a/'), {});
+});
+
+test('a page that sends on while it loads counts as redirected', async () => {
+  const { hear, outcome } = follow();
+  await hear('BeforeNavigate', 'http://a/');
+  await hear('Committed', 'http://a/');
+  await hear('BeforeNavigate', 'about:blank');
+  await hear('Committed', 'about:blank');
+  assert.equal(await hear('Completed', 'about:blank'), 'done');
+  assert.deepEqual(newsOf(outcome.arrival, 'about:blank'), { redirected_from: 'http://a/' });
+});
+
+/** The browser takes what came of a navigation as a download, and tells so a little after the end of the load. */
+const item = (url, finalUrl, over) => ({ id: 3, url, finalUrl, filename: '', mime: 'text/csv', totalBytes: 12, ...over });
+
+test('a download ends its navigation once it has a name, without the folder, also behind a redirect', async () => {
+  const { hear, navigations, outcome } = follow();
+  await hear('BeforeNavigate', 'http://a/');
+  await hear('ErrorOccurred', 'http://b/files/r.csv', { error: 'net::ERR_ABORTED' });
+  navigations.handleDownload(item('http://elsewhere/', 'http://elsewhere/', { id: 2 }));
+  navigations.handleDownload(item('http://a/', 'http://b/files/r.csv'));
+  navigations.handleDownloadChanged({ id: 2, filename: { current: '/home/person/other.csv' } });
+  navigations.handleDownloadChanged({ id: 3 });
+  await settled();
+  assert.equal(outcome.state, 'waiting');
+  navigations.handleDownloadChanged({ id: 3, filename: { current: '/home/person/Downloads/r (1).csv' } });
+  await settled();
+  assert.equal(outcome.state, 'done');
+  assert.deepEqual(newsOf(outcome.arrival, 'http://where/it/was'), {
+    redirected_from: 'http://a/',
+    download: { file_name: 'r (1).csv', url: 'http://b/files/r.csv', mime_type: 'text/csv', bytes: 12 },
+  });
+});
+
+test('a download that the person is asked a name for is told of all the same, by the name in its URL', async () => {
+  const { hear, navigations, outcome } = follow();
+  await hear('BeforeNavigate', 'http://a/');
+  await hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_ABORTED' });
+  navigations.handleDownload(item('http://a/', 'http://a/dir/from%20url.bin?x=1', { totalBytes: -1, mime: '' }));
+  mock.timers.tick(DOWNLOAD_MS);
+  await settled();
+  assert.deepEqual(outcome.arrival.download, { file_name: 'from url.bin', url: 'http://a/dir/from%20url.bin?x=1' });
+});
+
+test('a load that ends without page and download has failed, unless the tab goes on loading', async () => {
+  const { hear, outcome } = follow();
+  await hear('BeforeNavigate', 'http://a/');
+  chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://a/' });
+  await hear('ErrorOccurred', 'http://old/', { error: 'net::ERR_ABORTED' });
+  mock.timers.tick(DOWNLOAD_MS);
+  await settled();
+  assert.equal(outcome.state, 'waiting', 'it was the load that ours has pushed aside');
+  chrome.tabs.get = async () => ({ id: 7 });
+  await hear('ErrorOccurred', 'http://b/', { error: 'net::ERR_ABORTED' });
+  assert.equal(outcome.state, 'waiting');
+  mock.timers.tick(DOWNLOAD_MS);
+  await settled();
+  assert.equal(outcome.state, 'navigation_failed');
+  assert.match(outcome.message, /without a page \(as with HTTP status 204\)/);
+});
+
+test('a page that is stopped while it loads has failed at once, and an error page says what kind it is', async () => {
+  const half = follow();
+  await half.hear('BeforeNavigate', 'http://a/');
+  await half.hear('Committed', 'http://a/');
+  assert.equal(await half.hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_ABORTED' }), 'navigation_failed');
+  assert.match(half.outcome.message, /stopped while it loaded/);
+  const empty = follow();
+  await empty.hear('BeforeNavigate', 'http://a/');
+  await empty.hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' });
+  assert.match(empty.outcome.message, /HTTP error status and no page/);
+});
+
+test('the name of a download has no folder, is of bounded length, and is there', () => {
+  const name = (filename, finalUrl = 'http://a/') => downloadOf(item('http://a/', finalUrl, { filename })).file_name;
+  assert.equal(name('C:\\Users\\person\\y.exe'), 'y.exe');
+  assert.equal(name(''), 'download');
+  assert.equal(name('', 'http://a/%zz'), '%zz');
+  assert.ok(name('x'.repeat(10_000)).length <= 256);
+});
+
+test('a page that crashes while it loads ends its navigation, the one before it does not', async () => {
+  const { hear, navigations, outcome } = follow('reload');
+  navigations.handleCrashed(7);
+  assert.equal(await hear('BeforeNavigate', 'http://a/'), 'waiting');
+  navigations.handleCrashed(7);
+  assert.equal(await hear('Committed', 'http://a/'), 'waiting');
+  navigations.handleCrashed(7);
+  await settled();
+  assert.equal(outcome.state, 'tab_crashed');
+});
+
 test('a closed tab ends its navigation', async () => {
   const { navigations, outcome } = follow();
   navigations.handleRemoved(8);
@@ -237,7 +338,7 @@ test('without tab_id a command goes to the active tab of the last focused window
   chrome.windows.getLastFocused = async () => ({ id: 20 });
   assert.equal((await tabs.target(undefined)).id, 3);
   await assert.rejects(tabs.target(99), { code: 'no_such_tab', message: /tab 99/ });
-  await assert.rejects(tabs.target(-1), { code: 'no_such_tab', message: /started anew .* tab_list/ });
+  await assert.rejects(tabs.target(-1), { code: 'no_such_tab', message: /started anew/ });
 });
 
 test('a known tab costs no question to the browser', async () => {

@@ -76,7 +76,7 @@ test('nothing is touched until the daemon says so, nor when it says nothing', as
 
 test('a tab is recorded as it is wanted, others and the browser\'s own pages are left alone', async () => {
   await configure({ tabs: [{ tab_id: 7, streams: ['logs'] }, { tab_id: 9, streams: ['logs'] }] });
-  assert.deepEqual(of(7), ['attach', 'Page.enable', 'Page.getFrameTree', 'Runtime.enable', 'Log.enable']);
+  assert.deepEqual(of(7), ['attach', 'Inspector.enable', 'Page.enable', 'Page.getFrameTree', 'Runtime.enable', 'Log.enable']);
   assert.deepEqual([of(8), of(9)], [[], []]);
   log(7, 'mine');
   log(8, 'another\'s');
@@ -201,7 +201,7 @@ test('a worker that starts goes on where the last one ended, with what woke it',
   log(7, 'woke it', 14_000);
   await recorder.restore();
   await settled();
-  assert.equal(of(7).some((method) => /enable|addBinding|addScript/.test(method) && method !== 'Page.enable'), false, 'all of it is still on');
+  assert.equal(of(7).some((method) => /enable|addBinding|addScript/.test(method) && !/^(Page|Inspector)\.enable$/.test(method)), false, 'all of it is still on');
   assert.deepEqual(told(), ['woke it']);
 });
 
@@ -226,8 +226,8 @@ test('what an earlier worker left is ended if it is wanted no more', async () =>
   assert.equal(Object.keys(storage.data).some((key) => key.startsWith('recorded:')), false);
 });
 
-test('another debugger in the tab is no reason to stop with the others, and it is tried again', async () => {
-  broken.attach = 'Another debugger is already at it';
+test('a tab that the debugger cannot be attached to is no reason to stop with the others, and it is tried again', async () => {
+  broken.attach = 'Not now';
   await configure({ all: ['logs'] });
   assert.deepEqual(recorder.recording(), []);
   broken = {};

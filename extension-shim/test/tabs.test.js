@@ -129,7 +129,7 @@ test('a tab whose browser ends with it was closed', async () => {
 
 test('a tab that is not there cannot be closed or shown', async () => {
   for (const name of ['tab_close', 'tab_activate']) {
-    await assert.rejects(run(name, {}, { tab_id: 99 }), { code: 'no_such_tab', message: /tab_list/ });
+    await assert.rejects(run(name, {}, { tab_id: 99 }), { code: 'no_such_tab' });
   }
 });
 

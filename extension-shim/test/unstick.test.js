@@ -37,6 +37,7 @@ beforeEach(async () => {
   chrome.tabs.reload = async () => {
     asked.push('reload');
     page.answers = true;
+    handleEvent({ tabId: 7 }, 'Inspector.targetReloadedAfterCrash', {});
   };
   await attach(7);
   asked = [];
@@ -87,7 +88,7 @@ test('a tab that goes while its loop is ended needs nothing more', async () => {
 test('a page that does not even end is thrown away and loaded anew, in this order', async () => {
   Object.assign(page, { answers: false, onCrash: () => handleEvent({ tabId: 7 }, 'Inspector.targetCrashed', {}) });
   assert.equal(await outcome(), 'reloaded');
-  assert.deepEqual(asked.slice(-3), ['Page.crash', 'reload', 'Runtime.evaluate']);
+  assert.deepEqual(asked.slice(-4), ['Page.crash', 'reload', 'Page.enable', 'Runtime.evaluate']);
 });
 
 test('a page that nothing ends is not reloaded: that would hang too', async () => {
@@ -106,7 +107,7 @@ test('a page that a tab waits for in vain is given up before anything else is se
   handleDetach({ tabId: 7 }, 'target_closed');
   chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
   assert.match(await stopWaiting(7), /the server has not answered and the tab stays where it was/);
-  assert.deepEqual(asked, ['Page.stopLoading', 'Page.enable']);
+  assert.deepEqual(asked, ['Page.stopLoading', 'Inspector.enable', 'Page.enable']);
 });
 
 test('a page that has begun to load goes on loading', async () => {
@@ -200,10 +201,10 @@ test('a script whose tab waits for a server can be stopped before it has begun',
   const run = actions.execute_js({ script: '"script"' }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
   run.catch(() => {});
   await settled();
-  assert.deepEqual(asked, ['Page.enable']);
+  assert.deepEqual(asked, ['Inspector.enable', 'Page.enable']);
   assert.match(await stop('cancelled'), /the server has not answered/);
   await assert.rejects(run);
-  assert.deepEqual(asked, ['Page.enable', 'Page.stopLoading', 'Runtime.evaluate'], 'only whether it answers was asked');
+  assert.deepEqual(asked, ['Inspector.enable', 'Page.enable', 'Page.stopLoading', 'Runtime.evaluate'], 'only whether it answers was asked');
 });
 
 test('a tab whose debugger bar was closed by the person is not attached again', async () => {

@@ -80,7 +80,7 @@ test('what a script throws is told with its own lines', async () => {
 test('what does not compile, and statements without a value, have not run', async () => {
   await assert.rejects(run('this is no script'), { code: 'syntax_error' });
   page.ran = 0;
-  await assert.rejects(run('ran += 1; ran'), { code: 'debugger_unavailable', message: /add a return, nothing has run/ });
+  await assert.rejects(run('ran += 1; ran'), { code: 'debugger_unavailable', message: /statements have no value/, more: { mayHaveRun: false, hint: 'Nothing of the script has run: add a return to it and call again.' } });
   assert.equal(page.ran, 0);
 });
 
@@ -134,7 +134,8 @@ test('a page that does not react any more is told of when the time is up', async
 
 test('without the permission both ways out are named', async () => {
   delete chrome.userScripts;
-  await assert.rejects(run('1'), { code: 'debugger_unavailable', message: /click "Give control back" in the Tabwire popup, or.* "Allow User Scripts"/ });
+  await assert.rejects(run('1'), ({ code, more }) =>
+    code === 'debugger_unavailable' && /click "Give control back" in the Tabwire popup, or.* "Allow User Scripts"/.test(more.hint));
 });
 
 test('a tab whose bar was not closed is left to the debugger', async () => {

@@ -81,6 +81,13 @@ impl Unanswered {
         json!({"error": code, "message": self.to_string(), "hint": self.hint(submits)})
     }
 
+    /// The daemon refused the request and said nothing that can be read.
+    fn refused(status: u16) -> Self {
+        let message = format!("the Tabwire daemon refused the request with HTTP status {status}");
+        let hint = "Call again; if it is refused again, ask the person to run `tabwire doctor`.";
+        Self::Refused { body: json!({"error": "refused", "message": message, "hint": hint}) }
+    }
+
     /// The same of a call that may have reached a daemon before.
     pub(super) fn after(self, sent_before: bool) -> Self {
         match self {
@@ -171,10 +178,7 @@ pub(super) async fn read_answer(
     match serde_json::from_str::<Value>(&text) {
         Ok(message) if message.get("jsonrpc").is_some() => Ok(text),
         Ok(body) if body.is_object() => Err(Unanswered::Refused { body }),
-        Ok(_) | Err(_) => {
-            let body = json!({"error": "refused", "message": format!("HTTP status {status}")});
-            Err(Unanswered::Refused { body })
-        }
+        Ok(_) | Err(_) => Err(Unanswered::refused(status.as_u16())),
     }
 }
 
@@ -184,6 +188,23 @@ mod tests {
 
     fn lost(was_sent: bool) -> Unanswered {
         Unanswered::Lost { detail: "it broke".to_owned(), was_sent }
+    }
+
+    #[test]
+    fn every_call_that_gets_no_answer_is_told_the_next_step() {
+        let all = [
+            Unanswered::NoDaemon("no room".to_owned()),
+            lost(true),
+            lost(false),
+            Unanswered::TimedOut { timeout: Duration::from_secs(10), was_sent: true },
+            Unanswered::refused(502),
+        ];
+        for (why, submits) in all.iter().flat_map(|why| [(why, true), (why, false)]) {
+            let told = why.to_json(submits);
+            for field in ["error", "message", "hint"] {
+                assert!(told[field].as_str().is_some_and(|text| !text.is_empty()), "{told}");
+            }
+        }
     }
 
     #[test]

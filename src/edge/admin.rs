@@ -112,13 +112,18 @@ pub(super) async fn command(
             json!({
                 "error": "expired",
                 "message": Gone::REASON.message(),
+                "hint": Gone::REASON.hint(),
                 "gone_at": gone.at,
                 "may_have_run": gone.may_have_run,
             }),
         ),
         Told::NotFound => (
             StatusCode::NOT_FOUND,
-            json!({"error": "no_such_command", "message": "There is no command of that id"}),
+            json!({
+                "error": "no_such_command",
+                "message": "There is no command of that id",
+                "hint": "`tabwire commands` lists the commands of the last minute.",
+            }),
         ),
     };
     json_response(status, body.to_string())
@@ -135,11 +140,20 @@ pub(super) async fn reload_sites(
         Some(Ok(rules)) => (StatusCode::OK, json!(*rules)),
         Some(Err(why)) => (
             StatusCode::INTERNAL_SERVER_ERROR,
-            json!({"error": "storage_unavailable", "message": why.to_string()}),
+            json!({
+                "error": "storage_unavailable",
+                "message": why.to_string(),
+                "hint": "Free space on the disk of the state directory, or make it writable. \
+                         `tabwire doctor` says where it is.",
+            }),
         ),
         None => (
             StatusCode::NOT_FOUND,
-            json!({"error": "not_available", "message": "This daemon keeps no rules for sites"}),
+            json!({
+                "error": "not_available",
+                "message": "This daemon keeps no rules for sites",
+                "hint": "Start a daemon that has a state directory with `tabwire serve`.",
+            }),
         ),
     };
     json_response(status, body.to_string())

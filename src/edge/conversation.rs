@@ -102,6 +102,7 @@ pub(super) fn greet(
         instance: &hello.instance_id,
     };
     if !key.proves_hello(said, &hello.mac) {
+        edge.tools.hub().note_wrong_key();
         let reason =
             "hello does not prove the key; run `tabwire install`, then reload the extension";
         return Err(Close::new(4401, reason));

@@ -315,3 +315,50 @@ pub(super) fn json_response(status: StatusCode, body: impl Into<Body>) -> Respon
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::protocol::code_literals::codes_named_in;
+
+    #[test]
+    fn every_request_that_is_refused_is_told_the_next_step() {
+        let all = [
+            Problem::BadHost,
+            Problem::ForeignHost,
+            Problem::Forwarded,
+            Problem::ForeignOrigin,
+            Problem::UnknownExtension,
+            Problem::UnknownPoller { id: "a".repeat(32) },
+            Problem::PollingSwitchedOff,
+            Problem::UnknownUser,
+            Problem::NotJson,
+            Problem::NotEvents,
+            Problem::MalformedJson,
+            Problem::BadDrawing { why: "the screenshot is not valid base64".to_owned() },
+            Problem::StorageUnavailable,
+            Problem::TooLarge { limit: 8_192 },
+            Problem::SlowBody,
+            Problem::NoToken,
+            Problem::TooManyWrongTokens { retry_after_secs: 7 },
+            Problem::TooManyBytes { retry_after: Duration::from_secs(7) },
+            Problem::BadClient,
+            Problem::BadIdempotencyKey,
+            Problem::NoRoute,
+            Problem::NoMethod { allow: [Some("GET"), Some("POST")] },
+            Problem::Undeclared,
+            Problem::BadHandshake,
+            Problem::BadFrames,
+            Problem::NoSession,
+            Problem::TooManySessions,
+        ];
+        let walked: BTreeSet<_> = all.iter().map(Problem::code).collect();
+        assert_eq!(walked, codes_named_in(include_str!("problem.rs")));
+        for problem in all {
+            let (hint, message) = (problem.hint(), problem.message());
+            assert!(hint.len() > 5 && hint != message, "{problem:?}: {hint}");
+        }
+    }
+}

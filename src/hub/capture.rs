@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::desk::Desk;
-use super::targets::{choose_browser, no_such_tab};
+use super::targets::{choose_browser, gone, no_such_tab};
 use super::{Caller, Hub, Refusal, Refused};
 use crate::lifecycle::Wish;
 use crate::protocol::{BrowserId, CaptureSettings, Stream, TabCapture, TabId, ToExtension};
@@ -159,7 +159,7 @@ impl Desk<'_> {
         }
         let current = self.client(caller).current.clone();
         let Some((id, browser)) = choose_browser(&self.browsers, current.as_ref(), wish)? else {
-            return Err(Refusal::BrowserGone { wanted: "any".to_owned(), browsers: Vec::new() });
+            return Err(gone(&self.browsers, "any"));
         };
         match wish.tab {
             Some(wanted) if change.on && !browser.has_tab(wanted) => {

@@ -300,7 +300,7 @@ impl<'a> Desk<'a> {
         }
         self.follow_wait(facts);
         let limits = self.inner.limits;
-        if let Some(failure) = command.as_failed() {
+        if let Some(failure) = command.as_failed(self.targets.get(&facts.id)) {
             self.retention.list_failure(&facts.client, failure, &limits);
         }
         if let Some(took) = command.running_time() {
@@ -322,7 +322,7 @@ impl<'a> Desk<'a> {
         let command = watched.borrow();
         let facts = command.facts();
         self.deadlines.remove(id);
-        self.targets.remove(id);
+        let target = self.targets.remove(id);
         // A lane that was still held is not any more.
         self.follow_lane(id, Phase::Ended);
         self.kept.remove(&command);
@@ -334,8 +334,9 @@ impl<'a> Desk<'a> {
             tracing::info!(correlation_id = %id, "a result expired that nobody had read");
         }
         let owner = facts.owner.clone();
-        let gone = Gone { owner, at: self.now(), may_have_run: command.may_have_run() };
-        let unread = unread_result.then_some(if_unread);
+        let at = self.now();
+        let gone = Gone { owner, at, may_have_run: command.may_have_run() };
+        let unread = unread_result.then(|| command.as_unread(target.as_ref(), if_unread, at));
         let limits = self.inner.limits;
         let forgotten = self.retention.bury(&facts.client, id, gone.clone(), unread, &limits);
         let (id, client) = (id.clone(), facts.client.clone());

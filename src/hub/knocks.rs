@@ -290,7 +290,7 @@ impl Link {
 }
 
 impl Desk<'_> {
-    fn knock_list(&mut self) -> KnockList {
+    pub(super) fn knock_list(&mut self) -> KnockList {
         self.sweep_knocks();
         let asking = self.knocks.asking().cloned().collect();
         let nameless = self.knocks.nameless_poller(self.now()).cloned();

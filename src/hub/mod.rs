@@ -7,6 +7,7 @@
 //! await. Whoever waits subscribes first, then looks, then waits: no wake-up is lost.
 //! One task, the reaper, sleeps until the next deadline; it ends with the hub.
 
+mod absence;
 mod analyses;
 mod capture;
 mod clients;
@@ -20,7 +21,6 @@ mod keys;
 mod knocks;
 mod links;
 mod outbox;
-mod outdated;
 mod owner_rates;
 mod pollers;
 mod reading;
@@ -100,7 +100,7 @@ struct Inner {
     closed: CancellationToken,
     tasks: TaskTracker,
     requests: Counters,
-    outdated: outdated::LastOutdated,
+    rejected: absence::RejectedHandshakes,
     /// Whose turn it is to have something large recorded.
     large: Semaphore,
     /// Where the results of agents may be written as files, once that is known.
@@ -167,7 +167,7 @@ impl Hub {
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
             requests: Counters::default(),
-            outdated: outdated::LastOutdated::default(),
+            rejected: absence::RejectedHandshakes::default(),
             large: Semaphore::new(1),
             agent_files: OnceLock::new(),
         }));
@@ -260,9 +260,10 @@ impl Hub {
 
     fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: Trouble) -> Refused {
         self.with_desk(|desk| {
+            let aim = desk.aim_of(&submitted.accepted.id);
             // Nobody was told of it, whichever call brought it first.
             desk.withdraw(caller, &submitted.accepted.id);
-            desk.refuse(caller, Refusal::StorageUnavailable { why: trouble.0 })
+            desk.refuse_call(caller, Refusal::StorageUnavailable { why: trouble.0 }, aim)
         })
     }
 

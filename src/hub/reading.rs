@@ -49,10 +49,11 @@ impl Hub {
         let Some(tracked) = self.watched(caller, id) else {
             return Ok(self.remembered(caller, id));
         };
-        let (report, is_over) = {
+        let (mut report, is_over) = {
             let command = tracked.borrow();
             (command.report(with_trace), command.phase().is_terminal())
         };
+        self.explain_absence(&mut report);
         if is_over {
             let recorded = self.0.journal.recorded(tracked.recorded()).await;
             recorded.map_err(|Trouble(why)| {

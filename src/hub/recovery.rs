@@ -122,7 +122,7 @@ impl Desk<'_> {
     fn shelve(&mut self, command: &Command) {
         let facts = command.facts();
         let limits = *self.limits();
-        if let Some(failure) = command.as_failed() {
+        if let Some(failure) = command.as_failed(self.targets.get(&facts.id)) {
             self.retention.list_failure(&facts.client, failure, &limits);
         }
         let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);

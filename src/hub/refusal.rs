@@ -1,9 +1,10 @@
 //! Why a call is not taken. A refused call has lost nothing: it can be made again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lifecycle::Outcome;
+use crate::lifecycle::{Outcome, next_step_of_code};
 use crate::protocol::{BrowserId, CorrelationId, Tab, TabId, WorkKind};
 
 /// A call that was not taken, under an id of its own.
@@ -53,6 +54,8 @@ pub enum Refusal {
         wanted: String,
         /// What is there instead.
         browsers: Vec<BrowserChoice>,
+        /// Why none is there, if that is so.
+        absence: Option<String>,
     },
     /// The tab that was named, or was the client's current one, is not there.
     TabGone {
@@ -220,8 +223,8 @@ impl Refusal {
 
     /// What to do next, in a sentence.
     #[must_use]
-    pub const fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> Cow<'static, str> {
+        let fixed = match self {
             Self::QueueFull { .. } => {
                 "Wait for results with observe({what:\"command_result\", wait_ms}), or cancel \
                  what is not needed; then call again."
@@ -237,10 +240,8 @@ impl Refusal {
                  then call again."
             }
             Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
-            Self::BrowserGone { .. } => {
-                "Name one of `browsers` in the parameter `browser`; if there is none, open the \
-                 browser and check that the Tabwire extension is enabled."
-            }
+            Self::BrowserGone { absence: Some(absence), .. } => return absence.clone().into(),
+            Self::BrowserGone { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::TabGone { .. } => "Name one of `tabs` in the parameter `tab_id`.",
             Self::UnsupportedAction { .. } => {
                 "Install this version's extension with `tabwire install` and reload it in the browser."
@@ -261,8 +262,7 @@ impl Refusal {
                  those of all browsers."
             }
             Self::StoppedByUser { .. } => {
-                "Ask the person before you go on; only they can let agents go on, in the popup of \
-                 the Tabwire extension."
+                next_step_of_code(Outcome::STOPPED_BY_USER).unwrap_or_default()
             }
             Self::ExtensionChanged { .. } => Self::RESTORE_EXTENSION,
             Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
@@ -271,7 +271,8 @@ impl Refusal {
                  again. `tabwire doctor` says where it is."
             }
             Self::ShuttingDown => "Call again in a moment.",
-        }
+        };
+        fixed.into()
     }
 
     /// When it is worth trying again, if time is all it takes.
@@ -295,6 +296,58 @@ impl Refusal {
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }
             | Self::ShuttingDown => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::protocol::code_literals::codes_named_in;
+
+    /// One of each.
+    fn all() -> Vec<Refusal> {
+        let (browsers, browser, tabs) = (Vec::new(), "Test".to_owned(), Vec::new());
+        let (retry_after, wanted) = (Duration::from_secs(1), TabId(7));
+        let gone = |absence| Refusal::BrowserGone {
+            wanted: "any".to_owned(),
+            browsers: Vec::new(),
+            absence,
+        };
+        let tab_known = |polls| Refusal::NoTabKnown { browser: "Test".to_owned(), polls };
+        vec![
+            Refusal::QueueFull { queued: 5, retry_after },
+            Refusal::RateLimited { retry_after },
+            Refusal::TooManyWaiters { waiters: 64 },
+            Refusal::TooMany { kind: WorkKind::Job, count: 20 },
+            Refusal::TooMany { kind: WorkKind::Annotations, count: 20 },
+            Refusal::AmbiguousBrowser { browsers },
+            gone(None),
+            gone(Some("No browser has connected.".to_owned())),
+            Refusal::TabGone { wanted, tabs },
+            Refusal::UnsupportedAction { action: "dom", extension_version: "0.1.0".to_owned() },
+            Refusal::ControlSwitchedOff { browser: browser.clone() },
+            Refusal::NoChoiceOfTab { wanted, browser: browser.clone() },
+            tab_known(true),
+            tab_known(false),
+            Refusal::StoppedByUser { browser },
+            Refusal::KeyReused { id: "exec_1".into() },
+            Refusal::StorageUnavailable { why: "full".into() },
+            Refusal::ShuttingDown,
+        ]
+    }
+
+    #[test]
+    fn every_refusal_has_a_next_step() {
+        let walked: BTreeSet<_> = all().iter().map(Refusal::code).collect();
+        let unwalked = &codes_named_in(include_str!("refusal.rs")) - &walked;
+        assert!(unwalked.is_empty(), "{unwalked:?}");
+        for refusal in all() {
+            let (hint, message) = (refusal.hint(), refusal.message());
+            assert!(hint.len() > 10 && hint.ends_with('.'), "{refusal:?}: {hint}");
+            assert!(!message.is_empty() && !message.ends_with('.'), "{refusal:?}: {message}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::tracked::Tracked;
 use crate::journal::{self, Acceptance, Entry, KeptKey, Seq, Trouble};
 use crate::lifecycle::{CallKey, Command, Event, Facts, Lane, Manner, Wish, Work, limits};
 use crate::proof;
-use crate::protocol::{Action, CorrelationId, FailedCommand, QueryId};
+use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
 
 /// What a call asks for.
 #[derive(Clone, Debug)]
@@ -96,21 +96,39 @@ impl Desk<'_> {
         call: Submission,
         key: Option<CallKey>,
     ) -> Result<Submitted, Refused> {
+        self.take(caller, &call, key).map_err(|why| {
+            let aim = Work::Browser(call.action).aim(call.wish.tab);
+            self.refuse_call(caller, why, aim)
+        })
+    }
+
+    /// What a command was to do.
+    pub(super) fn aim_of(&self, id: &CorrelationId) -> CommandAim {
+        let tab = self.targets.get(id).and_then(|lane| lane.tab);
+        let command = self.command(id);
+        command.map(|command| command.borrow().facts().work.aim(tab)).unwrap_or_default()
+    }
+
+    fn take(
+        &mut self,
+        caller: &Caller,
+        call: &Submission,
+        key: Option<CallKey>,
+    ) -> Result<Submitted, Refusal> {
         let Submission { action, wish, timeout, .. } = call;
-        let estimate = self.estimate(&action);
+        let estimate = self.estimate(action);
         let work = Work::Browser(action.clone());
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
-            return known.map_err(|why| self.refuse(caller, why));
+            return known;
         }
-        self.can_take(caller).map_err(|why| self.refuse(caller, why))?;
+        self.can_take(caller)?;
         let queued = self.queue.queued(&caller.client);
         if self.queue.is_full_for(&caller.client, self.limits()) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
-            return Err(self.refuse(caller, Refusal::QueueFull { queued, retry_after }));
+            return Err(Refusal::QueueFull { queued, retry_after });
         }
         let current = self.client(caller).current.clone();
-        let lane = targets::resolve(&self.browsers, current.as_ref(), &wish, &action)
-            .map_err(|why| self.refuse(caller, why))?;
+        let lane = targets::resolve(&self.browsers, current.as_ref(), wish, action)?;
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser))
             && (browser.is_stopped || browser.gets_nothing())
         {
@@ -120,11 +138,11 @@ impl Desk<'_> {
             } else {
                 Refusal::ExtensionChanged { browser }
             };
-            return Err(self.refuse(caller, why));
+            return Err(why);
         }
-        let facts = self.facts(caller, work, timeout.min(limits::EXECUTE_MAX));
+        let facts = self.facts(caller, work, (*timeout).min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let reachable = self.accept(caller, facts, lane, wish, key);
+        let reachable = self.accept(caller, facts, lane, wish.clone(), key);
         if matches!(action, Action::DrawMode { .. }) {
             // The wait may have ended since it was taken.
             self.cancel_vain_openings(&caller.client);
@@ -205,14 +223,31 @@ impl Desk<'_> {
         format!("{kind}_{}_{random}", self.now().unix_millis()).into()
     }
 
-    /// Gives a refused call an id and a place among the failures.
+    /// Gives a refused call that was to run no command an id and a place among the failures.
     pub(super) fn refuse(&mut self, caller: &Caller, why: Refusal) -> Refused {
+        self.refuse_call(caller, why, CommandAim::default())
+    }
+
+    /// The same of one that was to do this.
+    pub(super) fn refuse_call(
+        &mut self,
+        caller: &Caller,
+        why: Refusal,
+        aim: CommandAim,
+    ) -> Refused {
+        let mut why = why;
+        if let Refusal::BrowserGone { browsers, absence, .. } = &mut why
+            && browsers.is_empty()
+        {
+            *absence = self.browser_absence();
+        }
         let id = self.id_of("refused", &proof::random_hex::<16>());
         let failure = FailedCommand {
             correlation_id: id.clone(),
+            aim,
             error: why.code().into(),
             at: self.now(),
-            hint: why.message().into(),
+            hint: format!("{}. {}", why.message(), why.hint()).into(),
             message: None,
         };
         let limits = *self.limits();

@@ -153,8 +153,9 @@ pub(super) fn label_for(
     labels.find(|label| !is_taken(label)).unwrap_or_default()
 }
 
-fn gone(browsers: &HashMap<BrowserId, Browser>, wanted: &str) -> Refusal {
-    Refusal::BrowserGone { wanted: wanted.to_owned(), browsers: choices(browsers) }
+pub(super) fn gone(browsers: &HashMap<BrowserId, Browser>, wanted: &str) -> Refusal {
+    let browsers = choices(browsers);
+    Refusal::BrowserGone { wanted: wanted.to_owned(), browsers, absence: None }
 }
 
 fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {

@@ -16,6 +16,7 @@ use crate::protocol::{
     TracePhase,
 };
 
+mod absence;
 mod caps;
 mod ending;
 mod following;

@@ -193,11 +193,11 @@ impl Desk<'_> {
         let Undertaking { work, target, deadline, estimate, idempotency_key } = asked;
         let key = CallKey::of(idempotency_key, &work, &target);
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
-            return known.map_err(|why| self.refuse(caller, why));
+            return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
         }
         let taken =
             self.can_take(caller).and_then(|()| self.has_room_for(&caller.client, work.kind()));
-        taken.map_err(|why| self.refuse(caller, why))?;
+        taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
         let facts = self.facts(caller, work, deadline);
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
         let place = match facts.work.kind() {

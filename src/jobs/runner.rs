@@ -207,7 +207,8 @@ fn said(summary: &Summary) -> String {
 
 fn failed(why: &SyncError) -> Outcome {
     let details = Value::to_string(&why.details());
-    Outcome::Error { error: error(why.code(), why.to_string(), Some(details)).into() }
+    let told = error(why.code(), why.to_string(), Some(details));
+    Outcome::Error { error: ReportedError { hint: Some(why.hint()), ..told }.into() }
 }
 
 fn error(code: &str, message: String, details: Option<String>) -> ReportedError {

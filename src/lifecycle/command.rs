@@ -2,6 +2,8 @@
 //! changes in one place, [`Command::apply`].
 
 mod event;
+mod excerpt;
+mod next_step;
 mod outcome;
 mod report;
 mod saved;
@@ -23,6 +25,7 @@ use crate::protocol::{
     QueryId, TracePhase, WorkKind,
 };
 pub use event::{Event, Reply, Step};
+pub use next_step::next_step_of_code;
 pub use outcome::{Expiry, Outcome};
 pub use saved::{Saved, Stage};
 

@@ -18,7 +18,7 @@ mod work;
 pub use call_key::{CallDigest, CallKey};
 pub use command::{
     Away, Command, Event, Expiry, Facts, Hold, Mark, Outcome, Peer, Phase, Reply, Saved, Stage,
-    State, Step,
+    State, Step, next_step_of_code,
 };
 pub use limits::Limits;
 pub use queue::{Freed, Lane, Manner, Queue, Wish};

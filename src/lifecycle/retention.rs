@@ -85,25 +85,18 @@ impl Retention {
         self.shelves.get(client).into_iter().flat_map(|shelf| shelf.ended.iter().map(|k| &k.id))
     }
 
-    /// Notes that a command's record goes now (rows 19 and 20). `unread` says why, if it
-    /// had a result that nobody has read: that joins the failures. Returns the id that is
-    /// forgotten for it, if the client has too many tombstones.
+    /// Notes that a command's record goes now (rows 19 and 20). If it had a result that nobody has
+    /// read, it joins the failures as `unread`. Returns the id that is forgotten for it, if the
+    /// client has too many tombstones.
     pub fn bury(
         &mut self,
         client: &ClientId,
         id: &CorrelationId,
         gone: Gone,
-        unread: Option<&str>,
+        unread: Option<FailedCommand>,
         limits: &Limits,
     ) -> Option<CorrelationId> {
-        if let Some(why) = unread.filter(|_| self.shelves.contains_key(client)) {
-            let failure = FailedCommand {
-                correlation_id: id.clone(),
-                error: "expired".into(),
-                at: gone.at,
-                hint: why.into(),
-                message: None,
-            };
+        if let Some(failure) = unread.filter(|_| self.shelves.contains_key(client)) {
             self.list_failure(client, failure, limits);
         }
         // A client that was forgotten leaves no tombstones: nobody would clear them.
@@ -158,6 +151,7 @@ impl Gone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::CommandAim;
 
     const NOW: Moment = Moment::from_unix_micros(1_000_000);
 
@@ -165,7 +159,7 @@ mod tests {
         Limits { retained: 3, failures: 2, tombstones: 2, ..Limits::default() }
     }
 
-    fn bury(retention: &mut Retention, id: &str, unread: Option<&str>) {
+    fn bury(retention: &mut Retention, id: &str, unread: Option<FailedCommand>) {
         let _ = retention.keep(&"ann".into(), id.into(), &limits());
         let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
         let _ = retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
@@ -174,6 +168,7 @@ mod tests {
     fn failure(id: &str) -> FailedCommand {
         FailedCommand {
             correlation_id: id.into(),
+            aim: CommandAim::default(),
             error: "queue_full".into(),
             at: NOW,
             hint: "wait".into(),
@@ -223,12 +218,11 @@ mod tests {
     fn an_unread_result_joins_the_failures_when_it_goes_and_a_read_one_does_not() {
         let mut retention = Retention::default();
         bury(&mut retention, "read", None);
-        bury(&mut retention, "unread", Some("never retrieved"));
+        bury(&mut retention, "unread", Some(failure("unread")));
         let ann = ClientId::from("ann");
         let listed: Vec<_> = retention.failures(&ann).collect();
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].correlation_id.as_str(), "unread");
-        assert_eq!(&*listed[0].hint, "never retrieved");
     }
 
     #[test]
@@ -237,7 +231,8 @@ mod tests {
         let _ = retention.keep(&"ann".into(), "1".into(), &limits());
         retention.forget_client(&"ann".into());
         let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
-        let gone = retention.bury(&"ann".into(), &"1".into(), gone, Some("never"), &limits());
+        let unread = Some(failure("1"));
+        let gone = retention.bury(&"ann".into(), &"1".into(), gone, unread, &limits());
         assert_eq!(gone, None);
         assert!(retention.shelves.is_empty() && retention.gone.is_empty());
     }

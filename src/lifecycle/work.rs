@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::limits;
-use crate::protocol::{Action, CorrelationId, Job, LegacyAction, SessionName, WorkKind};
+use crate::protocol::{
+    Action, CommandAim, CorrelationId, Job, LegacyAction, SessionName, TabId, WorkKind, in_short,
+};
 
 /// What a command is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,22 @@ impl Work {
             Self::Job { job } => job.name(),
             Self::Browser(action) => action.name(),
         }
+    }
+
+    /// What it is aimed at, in short.
+    #[must_use]
+    pub fn target(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Annotations { .. } => None,
+            Self::Job { job: Job::MonitorSync(sync) } => Some(in_short(&sync.path)),
+            Self::Browser(action) => action.target(),
+        }
+    }
+
+    /// What it is to do, and in which tab.
+    #[must_use]
+    pub fn aim(&self, tab_id: Option<TabId>) -> CommandAim {
+        CommandAim { command: Some(self.name()), tab_id, target: self.target() }
     }
 
     /// Which of the three it is.

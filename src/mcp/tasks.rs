@@ -198,7 +198,7 @@ impl Task {
     pub(super) fn of(report: CommandReport, term: Term, files: Option<&AgentFiles>) -> Self {
         let ended_at = report.status.ended_at();
         let length = ended_at.unwrap_or(term.total_by).since(term.created_at) + limits::RETAIN;
-        let (status, status_message, last_updated_at) = stand(&report.status, term);
+        let (status, status_message, last_updated_at) = stand(&report, term);
         Self {
             task_id: report.correlation_id.clone(),
             status,
@@ -226,14 +226,15 @@ impl Task {
 }
 
 /// How a task stands, what is to be said of that, and since when it does.
-fn stand(status: &Status, term: Term) -> (TaskStatus, Option<String>, Moment) {
+fn stand(report: &CommandReport, term: Term) -> (TaskStatus, Option<String>, Moment) {
+    let status = &report.status;
     match status {
-        Status::Pending { delivered_at, started_at, progress, message, .. } => {
+        Status::Pending { delivered_at, started_at, progress, .. } => {
             let told_at = progress.as_ref().map(|progress| progress.at);
             let said = progress.as_ref().and_then(|progress| progress.message.as_deref());
-            let message = said.unwrap_or(message).to_owned();
+            let message = said.map(str::to_owned).or_else(|| report.waits_for());
             let latest = told_at.max(*started_at).max(*delivered_at).unwrap_or(term.created_at);
-            (TaskStatus::Working, Some(message), latest)
+            (TaskStatus::Working, message, latest)
         }
         Status::Cancelled { cancelled_at, may_have_run, reason, .. } => {
             let message = if reason.is_some() {

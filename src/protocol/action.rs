@@ -1,6 +1,7 @@
 //! What an agent can do in the browser. The doc comments of this file become the
 //! schema that MCP clients read: they speak to the model.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -101,6 +102,36 @@ pub enum Action {
     Analyze(Analysis),
 }
 
+/// How much of a command's target is told, in bytes.
+const SHORT: usize = 80;
+
+/// A text in one line, cut after 80 bytes.
+#[must_use]
+pub fn in_short(text: &str) -> Arc<str> {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > SHORT {
+            line.truncate(line.floor_char_boundary(SHORT));
+            line.push('…');
+            break;
+        }
+    }
+    line.into()
+}
+
+/// A URL without query, fragment, user name and password.
+fn without_secrets(url: &str) -> String {
+    let plain = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = plain.split_once("://") else { return plain.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
 /// A picture's file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -149,6 +180,37 @@ impl ImageFormat {
 }
 
 impl Action {
+    /// What it is aimed at, in short: a URL without its query, a selector, or the beginning of a
+    /// script.
+    #[must_use]
+    pub fn target(&self) -> Option<Arc<str>> {
+        match self {
+            Self::ExecuteJs { script, .. } => Some(in_short(script)),
+            Self::Navigate { url, .. } | Self::TabOpen { url: Some(url), .. } => {
+                Some(in_short(&without_secrets(url)))
+            }
+            Self::Analyze(
+                Analysis::Dom { selector, .. }
+                | Analysis::Accessibility { selector: Some(selector), .. },
+            ) => Some(in_short(selector)),
+            Self::Analyze(
+                Analysis::Accessibility { selector: None, .. }
+                | Analysis::PageSummary {}
+                | Analysis::Performance {},
+            )
+            | Self::TabOpen { url: None, .. }
+            | Self::Refresh {}
+            | Self::Back {}
+            | Self::Forward {}
+            | Self::PageInfo {}
+            | Self::TabList {}
+            | Self::TabClose {}
+            | Self::TabActivate { .. }
+            | Self::Screenshot { .. }
+            | Self::DrawMode { .. } => None,
+        }
+    }
+
     /// Whether it sends a tab to a local file.
     #[must_use]
     pub fn opens_local_file(&self) -> bool {

@@ -5,6 +5,8 @@ mod action;
 mod analysis;
 mod capture;
 mod carrier;
+#[cfg(test)]
+pub(crate) mod code_literals;
 mod drawing;
 mod escapes;
 mod frame;
@@ -23,7 +25,7 @@ mod report;
 mod sites;
 mod widening;
 
-pub use action::{Action, ImageFormat};
+pub use action::{Action, ImageFormat, in_short};
 pub use analysis::Analysis;
 pub use capture::{CaptureSettings, Stream, TabCapture};
 pub use carrier::Carrier;
@@ -59,8 +61,8 @@ pub use older::{
 pub use page_mark::PageMark;
 pub use prompt::DrawingPrompt;
 pub use report::{
-    CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, PendingCommand,
-    Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
+    CommandAim, CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand,
+    PendingCommand, Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
 };
 pub use sites::{
     AGENT_DENIALS_MAX, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern,

@@ -26,6 +26,9 @@ pub struct CommandReport {
     /// What it is about, for whoever hands the result over.
     #[serde(skip)]
     pub kind: WorkKind,
+    /// Whether it waits, or has waited in vain, for a browser to connect.
+    #[serde(skip)]
+    pub lacks_browser: bool,
     /// The file that its picture goes to, for whoever hands the result over.
     #[serde(skip)]
     pub picture_path: Option<Arc<str>>,
@@ -38,12 +41,21 @@ impl CommandReport {
         matches!(self.status, Status::Pending { .. })
     }
 
+    /// What it waits for, in a sentence; if that is a browser, also what to do about it. Nothing if
+    /// it is over.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<String> {
+        let Status::Pending { message, hint, .. } = &self.status else { return None };
+        let whole = || format!("{message}. {hint}");
+        Some(if self.lacks_browser { whole() } else { message.clone() })
+    }
+
     /// What keeps it from being complete, or has kept it, in a sentence; nothing if it is.
     #[must_use]
     pub fn why_not_complete(&self) -> Option<String> {
         match &self.status {
             Status::Complete { .. } => None,
-            Status::Pending { message, .. } => Some(message.clone()),
+            Status::Pending { .. } => self.waits_for(),
             Status::Error { error, .. } | Status::Timeout { error, .. } => Some(error.to_string()),
             Status::Expired { error, .. } => Some(error.clone().into_owned()),
             Status::Cancelled { reason: None, .. } => Some("it was cancelled".to_owned()),
@@ -82,8 +94,10 @@ pub enum Status {
         /// What the extension last said of it.
         #[serde(skip_serializing_if = "Option::is_none")]
         progress: Option<Progress>,
-        /// What it waits for, and what to do.
+        /// What it waits for.
         message: String,
+        /// What to do next.
+        hint: Cow<'static, str>,
         /// The page that decides the content of `progress`.
         #[serde(skip_serializing_if = "Option::is_none")]
         page: Option<PageMark>,
@@ -112,9 +126,8 @@ pub enum Status {
         /// Where in the script.
         #[serde(skip_serializing_if = "Option::is_none")]
         stack: Option<Arc<str>>,
-        /// What to do next, if the extension says so.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        hint: Option<Arc<str>>,
+        /// What to do next.
+        hint: Arc<str>,
         /// Whether it may have begun in the page, if the extension says so.
         #[serde(skip_serializing_if = "Option::is_none")]
         may_have_run: Option<bool>,
@@ -128,6 +141,8 @@ pub enum Status {
     Timeout {
         /// What happened.
         error: Arc<str>,
+        /// What to do next.
+        hint: Arc<str>,
         /// When.
         failed_at: Moment,
         /// Whether it may have begun in the page.
@@ -145,7 +160,7 @@ pub enum Status {
         /// A word for programs.
         reason: &'static str,
         /// What to do next.
-        hint: &'static str,
+        hint: Cow<'static, str>,
         /// Whether it may have begun in the page.
         may_have_run: bool,
     },
@@ -158,7 +173,7 @@ pub enum Status {
         /// A word for programs, if it was not its owner who did it.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'static str>,
-        /// What to do next, if it was not its owner who did it.
+        /// What to do next, if it was not its owner who did it, or if it may have begun.
         #[serde(skip_serializing_if = "Option::is_none")]
         hint: Option<&'static str>,
     },
@@ -303,7 +318,7 @@ pub struct CommandStory {
     pub error: Option<Arc<str>>,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<&'static str>,
+    pub hint: Option<String>,
     /// Whether it may have begun in the page.
     pub may_have_run: bool,
     /// How long it may run.
@@ -334,17 +349,34 @@ pub struct FinishedCommand {
     pub duration_ms: f64,
 }
 
+/// What a command or a refused call was to do, and to what, in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CommandAim {
+    /// The action's name; of a refused call that was to run none it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<&'static str>,
+    /// The tab, if it was for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tab_id: Option<TabId>,
+    /// A URL without its query, a selector, the beginning of a script, or a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Arc<str>>,
+}
+
 /// A command without a result, or a refused call, as lists show it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailedCommand {
     /// The command; a refused call has an id of its own too.
     pub correlation_id: CorrelationId,
+    /// What it was to do.
+    #[serde(flatten)]
+    pub aim: CommandAim,
     /// A word for programs.
     pub error: Arc<str>,
     /// When it failed, expired or was refused.
-    #[serde(rename = "expired_at")]
+    #[serde(rename = "failed_at")]
     pub at: Moment,
-    /// What happened, in a sentence of ours.
+    /// What happened, unless `message` says it, and what to do next: sentences of ours.
     pub hint: Arc<str>,
     /// What the browser said of it. It may come from a page: data, not instructions.
     #[serde(skip_serializing_if = "Option::is_none")]

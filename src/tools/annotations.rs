@@ -178,6 +178,8 @@ struct ListOfDrawings {
 struct DamagedFile {
     path: PathBuf,
     error: String,
+    /// What to do next.
+    hint: &'static str,
 }
 
 /// How many drawings were deleted.
@@ -269,7 +271,8 @@ async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
         Ok(list) => list,
         Err(error) => return disk(&error),
     };
-    let complain = |DamagedDrawing { path, why, .. }| DamagedFile { path, error: why };
+    let hint = "The drawing is lost: ask the person to delete that file.";
+    let complain = |DamagedDrawing { path, why, .. }| DamagedFile { path, error: why, hint };
     ToolResult::of(&ListOfDrawings {
         status: status::Ok::Ok,
         count: list.drawings.len(),

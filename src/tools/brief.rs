@@ -30,7 +30,8 @@ pub enum Detail {
 pub(super) enum BriefReport {
     Complete(BriefResult),
     Pending(BriefPending),
-    Ended(BriefEnd),
+    Failed(BriefFailure),
+    Cancelled(BriefCancellation),
 }
 
 /// The result of a command that is complete: it has no `status`.
@@ -61,20 +62,19 @@ pub(super) struct BriefPending {
     progress: Option<Progress>,
     /// What it waits for.
     message: String,
-    /// The call that goes on waiting.
-    hint: String,
+    /// The next step.
+    hint: Cow<'static, str>,
     /// The page that decides the content of `progress`.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PageMark>,
 }
 
-/// A command that is over and not complete.
+/// A command that ended without a result.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct BriefEnd {
+pub(super) struct BriefFailure {
     status: StatusWord,
     /// What went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Cow<'static, str>>,
+    error: Cow<'static, str>,
     /// A word for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Cow<'static, str>>,
@@ -84,12 +84,25 @@ pub(super) struct BriefEnd {
     /// Whether it may have begun in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     may_have_run: Option<bool>,
-    /// What to do next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<Cow<'static, str>>,
+    /// The next step.
+    hint: Cow<'static, str>,
     /// The page that decides the content of `error` and `stack`.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PageMark>,
+}
+
+/// A command that was cancelled.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BriefCancellation {
+    status: StatusWord,
+    /// A word for programs, if it was not its owner who cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// Whether it may have begun in the page.
+    may_have_run: bool,
+    /// The next step, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
 }
 
 impl BriefReport {
@@ -100,18 +113,49 @@ impl BriefReport {
             Status::Complete { result, page, .. } => {
                 Self::Complete(BriefResult::of(id, report.command, result, page))
             }
-            Status::Pending { progress, message, page, .. } => Self::Pending(BriefPending {
+            Status::Pending { progress, message, hint, page, .. } => Self::Pending(BriefPending {
                 status: StatusWord::Pending,
-                hint: format!("{}, wait_ms:10000}}) waits for it.", read_result(&id)),
                 correlation_id: id,
                 progress,
                 message,
+                hint,
                 page,
             }),
-            status @ (Status::Error { .. }
-            | Status::Timeout { .. }
-            | Status::Expired { .. }
-            | Status::Cancelled { .. }) => Self::Ended(BriefEnd::of(status)),
+            Status::Error { error, reason, stack, hint, may_have_run, page, .. } => {
+                Self::Failed(BriefFailure {
+                    status: StatusWord::Error,
+                    error: error.to_string().into(),
+                    reason: Some(reason.to_string().into()),
+                    stack,
+                    may_have_run,
+                    hint: hint.to_string().into(),
+                    page,
+                })
+            }
+            Status::Timeout { error, hint, may_have_run, page, .. } => Self::Failed(BriefFailure {
+                status: StatusWord::Timeout,
+                error: error.to_string().into(),
+                reason: None,
+                stack: None,
+                may_have_run: Some(may_have_run),
+                hint: hint.to_string().into(),
+                page,
+            }),
+            Status::Expired { error, reason, hint, may_have_run, .. } => {
+                Self::Failed(BriefFailure {
+                    status: StatusWord::Expired,
+                    error,
+                    reason: Some(reason.into()),
+                    stack: None,
+                    may_have_run: Some(may_have_run),
+                    hint,
+                    page: None,
+                })
+            }
+            Status::Cancelled { may_have_run, reason, hint, .. } => {
+                let status = StatusWord::Cancelled;
+                Self::Cancelled(BriefCancellation { status, reason, may_have_run, hint })
+            }
         }
     }
 }
@@ -131,49 +175,6 @@ impl BriefResult {
             None => (result, None),
         };
         Self { correlation_id: None, place: None, result, kind: untold(kind), page }
-    }
-}
-
-impl BriefEnd {
-    const fn of_status(status: StatusWord) -> Self {
-        let (error, reason, stack) = (None, None, None);
-        Self { status, error, reason, stack, may_have_run: None, hint: None, page: None }
-    }
-
-    fn of(status: Status) -> Self {
-        let shared = |text: Arc<str>| Cow::Owned(text.to_string());
-        match status {
-            Status::Error { error, reason, stack, hint, may_have_run, page, .. } => Self {
-                error: Some(shared(error)),
-                reason: Some(shared(reason)),
-                stack,
-                may_have_run,
-                hint: hint.map(shared),
-                page,
-                ..Self::of_status(StatusWord::Error)
-            },
-            Status::Timeout { error, may_have_run, page, .. } => Self {
-                error: Some(shared(error)),
-                may_have_run: Some(may_have_run),
-                page,
-                ..Self::of_status(StatusWord::Timeout)
-            },
-            Status::Expired { error, reason, hint, may_have_run, .. } => Self {
-                error: Some(error),
-                reason: Some(reason.into()),
-                hint: Some(hint.into()),
-                may_have_run: Some(may_have_run),
-                ..Self::of_status(StatusWord::Expired)
-            },
-            Status::Cancelled { may_have_run, reason, hint, .. } => Self {
-                reason: reason.map(Into::into),
-                hint: hint.map(Into::into),
-                may_have_run: Some(may_have_run),
-                ..Self::of_status(StatusWord::Cancelled)
-            },
-            Status::Pending { .. } => Self::of_status(StatusWord::Pending),
-            Status::Complete { .. } => Self::of_status(StatusWord::Complete),
-        }
     }
 }
 

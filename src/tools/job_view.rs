@@ -39,7 +39,9 @@ impl JobView {
             Status::Complete { result, .. } => Some(Self::complete(result)),
             Status::Error { error, stack, .. } => Some(Self::failed(error, stack.clone())),
             Status::Timeout { error, .. } => Some(Self::failed(error, None)),
-            Status::Expired { error, hint, .. } => Some(Self::failed(error, Some((*hint).into()))),
+            Status::Expired { error, hint, .. } => {
+                Some(Self::failed(error, Some(hint.as_ref().into())))
+            }
             Status::Cancelled { .. } => Some(Self::failed("The job was cancelled", None)),
         }
     }

@@ -114,14 +114,9 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> QueuedJob 
 /// A job that cannot be done as it is asked for: nothing was begun.
 fn wrong(error: &SyncError) -> ToolResult {
     let text = error.to_string();
-    // Each message ends in what to do; a path can have such an end of a sentence too.
-    let hint = match text.rsplit_once(". ") {
-        Some((_, hint)) => format!("{hint}."),
-        None => text.clone(),
-    };
     let details = Some(error.details().to_string().into());
     let job = JobView::failed(&text, details);
-    let failure = Failure::new(error.code(), text, hint).about("path");
+    let failure = Failure::new(error.code(), text, error.hint()).about("path");
     ToolResult::failed(&RefusedJob { failure, job })
 }
 

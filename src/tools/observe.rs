@@ -18,7 +18,7 @@ use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{BrowserSummary, Caller, Hub, Lists, TabSummary, Wish};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    CorrelationId, FailedCommand, FinishedCommand, Moment, PageMark, PendingCommand, Stream, TabId,
+    CorrelationId, FailedCommand, FinishedCommand, PageMark, PendingCommand, Stream, TabId,
 };
 use crate::streams::{TextLine, View};
 
@@ -95,23 +95,8 @@ struct PendingCommands {
     /// Those with a result.
     completed: Vec<FinishedCommand>,
     /// Those without one, and refused calls: what `failed_commands` lists.
-    failed: Vec<ListedFailure>,
+    failed: Vec<FailedCommand>,
     page: PageMark,
-}
-
-/// A failure as both lists have it.
-#[derive(Serialize, JsonSchema)]
-struct ListedFailure {
-    #[serde(flatten)]
-    failure: FailedCommand,
-    /// The same as `expired_at`.
-    failed_at: Moment,
-}
-
-impl ListedFailure {
-    fn all(failures: Vec<FailedCommand>) -> Vec<Self> {
-        failures.into_iter().map(|failure| Self { failed_at: failure.at, failure }).collect()
-    }
 }
 
 /// This client's failures and refused calls, oldest first.
@@ -119,7 +104,7 @@ impl ListedFailure {
 struct FailedCommands {
     status: status::Ok,
     count: usize,
-    commands: Vec<ListedFailure>,
+    commands: Vec<FailedCommand>,
     page: PageMark,
 }
 
@@ -137,7 +122,7 @@ struct Tabs {
     count: usize,
     tabs: Vec<ListedTab>,
     page: PageMark,
-    /// Which browsers tell of none.
+    /// Which browsers tell of none, or why no browser is connected; and the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -147,6 +132,9 @@ struct Tabs {
 struct Browsers {
     count: usize,
     browsers: Vec<BrowserSummary>,
+    /// Why none is connected, and what to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// What its answers look like.
@@ -185,7 +173,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         }
         Observe::PendingCommands(_) => pending_commands(hub.lists(caller)),
         Observe::FailedCommands(_) => {
-            let commands = ListedFailure::all(hub.failures(caller));
+            let commands = hub.failures(caller);
             ToolResult::of(&FailedCommands {
                 status: status::Ok::Ok,
                 count: commands.len(),
@@ -196,7 +184,8 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Observe::Tabs { trace, .. } => tabs(hub, caller, trace == Some(true)),
         Observe::Browsers(_) => {
             let browsers = hub.browsers();
-            ToolResult::of(&Browsers { count: browsers.len(), browsers })
+            let hint = hub.browser_absence();
+            ToolResult::of(&Browsers { count: browsers.len(), browsers, hint })
         }
         Observe::Logs(wanted) => streams::read(hub, caller, of(Stream::Logs), wanted).await,
         Observe::Errors(wanted) => streams::read(hub, caller, View::Errors, wanted).await,
@@ -252,7 +241,7 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     let listed = |tab: TabSummary| {
         if with_trace { ListedTab::Whole(tab) } else { ListedTab::Line(tab_line(&tab, !is_in_one)) }
     };
-    let hint = untold_tabs(&hub.deaf_to_capture(None).labels);
+    let hint = hub.browser_absence().or_else(|| untold_tabs(&hub.deaf_to_capture(None).labels));
     let tabs: Vec<_> = tabs.into_iter().map(listed).collect();
     ToolResult::of(&Tabs { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }
@@ -322,6 +311,5 @@ pub(super) async fn command_result(
 
 fn pending_commands(lists: Lists) -> ToolResult {
     let Lists { pending, completed, failed } = lists;
-    let failed = ListedFailure::all(failed);
     ToolResult::of(&PendingCommands { pending, completed, failed, page: PageMark::any() })
 }

@@ -163,17 +163,10 @@ fn queued<'a>(hub: &Hub, accepted: &'a Accepted) -> Queued<'a> {
     );
     let message = if accepted.reachable {
         format!("Command queued for execution. {how}")
-    } else if hub.has_outdated_extension() {
-        format!(
-            "No browser is connected, so the command waits for one. A Tabwire extension that is \
-             too old for this daemon tried to connect: run `tabwire install`, then reload the \
-             extension at chrome://extensions. {how}"
-        )
+    } else if let Some(why) = hub.browser_absence() {
+        format!("No browser is connected: the command waits for one. {why} {how}")
     } else {
-        format!(
-            "No browser is connected, so the command waits for one. Open the browser and check \
-             that the Tabwire extension is enabled (`tabwire install` says how to load it). {how}"
-        )
+        format!("The browser of this command is not connected: the command waits for it. {how}")
     };
     Queued {
         status: status::Queued::Queued,

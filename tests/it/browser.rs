@@ -12,7 +12,8 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
 use crate::support::{
-    Daemon, McpClient, Pages, Stopwatch, body, first_tab, kill_worker, phases, soon, until,
+    Daemon, McpClient, Pages, Stopwatch, body, first_tab, kill_pages, kill_worker, phases, soon,
+    until,
 };
 
 /// A daemon, a browser that is connected to it, pages and a client.
@@ -118,6 +119,16 @@ impl Stage {
             }
         };
         soon("the page", shown).await;
+    }
+
+    /// Has all pages crash.
+    pub(crate) fn crash_pages(&self) {
+        kill_pages(&self.browser);
+    }
+
+    /// Kills the process of the extension's worker.
+    pub(crate) fn kill_worker(&self) {
+        kill_worker(&self.browser);
     }
 
     pub(crate) async fn end(self) {

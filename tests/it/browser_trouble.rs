@@ -247,7 +247,7 @@ async fn a_tab_whose_debugger_bar_was_closed_is_out_of_reach_and_the_answer_says
     stage.go("/strict").await;
     for answer in [stage.run("1").await, stage.act("screenshot").await] {
         assert_eq!(answer["reason"], "debugger_unavailable", "{answer}");
-        let said = answer["error"].as_str().unwrap();
+        let said = answer["hint"].as_str().unwrap();
         assert!(
             said.contains("\"Give control back\"") && said.contains("Allow User Scripts"),
             "{said}"

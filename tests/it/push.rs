@@ -217,7 +217,14 @@ async fn the_sixth_queued_command_is_refused_listed_and_touches_nothing() {
     assert_eq!((&failures["status"], &failures["count"]), (&json!("ok"), &json!(1)), "{failures}");
     assert_eq!(failures["commands"][0]["correlation_id"], refusal["correlation_id"]);
     assert_eq!(failures["commands"][0]["error"], "queue_full");
-    assert!(failures["commands"][0]["expired_at"].is_string(), "{failures}");
+    assert!(failures["commands"][0]["failed_at"].is_string(), "{failures}");
+    // What it was to do, so that nobody has to remember its id.
+    let failed = &failures["commands"][0];
+    assert_eq!((&failed["command"], &failed["tab_id"]), (&json!("execute_js"), &json!(7)));
+    assert_eq!(failed["target"], "one too many");
+    let (message, hint) = (&refusal["message"], &refusal["hint"]);
+    let both = format!("{}. {}", message.as_str().unwrap(), hint.as_str().unwrap());
+    assert_eq!(failed["hint"], both);
 
     // Another client has its own five.
     McpClient::legacy(&daemon).named("other").script("fine", 7).await;
@@ -666,7 +673,8 @@ async fn a_result_is_kept_for_a_minute_and_its_loss_is_listed_if_nobody_read_it(
     assert_eq!(failures["count"], 1, "{failures}");
     assert_eq!(failures["commands"][0]["correlation_id"], unread.as_str());
     assert_eq!(failures["commands"][0]["error"], "expired");
-    assert_eq!(failures["commands"][0]["hint"], "Result expired after 60s (never retrieved)");
+    let said = failures["commands"][0]["hint"].as_str().unwrap();
+    assert!(said.starts_with("Result expired after 60s (never retrieved). Fetch"), "{said}");
     both_lists_say_the_same(&client).await;
 }
 
@@ -676,7 +684,10 @@ async fn both_lists_say_the_same(client: &McpClient) {
     let failures = client.call("observe", json!({"what": "failed_commands"})).await;
     assert_eq!(lists["failed"], failures["commands"]);
     for failure in failures["commands"].as_array().unwrap() {
-        assert_eq!(failure["failed_at"], failure["expired_at"], "{failure}");
+        assert!(failure["failed_at"].is_string(), "{failure}");
+        // A refusal or a failure has not expired.
+        assert!(failure.get("expired_at").is_none(), "{failure}");
+        assert!(failure["command"].is_string(), "{failure}");
         assert!(failure["hint"].is_string(), "{failure}");
     }
 }

@@ -177,6 +177,10 @@ async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
     assert_eq!(forger.closed_without_a_frame().await.0, 4401, "forged");
     let browsers = client.call("observe", json!({"what": "browsers"})).await;
     assert_eq!(browsers["count"], 0, "none of them was ever a browser");
+    let hint = browsers["hint"].as_str().unwrap();
+    let told =
+        ["No browser has connected", "A Tabwire extension with a wrong key", "`tabwire doctor`"];
+    assert!(told.iter().all(|part| hint.contains(part)), "{hint}");
 }
 
 #[tokio::test]

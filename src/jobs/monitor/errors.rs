@@ -87,6 +87,16 @@ impl SyncError {
         }
     }
 
+    /// What to do next: the message ends in it. A path can have such an end of a sentence too.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let text = self.to_string();
+        match text.rsplit_once(". ") {
+            Some((_, hint)) => format!("{hint}."),
+            None => text,
+        }
+    }
+
     /// What the error is about: an object.
     #[must_use]
     pub fn details(&self) -> Value {

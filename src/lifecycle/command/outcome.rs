@@ -239,8 +239,8 @@ impl Expiry {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::NoExtension => {
-                "Open the browser and check that the Tabwire extension is enabled \
-                 (`tabwire install` says how to load it); then call again."
+                "Ask the person to open the browser and to check that the Tabwire extension is \
+                 enabled; `tabwire doctor` names what is missing. Then call again."
             }
             Self::NotDelivered => {
                 "Look at observe({what:\"pending_commands\"}) and observe({what:\"browsers\"}): cancel \

@@ -4,30 +4,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::excerpt::{MESSAGE_TOLD, STACK_TOLD, beginning};
+use super::next_step::{
+    BROWSER_AWAY_HINT, HALF_DONE_HINT, STOPPED_HINT, next_step_of, next_step_of_pending,
+};
 use super::{Command, Expiry, Outcome, State};
 use crate::lifecycle::Lane;
 use crate::protocol::{
-    Action, CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand, Moment,
-    PageMark, PendingCommand, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
+    Action, CommandAim, CommandReport, CommandStory, CommandSummary, FailedCommand,
+    FinishedCommand, Moment, PageMark, PendingCommand, Status, StatusWord, TraceEntry, TracePhase,
+    WorkKind, millis,
 };
-
-/// What its owner is told of a command that the person at the browser has stopped.
-const STOPPED_HINT: &str =
-    "The person at the browser stopped it: ask them before you try it again.";
-
-/// How much is told of an error's message and of its stack, in bytes. A page can throw errors of
-/// any length, and an answer about one is not read in parts.
-const MESSAGE_TOLD: usize = 2_000;
-const STACK_TOLD: usize = 3_000;
-
-/// The text, or its beginning and how much is missing.
-fn beginning(text: &str, longest: usize) -> Arc<str> {
-    if text.len() <= longest {
-        return text.into();
-    }
-    let told = &text[..text.floor_char_boundary(longest)];
-    format!("{told}… ({} more bytes)", text.len() - told.len()).into()
-}
 
 impl Command {
     /// The command as its owner sees it; `with_trace` adds the time of every phase.
@@ -39,12 +26,28 @@ impl Command {
             command: self.facts.work.name(),
             trace: with_trace.then(|| self.trace()),
             kind: self.facts.work.kind(),
+            lacks_browser: self.lacks_browser(),
             picture_path: self
                 .facts
                 .work
                 .action()
                 .and_then(Action::picture_file)
                 .map(|(name, _)| name.into()),
+        }
+    }
+
+    /// Whether it waits for a browser to connect, or has waited for one in vain.
+    const fn lacks_browser(&self) -> bool {
+        match &self.state {
+            State::Queued { reachable, .. } => !*reachable,
+            State::Ended { outcome: Outcome::Expired { reason, .. }, .. } => {
+                matches!(reason, Expiry::NoExtension)
+            }
+            State::Sent { .. }
+            | State::Started { .. }
+            | State::Waiting
+            | State::Working { .. }
+            | State::Ended { .. } => false,
         }
     }
 
@@ -71,16 +74,19 @@ impl Command {
             page: progress.as_ref().and_then(|_| self.page_mark(None)),
             progress,
             message,
+            hint: if self.lacks_browser() {
+                BROWSER_AWAY_HINT.into()
+            } else {
+                next_step_of_pending(&self.facts.id, self.facts.work.kind()).into()
+            },
         }
     }
 
     fn why_queued(&self) -> String {
         match self.state {
-            State::Queued { reachable: false, .. } => format!(
-                "Waits for a browser with the Tabwire extension, until {}. Open the browser and \
-                 check that the extension is enabled.",
-                self.total_by()
-            ),
+            State::Queued { reachable: false, .. } => {
+                format!("Waits for a browser with the Tabwire extension, until {}", self.total_by())
+            }
             State::Queued { .. }
             | State::Sent { .. }
             | State::Started { .. }
@@ -113,13 +119,14 @@ impl Command {
                 error: beginning(&error.message, MESSAGE_TOLD),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(|stack| beginning(stack, STACK_TOLD)),
-                hint: error.hint.as_deref().map(Into::into),
+                hint: next_step_of(error, self.facts.work.kind()),
                 may_have_run: error.may_have_run,
                 page: self.page_mark(None),
                 failed_at: at,
             },
             Outcome::Timeout { error } => Status::Timeout {
                 error: beginning(&error.message, MESSAGE_TOLD),
+                hint: next_step_of(error, self.facts.work.kind()),
                 failed_at: at,
                 may_have_run: true,
                 page: self.page_mark(None),
@@ -128,14 +135,18 @@ impl Command {
                 error: self.why_expired(*reason, at),
                 expired_at: at,
                 reason: reason.code(),
-                hint: self.hint_for(*reason, *may_have_run),
+                hint: self.hint_for(*reason, *may_have_run).into(),
                 may_have_run: *may_have_run,
             },
             Outcome::Cancelled { may_have_run, by_user } => Status::Cancelled {
                 cancelled_at: at,
                 may_have_run: *may_have_run,
                 reason: by_user.then_some(Outcome::STOPPED_BY_USER),
-                hint: by_user.then_some(STOPPED_HINT),
+                hint: if *by_user {
+                    Some(STOPPED_HINT)
+                } else {
+                    may_have_run.then_some(HALF_DONE_HINT)
+                },
             },
         }
     }
@@ -206,12 +217,15 @@ impl Command {
     #[must_use]
     pub fn story(&self, target: Option<&Lane>) -> CommandStory {
         let (message, error, hint) = match self.status() {
-            Status::Pending { message, .. } => (Some(message), None, None),
-            Status::Complete { .. } | Status::Cancelled { .. } => (None, None, None),
-            Status::Error { error, .. } | Status::Timeout { error, .. } => {
-                (None, Some(error), None)
+            Status::Pending { message, hint, .. } => (Some(message), None, Some(hint.into_owned())),
+            Status::Complete { .. } => (None, None, None),
+            Status::Cancelled { hint, .. } => (None, None, hint.map(str::to_owned)),
+            Status::Error { error, hint, .. } | Status::Timeout { error, hint, .. } => {
+                (None, Some(error), Some(hint.as_ref().to_owned()))
             }
-            Status::Expired { error, hint, .. } => (None, Some((*error).into()), Some(hint)),
+            Status::Expired { error, hint, .. } => {
+                (None, Some((*error).into()), Some(hint.into_owned()))
+            }
         };
         CommandStory {
             summary: self.summary(target),
@@ -289,30 +303,52 @@ impl Command {
         }
     }
 
-    /// The command as lists of failures show it, if it failed (row 21). A cancelled
-    /// one did not: its owner wanted that.
+    /// The command as lists of failures show it, if it failed (row 21); `target` is the lane that
+    /// it was given. A cancelled one did not: its owner wanted that.
     #[must_use]
-    pub fn as_failed(&self) -> Option<FailedCommand> {
+    pub fn as_failed(&self, target: Option<&Lane>) -> Option<FailedCommand> {
         let State::Ended { at, outcome, .. } = &self.state else { return None };
+        let kind = self.facts.work.kind();
         let (error, hint, message) = match outcome {
             Outcome::Complete { .. } | Outcome::Cancelled { .. } => return None,
             Outcome::Error { error } => {
-                (error.code.as_str(), self.who_says().into(), Some(&error.message))
+                (error.code.as_str(), next_step_of(error, kind), Some(&error.message))
             }
             Outcome::Timeout { error } => {
-                (Outcome::EXECUTION_TIMEOUT, "It ran past its time".into(), Some(&error.message))
+                (Outcome::EXECUTION_TIMEOUT, next_step_of(error, kind), Some(&error.message))
             }
-            Outcome::Expired { reason, .. } => {
-                (reason.code(), self.why_expired(*reason, *at), None)
+            Outcome::Expired { reason, may_have_run } => {
+                let why = self.why_expired(*reason, *at);
+                let next = self.hint_for(*reason, *may_have_run);
+                (reason.code(), format!("{why}. {next}").into(), None)
             }
         };
         Some(FailedCommand {
             correlation_id: self.facts.id.clone(),
+            aim: self.aim(target),
             error: error.into(),
             at: *at,
-            hint: hint.into(),
+            hint,
             message: message.map(|message| message.as_str().into()),
         })
+    }
+
+    /// The command as lists of failures show it if nobody had read its result when that went, at
+    /// this moment; `why` says why it went.
+    #[must_use]
+    pub fn as_unread(&self, target: Option<&Lane>, why: &str, at: Moment) -> FailedCommand {
+        FailedCommand {
+            correlation_id: self.facts.id.clone(),
+            aim: self.aim(target),
+            error: "expired".into(),
+            at,
+            hint: format!("{why}. {}", Expiry::ResultExpired.hint()).into(),
+            message: None,
+        }
+    }
+
+    fn aim(&self, target: Option<&Lane>) -> CommandAim {
+        self.facts.work.aim(target.and_then(|lane| lane.tab))
     }
 
     /// What is said of its result if nobody had read it when its time was over (row 20).
@@ -323,14 +359,6 @@ impl Command {
             WorkKind::Annotations | WorkKind::Job => {
                 "Result expired after 10 minutes (never retrieved)"
             }
-        }
-    }
-
-    fn who_says(&self) -> &'static str {
-        match self.facts.work.kind() {
-            WorkKind::Browser => "The browser reported that it failed",
-            WorkKind::Annotations => "Nothing was drawn",
-            WorkKind::Job => "The job failed",
         }
     }
 

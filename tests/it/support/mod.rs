@@ -44,4 +44,4 @@ pub(crate) use session::{HttpLink, Session, answering, commands};
 pub(crate) use stand_in::{StandIn, TakenRequest};
 pub(crate) use terminal::Terminal;
 pub(crate) use time::{Frozen, LOOK, Stopwatch, soon, until};
-pub(crate) use worker::kill_worker;
+pub(crate) use worker::{kill_pages, kill_worker};

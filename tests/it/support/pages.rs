@@ -139,14 +139,7 @@ impl Pages {
 
 async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
     let mut stream = BufReader::new(stream);
-    let mut first = String::new();
-    stream.read_line(&mut first).await.ok()?;
-    let mut line = String::from("-");
-    while !line.trim().is_empty() {
-        line.clear();
-        stream.read_line(&mut line).await.ok()?;
-    }
-    let path = first.split(' ').nth(1)?.to_owned();
+    let path = asked_path(&mut stream).await?;
     let hit = {
         let mut hits = hits.lock().unwrap();
         let hit = hits.entry(path.clone()).or_default();
@@ -161,10 +154,7 @@ async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>)
         "/shop" => STYLED,
         _ => "",
     };
-    if let Some(to) = path.strip_prefix("/to?") {
-        let answer = format!(
-            "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        );
+    if let Some(answer) = answer_of_kind(&path) {
         return stream.write_all(answer.as_bytes()).await.ok();
     }
     let rows;
@@ -222,6 +212,53 @@ fn cart(path: &str) -> Option<String> {
          Connection: close\r\n\r\n{content}",
         content.len()
     ))
+}
+
+/// The path of a request, whose head is read whole.
+async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut first = String::new();
+    stream.read_line(&mut first).await.ok()?;
+    let mut line = String::from("-");
+    while !line.trim().is_empty() {
+        line.clear();
+        stream.read_line(&mut line).await.ok()?;
+    }
+    first.split(' ').nth(1).map(str::to_owned)
+}
+
+/// The answer to a path that says what the answer is to be: a redirect, a status, a file.
+fn answer_of_kind(path: &str) -> Option<String> {
+    let (kind, of) = path.split_once('?')?;
+    match kind {
+        "/to" => Some(format!(
+            "HTTP/1.1 302 Found\r\nLocation: {of}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )),
+        "/status" => Some(answer_with(of)),
+        "/download" => Some(download(of)),
+        _ => None,
+    }
+}
+
+/// An answer with this status, and with a page unless it can have none or ends in `&empty`.
+fn answer_with(status: &str) -> String {
+    let (status, is_empty) = match status.strip_suffix("&empty") {
+        Some(status) => (status, true),
+        None => (status, status == "204"),
+    };
+    let body = if is_empty { String::new() } else { format!("<title>Status {status}</title>") };
+    format!(
+        "HTTP/1.1 {status} So\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// A file to save under this name.
+fn download(name: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; \
+         filename=\"{name}\"\r\nContent-Length: 3\r\nConnection: close\r\n\r\na,b"
+    )
 }
 
 /// Pages that are whole by themselves.

@@ -377,7 +377,7 @@ impl Desk {
     fn ended(&mut self, command: &Command) {
         let facts = command.facts();
         self.wishes.remove(&facts.id);
-        if let Some(failure) = command.as_failed() {
+        if let Some(failure) = command.as_failed(None) {
             self.oracle.failed(&facts.client, &facts.id, &self.limits);
             self.retention.list_failure(&facts.client, failure, &self.limits);
         }
@@ -401,7 +401,7 @@ impl Desk {
         );
         let owner = facts.owner.clone();
         let gone = Gone { owner, at: self.now, may_have_run: command.may_have_run() };
-        let unread = is_unread.then_some("never retrieved");
+        let unread = is_unread.then(|| command.as_unread(None, "never retrieved", self.now));
         self.retention.bury(&facts.client, id, gone, unread, &self.limits);
         self.oracle.buried(&facts.client, id, is_unread, &self.limits);
     }

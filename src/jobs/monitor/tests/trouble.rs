@@ -1,10 +1,35 @@
 //! What goes wrong: paths, disks, databases.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::protocol::code_literals::codes_named_in;
+
+#[test]
+fn every_reason_why_nothing_is_synced_has_a_next_step() {
+    // The path has the end of a sentence in it.
+    let (path, why) = (PathBuf::from("/a. b"), "Permission denied".to_owned());
+    let all = [
+        SyncError::NotAbsolute { path: path.clone() },
+        SyncError::NotFound { path: path.clone(), why: why.clone() },
+        SyncError::Vanished { path: path.clone(), recorded: 3 },
+        SyncError::OutsideRoots { path: path.clone(), roots: vec![path.clone()] },
+        SyncError::NotFileOrFolder { path: path.clone() },
+        SyncError::Storage { path, why },
+        SyncError::Cancelled { recorded: 3 },
+    ];
+    let walked: BTreeSet<_> = all.iter().map(SyncError::code).collect();
+    assert_eq!(walked, codes_named_in(include_str!("../errors.rs")));
+    for error in all {
+        let (hint, message) = (error.hint(), error.to_string());
+        let step = hint.strip_suffix('.').unwrap();
+        assert!(step.len() > 10 && !step.contains(". "), "{hint}");
+        assert!(message.ends_with(step) && message.len() > hint.len(), "{message}");
+    }
+}
 
 fn code(result: Result<Target, SyncError>) -> &'static str {
     result.unwrap_err().code()

@@ -165,7 +165,7 @@ fn the_sentences_that_people_read_name_the_lengths_that_count() {
         let expired = after(delivered, [(Event::Tick, SENT_AT + length)]);
         let said = expired.report(false).why_not_complete().unwrap();
         assert!(said.contains(&format!("within {}s", length.as_secs())), "{carrier:?}: {said}");
-        assert!(expired.as_failed().unwrap().hint.contains(&*said));
+        assert!(expired.as_failed(None).unwrap().hint.contains(&*said));
     }
     let attempts = format!("each of {} deliveries", limits::ATTEMPTS);
     assert!(Expiry::DeliveryFailed.message().contains(&attempts));

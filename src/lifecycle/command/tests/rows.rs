@@ -531,13 +531,13 @@ fn row_21_failures_are_listed_and_results_and_cancelled_ones_are_not() {
         (started(), Event::Back(holder(), None), ENDED_AT, "extension_disconnected"),
     ];
     for (mut command, event, now, error) in failures {
-        assert!(command.as_failed().is_none());
+        assert!(command.as_failed(None).is_none());
         let _ = row.take(&mut command, event, now);
-        let failed = command.as_failed().expect("a failure");
+        let failed = command.as_failed(None).expect("a failure");
         assert_eq!(&*failed.error, error);
         assert_eq!(Some(failed.at), ending(&command).map(|(_, at)| at));
     }
     for command in [ended_by(complete("1")), ended_by(stopped(true)), cancelled_in_the_page()] {
-        assert!(command.as_failed().is_none(), "{}", word(&command));
+        assert!(command.as_failed(None).is_none(), "{}", word(&command));
     }
 }

@@ -1,0 +1,166 @@
+//! The next step after a command failed, by the code of its failure, and while it is pending.
+
+use std::sync::Arc;
+
+use super::{Expiry, Outcome};
+use crate::protocol::{CorrelationId, ReportedError, WorkKind};
+
+/// The next step for each code that extensions report. The hint of a report goes first: the
+/// extension has seen the page.
+static OF_CODES: [(&str, &str); 16] = [
+    ("script_threw", "Correct the script and call again. What it did before it threw stays done."),
+    ("syntax_error", "Nothing of the script has run: correct it and call again."),
+    ("no_such_tab", OTHER_TAB),
+    ("tab_closed", OTHER_TAB),
+    (
+        "tab_crashed",
+        "Load the page anew with interact({action:\"refresh\"}) and the same tab_id, then call again. \
+         The command may have run in part; unsaved input in the page is lost.",
+    ),
+    ("restricted_page", "Navigate to a web page, or name another tab in `tab_id`."),
+    (
+        "navigation_failed",
+        "Check the URL, and look at where the tab is now with interact({action:\"page_info\"}); \
+         then call again.",
+    ),
+    (
+        "navigation_interrupted",
+        "The command may have run in part: look at where the page is now with \
+         interact({action:\"page_info\"}) before you call again.",
+    ),
+    (
+        "debugger_unavailable",
+        "Unless may_have_run is false, look at the page before you call again, or use another tab. \
+         If the error stays, ask the person to click \"Give control back\" in the Tabwire popup.",
+    ),
+    (
+        "result_too_large",
+        "The command has run. Ask for less: a part of the page, fewer fields, or a smaller picture.",
+    ),
+    (
+        "unknown_action",
+        "observe({what:\"browsers\"}) lists the actions that the extension knows; after `tabwire \
+         install` and a reload of the extension it knows all.",
+    ),
+    ("invalid_params", "Correct the parameter that `error` is about, and call again."),
+    (
+        "internal",
+        "Look at the page before you call again. If the error stays, ask the person to reload the \
+         Tabwire extension at chrome://extensions.",
+    ),
+    (
+        "blocked_by_policy",
+        "Use another site. Only the person can change the rules: with `tabwire sites`, or in the \
+         popup of the Tabwire extension.",
+    ),
+    (
+        Outcome::STOPPED_BY_USER,
+        "Ask the person before you go on; only they can let agents go on, in the popup of the \
+         Tabwire extension.",
+    ),
+    (
+        Outcome::EXECUTION_TIMEOUT,
+        "It may have run in part: look at the page (page_info, screenshot) before you call again, \
+         with a larger timeout_ms if it needs more time.",
+    ),
+];
+
+const OTHER_TAB: &str = "Name one of the tabs that observe({what:\"tabs\"}) lists in `tab_id`, or \
+                         open one with interact({action:\"tab_open\", url}).";
+
+/// The next step for any other code.
+const OF_OTHER_CODES: &str =
+    "Look at the page with interact({action:\"page_info\"}) before you call again.";
+
+/// The next step after the person at the browser stopped the command.
+pub(super) const STOPPED_HINT: &str =
+    "The person at the browser stopped it: ask them before you try it again.";
+
+/// The next step after the owner cancelled a command that may have begun.
+pub(super) const HALF_DONE_HINT: &str =
+    "It may have run in part: look at the page before you go on.";
+
+/// The next step while the command waits for a browser.
+pub(super) const BROWSER_AWAY_HINT: &str = "Ask the person to open the browser: the command then goes on by itself. `tabwire doctor` \
+     names what is missing.";
+
+/// The next step for this code, if extensions report it.
+#[must_use]
+pub fn next_step_of_code(code: &str) -> Option<&'static str> {
+    OF_CODES.iter().find(|(known, _)| *known == code).map(|(_, step)| *step)
+}
+
+/// The next step after this failure of this kind of work.
+pub(super) fn next_step_of(error: &ReportedError, kind: WorkKind) -> Arc<str> {
+    if let Some(own) = error.hint.as_deref().filter(|hint| !hint.is_empty()) {
+        return own.into();
+    }
+    match kind {
+        WorkKind::Browser => next_step_of_code(&error.code).unwrap_or(OF_OTHER_CODES),
+        WorkKind::Annotations | WorkKind::Job => Expiry::NobodyDrew.hint_for(kind),
+    }
+    .into()
+}
+
+/// The next step while this command is pending.
+pub(super) fn next_step_of_pending(id: &CorrelationId, kind: WorkKind) -> String {
+    // People and jobs take their time.
+    let wait_ms = match kind {
+        WorkKind::Browser => 10_000,
+        WorkKind::Annotations | WorkKind::Job => 55_000,
+    };
+    format!(
+        "observe({{what:\"command_result\", correlation_id:\"{id}\", wait_ms:{wait_ms}}}) waits for it."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::protocol::code_literals::codes_named_in;
+
+    /// The codes that our own extension has.
+    fn codes_of_extension() -> BTreeSet<&'static str> {
+        let types = include_str!("../../../extension-shim/protocol.d.ts");
+        let (_, codes) = types.split_once("export type ErrorCode =").unwrap();
+        let (codes, _) = codes.split_once(';').unwrap();
+        codes.split('\'').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn every_code_of_the_extension_has_a_next_step_of_its_own() {
+        let known: BTreeSet<_> = OF_CODES.iter().map(|(code, _)| *code).collect();
+        assert_eq!(known, codes_of_extension());
+        assert_eq!(known.len(), OF_CODES.len());
+    }
+
+    #[test]
+    fn every_way_to_expire_and_every_wait_has_a_next_step() {
+        let walked: BTreeSet<_> = Expiry::ALL.into_iter().map(Expiry::code).collect();
+        assert_eq!(walked, codes_named_in(include_str!("outcome.rs")));
+        for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Job] {
+            let step = next_step_of_pending(&"exec_1".into(), kind);
+            assert!(step.contains("correlation_id:\"exec_1\"") && step.ends_with('.'), "{step}");
+            for reason in Expiry::ALL {
+                assert!(reason.hint_for(kind).ends_with('.'), "{reason:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_of_any_code_and_work_has_a_next_step_and_one_that_was_told_comes_first() {
+        for code in codes_of_extension().into_iter().chain(["made_up", ""]) {
+            for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Job] {
+                let plain = ReportedError::new(code, "why");
+                let step = next_step_of(&plain, kind);
+                assert!(step.ends_with('.'), "{code}: {step}");
+                let empty = ReportedError { hint: Some(String::new()), ..plain.clone() };
+                assert_eq!(next_step_of(&empty, kind), step);
+                let told = ReportedError { hint: Some("Do this.".to_owned()), ..plain };
+                assert_eq!(&*next_step_of(&told, kind), "Do this.");
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The codes of errors as a source file names them. A test that walks a list of errors compares it
+//! with these: a code that is missing from the list fails the test.
+
+use std::collections::BTreeSet;
+
+/// The string literals in the body of `fn code` of this source file.
+pub(crate) fn codes_named_in(source: &str) -> BTreeSet<&str> {
+    let (_, rest) = source.split_once("fn code(").expect("the file has a `fn code`");
+    let body = rest.split("\n    }\n").next().unwrap_or_default();
+    let codes: BTreeSet<_> = body.split('"').skip(1).step_by(2).collect();
+    assert!(codes.len() > 1, "{body}");
+    codes
+}
