@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::annotations::{self, ByPerson};
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
-use super::brief::{BriefEnd, BriefReport};
+use super::brief::{BriefFailure, BriefReport};
 use super::failure::{Failure, NotFound, RefusedCall};
 use super::result::Told;
 use super::submit::{Asked, Common, InPlace, Queued};
@@ -44,7 +44,7 @@ struct Parameters {
 pub(super) fn answers(answers: &mut Answers) {
     answers.of(NAME, "").are::<Queued<'_>>().are::<Told>().are::<BriefReport>();
     annotations::answers(answers);
-    let failed = answers.of(NAME, FAILED).are::<BriefEnd>();
+    let failed = answers.of(NAME, FAILED).are::<BriefFailure>();
     failed.are::<Failure>().are::<RefusedCall>().are::<NotFound>().are::<Told>();
 }
 

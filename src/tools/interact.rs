@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::answers::{Answers, FAILED};
 use super::arguments::Arguments;
-use super::brief::{BriefEnd, BriefReport};
+use super::brief::{BriefFailure, BriefReport};
 use super::failure::{Failure, RefusedCall};
 use super::result::Told;
 use super::submit::{Asked, Common, Queued};
@@ -49,7 +49,12 @@ pub(super) fn asked(
 /// What its answers look like, also those of a call that waits.
 pub(super) fn answers(answers: &mut Answers) {
     answers.of(NAME, "").are::<Queued<'_>>().are::<Told>().are::<BriefReport>();
-    answers.of(NAME, FAILED).are::<BriefEnd>().are::<Failure>().are::<RefusedCall>().are::<Told>();
+    answers
+        .of(NAME, FAILED)
+        .are::<BriefFailure>()
+        .are::<Failure>()
+        .are::<RefusedCall>()
+        .are::<Told>();
 }
 
 pub(super) async fn call(
