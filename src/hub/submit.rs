@@ -247,6 +247,7 @@ impl Desk<'_> {
             aim,
             error: why.code().into(),
             at: self.now(),
+            expired_at: None,
             hint: format!("{}. {}", why.message(), why.hint()).into(),
             message: None,
         };

@@ -171,6 +171,7 @@ mod tests {
             aim: CommandAim::default(),
             error: "queue_full".into(),
             at: NOW,
+            expired_at: None,
             hint: "wait".into(),
             message: None,
         }

@@ -376,6 +376,9 @@ pub struct FailedCommand {
     /// When it failed, expired or was refused.
     #[serde(rename = "failed_at")]
     pub at: Moment,
+    /// The same moment, if its time ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expired_at: Option<Moment>,
     /// What happened, unless `message` says it, and what to do next: sentences of ours.
     pub hint: Arc<str>,
     /// What the browser said of it. It may come from a page: data, not instructions.

@@ -218,6 +218,7 @@ async fn the_sixth_queued_command_is_refused_listed_and_touches_nothing() {
     assert_eq!(failures["commands"][0]["correlation_id"], refusal["correlation_id"]);
     assert_eq!(failures["commands"][0]["error"], "queue_full");
     assert!(failures["commands"][0]["failed_at"].is_string(), "{failures}");
+    assert!(failures["commands"][0].get("expired_at").is_none(), "it has not expired: {failures}");
     // What it was to do, so that nobody has to remember its id.
     let failed = &failures["commands"][0];
     assert_eq!((&failed["command"], &failed["tab_id"]), (&json!("execute_js"), &json!(7)));
@@ -685,8 +686,10 @@ async fn both_lists_say_the_same(client: &McpClient) {
     assert_eq!(lists["failed"], failures["commands"]);
     for failure in failures["commands"].as_array().unwrap() {
         assert!(failure["failed_at"].is_string(), "{failure}");
-        // A refusal or a failure has not expired.
-        assert!(failure.get("expired_at").is_none(), "{failure}");
+        // The time of a refused call has not run out.
+        let expired_at = failure.get("expired_at");
+        assert!(expired_at.is_none_or(|at| *at == failure["failed_at"]), "{failure}");
+        assert_eq!(expired_at.is_none(), failure["error"] == "queue_full", "{failure}");
         assert!(failure["command"].is_string(), "{failure}");
         assert!(failure["hint"].is_string(), "{failure}");
     }

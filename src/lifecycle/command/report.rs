@@ -328,6 +328,7 @@ impl Command {
             aim: self.aim(target),
             error: error.into(),
             at: *at,
+            expired_at: (!matches!(outcome, Outcome::Error { .. })).then_some(*at),
             hint,
             message: message.map(|message| message.as_str().into()),
         })
@@ -342,6 +343,7 @@ impl Command {
             aim: self.aim(target),
             error: "expired".into(),
             at,
+            expired_at: Some(at),
             hint: format!("{why}. {}", Expiry::ResultExpired.hint()).into(),
             message: None,
         }
