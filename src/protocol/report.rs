@@ -41,13 +41,11 @@ impl CommandReport {
         matches!(self.status, Status::Pending { .. })
     }
 
-    /// What it waits for, in a sentence; if that is a browser, also what to do about it. Nothing if
-    /// it is over.
+    /// What it waits for: a sentence, and if that is a browser the next step. `None` if it is over.
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
         let Status::Pending { message, hint, .. } = &self.status else { return None };
-        let whole = || format!("{message}. {hint}");
-        Some(if self.lacks_browser { whole() } else { message.clone() })
+        Some(if self.lacks_browser { format!("{message}. {hint}") } else { message.clone() })
     }
 
     /// What keeps it from being complete, or has kept it, in a sentence; nothing if it is.
