@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, LOOK, McpClient, Pages, Stopwatch, first_tab, soon, until};
+use crate::support::{Daemon, LOOK, McpClient, Pages, Stopwatch, body, first_tab, soon, until};
 
 /// How long a browser may take to start and to connect on a busy machine.
 const START: Duration = Duration::from_secs(30);
@@ -131,7 +131,7 @@ impl Stage {
 
 async fn interact(client: &McpClient, mut arguments: Value) -> Value {
     arguments["wait_ms"] = 20_000.into();
-    client.call_raw("interact", arguments).await["structuredContent"].clone()
+    body(&client.call_raw("interact", arguments).await)
 }
 
 /// The browsers that are connected.

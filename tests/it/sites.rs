@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
 
-use crate::support::{Daemon, Hand, McpClient, OTHER_SITE, Pages, first_tab, soon, until};
+use crate::support::{Daemon, Hand, McpClient, OTHER_SITE, Pages, body, first_tab, soon, until};
 
 /// How often a page leaves while a command for it is on its way.
 const RACES: u32 = 20;
@@ -42,8 +42,7 @@ impl Stage {
 
     async fn answer(&self, tool: &str, mut arguments: Value) -> Value {
         arguments["wait_ms"] = 20_000.into();
-        let raw = self.client.call_raw(tool, arguments).await;
-        raw["structuredContent"].clone()
+        body(&self.client.call_raw(tool, arguments).await)
     }
 
     #[track_caller]

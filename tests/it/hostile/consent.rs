@@ -7,7 +7,7 @@ use tabwire::protocol::{EXTENSION_ID, Moment};
 
 use crate::legacy::Old;
 use crate::support::{
-    Daemon, FakeExtension, Hand, McpClient, Pages, Place, PseudoTerminal, Ran, Row, Shim,
+    Daemon, FakeExtension, Hand, McpClient, Pages, Place, PseudoTerminal, Ran, Row, Shim, body,
     first_tab, raw, soon, until,
 };
 
@@ -323,7 +323,7 @@ async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_po
     for script in scripts {
         let run =
             json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000});
-        let answer = client.call_raw("interact", run).await["structuredContent"].clone();
+        let answer = body(&client.call_raw("interact", run).await);
         row.tried(&script, answer["status"] == "error", &answer);
     }
     for action in ["navigate", "tab_open"] {
@@ -342,7 +342,7 @@ async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_po
         "action": "execute_js", "script": "document.querySelector('#widenings button').click()",
         "tab_id": tab, "wait_ms": 20_000,
     });
-    let answer = client.call_raw("interact", click).await["structuredContent"].clone();
+    let answer = body(&client.call_raw("interact", click).await);
     row.tried("a script in the popup", answer["status"] == "error", &answer);
     row.tried("all of them", home.unconfirmed().unwrap() == [one], "confirmed");
     row.report();

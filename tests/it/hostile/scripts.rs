@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Stage;
 use crate::browser_trouble::Stage as Trouble;
-use crate::support::{Daemon, McpClient, Pages, Row, Shim, soon, until};
+use crate::support::{Daemon, McpClient, Pages, Row, Shim, body, soon, until};
 
 /// Scripts of every form, each of which clicks once; and whether it can run without the debugger,
 /// where statements have no value.
@@ -33,7 +33,7 @@ trait Runs {
 
     async fn call(&self, mut arguments: Value) -> Value {
         arguments["wait_ms"] = 20_000.into();
-        self.client().call_raw("interact", arguments).await["structuredContent"].clone()
+        body(&self.client().call_raw("interact", arguments).await)
     }
 
     async fn run(&self, script: &str) -> Value {

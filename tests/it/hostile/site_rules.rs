@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use tabwire::protocol::{AGENT_DENIALS_MAX, SiteChange, SiteList, SitePattern};
 
-use crate::support::{Daemon, Hand, McpClient, OTHER_SITE, Pages, Row, first_tab, soon, until};
+use crate::support::{
+    Daemon, Hand, McpClient, OTHER_SITE, Pages, Row, body, first_tab, soon, until,
+};
 
 async fn deny(client: &McpClient, pattern: &str) {
     client.call("configure", json!({"action": "site_rules", "pattern": pattern})).await;
@@ -11,7 +13,7 @@ async fn deny(client: &McpClient, pattern: &str) {
 
 async fn interact(client: &McpClient, mut arguments: Value) -> Value {
     arguments["wait_ms"] = 20_000.into();
-    client.call_raw("interact", arguments).await["structuredContent"].clone()
+    body(&client.call_raw("interact", arguments).await)
 }
 
 #[tokio::test]

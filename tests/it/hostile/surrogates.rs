@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::browser::Stage;
 use crate::legacy::Old;
 use crate::legacy_sync::{Newer, result_of};
-use crate::support::{Daemon, FakeExtension, McpClient, Row, Shim, soon, until};
+use crate::support::{Daemon, FakeExtension, McpClient, Row, Shim, body, soon, until};
 
 /// Halves as escapes, and what a reader gets for each. The last is a text about one.
 const HALVES: [(&str, &str); 5] = [
@@ -219,8 +219,7 @@ async fn row_29_half_a_character_in_a_real_page() {
     ] {
         let arguments = json!({"action": "execute_js", "script": script, "wait_ms": 20_000});
         // The client's parser refuses halves.
-        let answer =
-            stage.client.call_raw("interact", arguments).await["structuredContent"].clone();
+        let answer = body(&stage.client.call_raw("interact", arguments).await);
         let is_told = answer["status"] == "complete" || answer["reason"] == "script_threw";
         row.tried(script, is_told, &answer);
     }
@@ -231,14 +230,14 @@ async fn row_29_half_a_character_in_a_real_page() {
     ] {
         let mut arguments = analysis.clone();
         arguments["wait_ms"] = 20_000.into();
-        let answer = stage.client.call_raw("analyze", arguments).await["structuredContent"].clone();
+        let answer = body(&stage.client.call_raw("analyze", arguments).await);
         let said = answer["result"].to_string();
         let is_whole = answer["status"] == "complete" && !said.contains(r"\ud83d");
         row.tried(&analysis.to_string(), is_whole, &answer);
     }
     // Its text is cut within an emoji.
     let dom = json!({"what": "dom", "selector": "#cut", "wait_ms": 20_000});
-    let dom = stage.client.call_raw("analyze", dom).await["structuredContent"].clone();
+    let dom = body(&stage.client.call_raw("analyze", dom).await);
     let expected = format!("{}…", "x".repeat(299));
     let is_cut = dom["result"]["value"]["matches"][0]["text"] == expected;
     row.tried("a text that is cut within an emoji", is_cut, &dom);
