@@ -20,6 +20,9 @@ pub mod proof;
 /// The state directory: the secret, the daemon's lock, where it is to be found.
 pub mod home;
 
+/// The engine: the whole of every command's fate, pure. The daemon and the proofs drive it.
+pub mod engine;
+
 /// The journal: what must outlive the process, in SQLite.
 pub mod journal;
 

@@ -157,8 +157,42 @@ pub fn hash(secret: &str) -> [u8; 32] {
 /// Random bytes in hexadecimal: `N` bytes give 2 × `N` digits.
 #[must_use]
 pub fn random_hex<const N: usize>() -> String {
+    hex(&random::<N>())
+}
+
+/// Where names come from that nobody guesses: a keyed hash of a counter. The same seed gives the
+/// same names.
+pub struct NameSource {
+    keyed: Hmac<Sha256>,
+    count: u64,
+}
+
+impl NameSource {
+    /// Names from this seed.
+    #[must_use]
+    pub fn seeded(seed: &[u8; KEY_LENGTH]) -> Self {
+        let keyed = Hmac::new_from_slice(seed).expect("HMAC takes a key of any length");
+        Self { keyed, count: 0 }
+    }
+
+    /// Names from a seed that nobody knows.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::seeded(&random())
+    }
+
+    /// The next name: 64 hexadecimal digits.
+    pub fn next_name(&mut self) -> String {
+        self.count += 1;
+        let mut mac = self.keyed.clone();
+        mac.update(&self.count.to_be_bytes());
+        hex(&mac.finalize().into_bytes())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
-    random::<N>().iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 fn random<const N: usize>() -> [u8; N] {
@@ -178,6 +212,13 @@ fn same(a: &str, b: &str) -> bool {
 impl fmt::Debug for AuthKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthKey(…)")
+    }
+}
+
+impl fmt::Debug for NameSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever knows the seed knows all names.
+        f.write_str("NameSource(…)")
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _};
 use super::Edge;
 use super::share::Share;
 use super::side_work::SideWork;
-use crate::hub::{Farewell, Link, Outbox};
+use crate::hub::{CloseReason, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
@@ -168,12 +168,14 @@ pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, Close
     Ok(frame)
 }
 
-pub(super) fn close_of(farewell: Farewell) -> Close {
+pub(super) fn close_of(farewell: CloseReason) -> Close {
     match farewell {
-        Farewell::Shutdown => Close::new(1001, "the daemon is shutting down"),
-        Farewell::Unpaired => Close::new(4401, "the key was replaced: pair this extension again"),
-        Farewell::Replaced => Close::new(4001, "replaced by a new connection of this browser"),
-        Farewell::Overflow => Close::new(4429, "too many frames waited to be read"),
+        CloseReason::Shutdown => Close::new(1001, "the daemon is shutting down"),
+        CloseReason::Unpaired => {
+            Close::new(4401, "the key was replaced: pair this extension again")
+        }
+        CloseReason::Replaced => Close::new(4001, "replaced by a new connection of this browser"),
+        CloseReason::Overflow => Close::new(4429, "too many frames waited to be read"),
     }
 }
 

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::home::Home;
-use crate::hub::{Caller, Farewell};
+use crate::hub::{Caller, CloseReason};
 use crate::lifecycle::limits;
 use crate::mcp::{Calls, JobCalls, Toolbox};
 use crate::protocol::SERVER_VERSION;
@@ -137,7 +137,7 @@ impl Server {
         hub.drain(limits::DRAIN).await;
         self.ending.cancel();
         if self.edge.guard.home().is_key_replaced() {
-            hub.end_links(Farewell::Unpaired);
+            hub.end_links(CloseReason::Unpaired);
         }
         hub.shut_down().await;
         self.tasks.close();

@@ -1,8 +1,8 @@
 //! What analyses tell of pages goes through the same net as what is recorded of them.
 
 use super::Hub;
-use crate::protocol::{Action, CorrelationId, ExtensionReport};
-use crate::streams::redact_json;
+use crate::engine::{is_analysis, take_secrets_out};
+use crate::protocol::{CorrelationId, ExtensionReport};
 
 impl Hub {
     /// Takes the secrets out of a report on a command, if it is an analysis. A large result takes
@@ -15,19 +15,5 @@ impl Hub {
         if let Some(action) = action {
             take_secrets_out(&action, report);
         }
-    }
-}
-
-const fn is_analysis(action: &Action) -> bool {
-    matches!(action, Action::Analyze(_))
-}
-
-/// Takes the secrets out of a report on this action, if it is an analysis.
-pub(super) fn take_secrets_out(action: &Action, report: &mut ExtensionReport) {
-    if let ExtensionReport::Complete { result, .. } = report
-        && is_analysis(action)
-        && let Some(clean) = redact_json(result)
-    {
-        *result = clean.into();
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-use crate::journal::{Anchor, History, boot_id};
+use crate::engine::{Anchor, History};
+use crate::journal::boot_id;
 use crate::protocol::Moment;
 
 /// Reads the time. The system's clock is read once, at the start; from there on time

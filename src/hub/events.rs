@@ -10,9 +10,9 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
 use super::{Caller, Hub};
-use crate::lifecycle::{Command, Gone};
+use crate::engine::CommandEvent;
+use crate::lifecycle::Gone;
 use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
 pub use following::{Following, Term};
 
@@ -24,6 +24,13 @@ const RING: usize = 256;
 pub(super) struct Change {
     owner: Owner,
     command: Arc<CommandSummary>,
+}
+
+impl Change {
+    pub(super) fn of(CommandEvent { command, lane }: &CommandEvent) -> Self {
+        let owner = command.facts().owner.clone();
+        Self { owner, command: Arc::new(command.summary(lane.as_ref())) }
+    }
 }
 
 pub(super) fn channel() -> broadcast::Sender<Change> {
@@ -95,14 +102,9 @@ impl Hub {
     /// All commands of this owner that are known, oldest first.
     #[must_use]
     pub fn commands(&self, owner: &Owner) -> Vec<CommandSummary> {
-        // No entry of the map is held while the books are.
-        let watched: Vec<_> = self.0.commands.iter().map(|entry| entry.value().clone()).collect();
-        let is_own = |command: &Command| command.facts().owner == *owner;
-        let own: Vec<_> =
-            watched.iter().map(|watched| watched.borrow().clone()).filter(is_own).collect();
-        let mut commands: Vec<_> = self.with_desk(|desk| {
-            let target = |command: &Command| desk.targets.get(&command.facts().id);
-            own.iter().map(|command| command.summary(target(command))).collect()
+        let mut commands: Vec<_> = self.view(|engine| {
+            let own = engine.commands().filter(|command| command.facts().owner == *owner);
+            own.map(|command| command.summary(engine.lane_of(&command.facts().id))).collect()
         });
         commands.sort_by(|a, b| {
             (a.created_at, &a.correlation_id).cmp(&(b.created_at, &b.correlation_id))
@@ -114,35 +116,12 @@ impl Hub {
     #[must_use]
     pub fn story(&self, caller: &Caller, id: &CorrelationId) -> Told {
         if let Some(watched) = self.watched(caller, id) {
-            let target = self.with_desk(|desk| desk.targets.get(id).cloned());
+            let target = self.view(|engine| engine.lane_of(id).cloned());
             return Told::Story(Box::new(watched.borrow().story(target.as_ref())));
         }
         match self.remembered(caller, id) {
             super::Seen::Gone(gone) => Told::Gone(gone),
             super::Seen::Command(_) | super::Seen::NotFound => Told::NotFound,
-        }
-    }
-}
-
-/// What observers are told at the desk.
-impl Desk<'_> {
-    /// Tells observers how a command is now.
-    pub(super) fn tell(&self, command: &Command) {
-        if self.inner.changes.receiver_count() == 0 {
-            return;
-        }
-        let facts = command.facts();
-        let summary = command.summary(self.targets.get(&facts.id));
-        let change = Change { owner: facts.owner.clone(), command: Arc::new(summary) };
-        // The last observer may have gone just now.
-        let _ = self.inner.changes.send(change);
-    }
-
-    /// The same of a command by its id.
-    pub(super) fn tell_of(&self, id: &CorrelationId) {
-        let watched = self.inner.commands.get(id).map(|entry| entry.value().clone());
-        if let Some(watched) = watched {
-            self.tell(&watched.borrow());
         }
     }
 }

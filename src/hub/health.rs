@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Hub;
-use super::desk::Desk;
-use crate::lifecycle::{Command, Phase};
 
 /// How the daemon is.
 #[derive(Clone, Debug)]
@@ -58,23 +56,15 @@ impl Hub {
     /// How the daemon is.
     #[must_use]
     pub fn health(&self) -> Health {
-        let kept = self.0.commands.len();
-        self.with_desk(|desk| Health {
-            uptime: desk.now().since(self.0.clock.started_at()),
-            pending: desk.clients.values().map(|client| client.active.len()).sum(),
-            kept,
-            browsers: desk.browsers.values().filter(|browser| browser.is_connected()).count(),
-            clients: desk.clients.len(),
-            requests: self.0.requests.read(),
+        let uptime = self.now().since(self.0.clock.started_at());
+        let requests = self.0.requests.read();
+        self.view(|engine| Health {
+            uptime,
+            pending: engine.pending_commands(),
+            kept: engine.kept_commands(),
+            browsers: engine.connected_browsers(),
+            clients: engine.known_clients(),
+            requests,
         })
-    }
-}
-
-impl Desk<'_> {
-    /// Whether a command runs in a page, or is about to.
-    pub(super) fn is_anything_running(&self) -> bool {
-        let mut held = self.browsers.values().flat_map(|browser| &browser.held);
-        let runs = |command: &Command| command.phase() == Phase::Started || command.may_have_run();
-        held.any(|id| self.inner.commands.get(id).is_some_and(|command| runs(&command.borrow())))
     }
 }

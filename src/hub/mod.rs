@@ -9,33 +9,20 @@
 
 mod absence;
 mod analyses;
-mod capture;
-mod clients;
 mod clock;
-mod desk;
-mod drawing_tools;
+mod core;
+mod decisions;
 mod events;
 mod health;
-mod kept;
-mod keys;
-mod knocks;
 mod links;
 mod outbox;
-mod owner_rates;
-mod pollers;
+mod polling;
+mod queries;
 mod reading;
-mod reaper;
-mod recovery;
-mod refusal;
-mod sessions;
-mod sites;
 mod streams;
-mod submit;
-mod summaries;
-mod syncs;
-mod targets;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod tracked;
 mod undertakings;
 
@@ -48,33 +35,31 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use crate::engine::{
+    Accepted, BrowserChoice, BrowserSummary, Caller, CaptureChange, Capturing, ClientSummary,
+    CloseReason, DeafBrowsers, Glimpse, KnockList, KnockSummary, Lists, NamelessPoller, Poll,
+    Refusal, Refused, Submission, Submitted, TabSummary, Undertaking, Verdict,
+};
+use crate::engine::{Anchor, Engine, Entry, History};
 use crate::home::AgentFiles;
-use crate::journal::{Anchor, Entry, History, Journal, Trouble};
+use crate::journal::{Journal, Trouble};
+use crate::lifecycle::Limits;
 pub use crate::lifecycle::Wish;
-use crate::lifecycle::{Event, Limits};
-use crate::proof;
-use crate::protocol::{ClientId, CorrelationId, Moment, Owner};
-pub use capture::{CaptureChange, Capturing, DeafBrowsers};
-pub use clients::ClientSummary;
+use crate::proof::{self, NameSource};
+use crate::protocol::{CorrelationId, Moment};
 use clock::Clock;
 pub use clock::Reading;
-use desk::Books;
+use core::Core;
 use events::Change;
 pub use events::{Events, Following, News, Term, Told};
 use health::Counters;
 pub use health::{Health, Requests};
-pub use knocks::{KnockList, KnockSummary, NamelessPoller};
 pub use links::Link;
-pub use outbox::{Farewell, Outbox};
-pub use pollers::{Glimpse, Poll, Verdict};
-pub use reading::{Lists, Seen};
-pub use refusal::{BrowserChoice, Refusal, Refused};
+pub use outbox::Outbox;
+pub use polling::OpenSync;
+pub use reading::Seen;
 pub use streams::{PageRecord, Taken};
-pub use submit::{Accepted, Submission, Submitted};
-pub use summaries::{BrowserSummary, TabSummary};
-pub use syncs::OpenSync;
 use tracked::Tracked;
-pub use undertakings::Undertaking;
 
 /// How long what nobody waits for may stay unwritten.
 const UNAWAITED: Duration = Duration::from_millis(50);
@@ -91,30 +76,19 @@ struct Inner {
     commands: DashMap<CorrelationId, Arc<Tracked>>,
     journal: Journal,
     moved_aside: Option<PathBuf>,
-    books: Mutex<Books>,
+    core: Mutex<Core>,
     streams: streams::Streams,
-    /// Tells the reaper that a deadline has become the first of all.
+    /// Tells the timer that a deadline has become the first of all.
     sooner: Notify,
     /// Every change of a command, for whoever looks on. Sending never blocks.
     changes: broadcast::Sender<Change>,
     closed: CancellationToken,
     tasks: TaskTracker,
     requests: Counters,
-    rejected: absence::RejectedHandshakes,
     /// Whose turn it is to have something large recorded.
     large: Semaphore,
     /// Where the results of agents may be written as files, once that is known.
     agent_files: OnceLock<AgentFiles>,
-}
-
-/// Who calls: the owner decides what may be seen, the client whose lists and caps
-/// count.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Caller {
-    /// Who the token belongs to.
-    pub owner: Owner,
-    /// Which of its clients.
-    pub client: ClientId,
 }
 
 /// How what must outlive the process is kept.
@@ -144,7 +118,7 @@ impl Hub {
     }
 
     /// A hub that goes on with what an earlier life of the daemon has recorded, with its
-    /// reaper. Must be called in a tokio runtime.
+    /// timer. Must be called in a tokio runtime.
     #[must_use]
     pub fn open(limits: Limits, journal: Journal, history: History, reading: &Reading) -> Self {
         let clock = Clock::start(reading, &history);
@@ -152,6 +126,7 @@ impl Hub {
         let is_same_boot = history.anchor.as_ref().is_some_and(|last| reading.is_same_boot(last));
         let Reading { boot, monotonic, .. } = reading.clone();
         journal.append(Entry::Life(Anchor { boot, monotonic, at: started }));
+        let engine = Engine::new(limits, NameSource::generate(), journal.last(), started);
         let epoch = format!("{}-{}", started.unix_millis(), proof::random_hex::<4>());
         let hub = Self(Arc::new(Inner {
             clock,
@@ -160,19 +135,18 @@ impl Hub {
             commands: DashMap::new(),
             journal,
             moved_aside: history.moved_aside.clone(),
-            books: Mutex::new(Books::new(started)),
+            core: Mutex::new(Core::new(engine)),
             streams: streams::Streams::new(&limits),
             sooner: Notify::new(),
             changes: events::channel(),
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
             requests: Counters::default(),
-            rejected: absence::RejectedHandshakes::default(),
             large: Semaphore::new(1),
             agent_files: OnceLock::new(),
         }));
-        hub.with_desk(|desk| desk.recover(history, is_same_boot));
-        hub.0.tasks.spawn(reaper::run(hub.clone(), hub.0.closed.clone()));
+        hub.transact(|tx| tx.recover(history, is_same_boot));
+        hub.0.tasks.spawn(timer::run(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(streams::keep_events(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(keep_written(hub.0.journal.clone(), hub.0.closed.clone()));
         hub
@@ -220,15 +194,24 @@ impl Hub {
         call: Submission,
     ) -> Result<Submitted, Refused> {
         let key = call.key();
-        if !call.is_large() {
-            return self.with_desk(|desk| desk.submit(caller, call, key));
-        }
+        let is_large = call.is_large();
         // What is large takes milliseconds to record, and what comes after it in the journal
         // waits for that: never for more than one.
-        let _turn = self.0.large.acquire().await;
-        let submitted = self.with_desk(|desk| desk.submit(caller, call, key))?;
-        self.confirm(caller, &submitted).await?;
+        let _turn = if is_large { self.0.large.acquire().await.ok() } else { None };
+        let trouble = self.trouble();
+        let submitted = self.transact(|tx| {
+            tx.note_storage(trouble);
+            tx.submit(caller, call, key)
+        })?;
+        if is_large {
+            self.confirm(caller, &submitted).await?;
+        }
         Ok(submitted)
+    }
+
+    /// What keeps the journal from being written, if anything does.
+    fn trouble(&self) -> Option<Arc<str>> {
+        self.0.journal.trouble().map(|Trouble(why)| why)
     }
 
     /// Returns once the acceptance of a command is recorded.
@@ -254,16 +237,16 @@ impl Hub {
     /// One that another call has brought stays.
     pub fn withdraw(&self, caller: &Caller, submitted: &Submitted) {
         if submitted.is_new() {
-            self.with_desk(|desk| desk.withdraw(caller, &submitted.accepted.id));
+            self.transact(|tx| tx.withdraw(caller, &submitted.accepted.id));
         }
     }
 
     fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: Trouble) -> Refused {
-        self.with_desk(|desk| {
-            let aim = desk.aim_of(&submitted.accepted.id);
+        self.transact(|tx| {
+            let aim = tx.aim_of(&submitted.accepted.id);
             // Nobody was told of it, whichever call brought it first.
-            desk.withdraw(caller, &submitted.accepted.id);
-            desk.refuse_call(caller, Refusal::StorageUnavailable { why: trouble.0 }, aim)
+            tx.withdraw(caller, &submitted.accepted.id);
+            tx.refuse_call(caller, Refusal::StorageUnavailable { why: trouble.0 }, aim)
         })
     }
 
@@ -271,12 +254,9 @@ impl Hub {
     /// here on. What still waits goes on in the next life of the daemon.
     pub async fn drain(&self, at_most: Duration) {
         let mut changes = self.0.changes.subscribe();
-        self.with_desk(|desk| {
-            desk.is_draining = true;
-            desk.end_waiting_polls();
-        });
+        self.transact(|tx| tx.begin_ending());
         let idle = async {
-            while self.with_desk(|desk| desk.is_anything_running()) {
+            while self.view(|engine| engine.is_anything_running()) {
                 // Too slow a reader looks again as well.
                 let _ = changes.recv().await;
             }
@@ -287,19 +267,11 @@ impl Hub {
         self.0.journal.everything_recorded().await;
     }
 
-    /// Ends all links.
-    pub fn end_links(&self, why: Farewell) {
-        self.with_desk(|desk| {
-            for id in desk.browsers.keys().cloned().collect::<Vec<_>>() {
-                desk.end_link(&id, why);
-            }
-        });
-    }
-
-    /// Ends all links and every wait, and stops the reaper.
+    /// Ends all links and every wait, and stops the timer.
     pub async fn shut_down(&self) {
+        self.transact(|tx| tx.begin_ending());
         self.0.closed.cancel();
-        self.end_links(Farewell::Shutdown);
+        self.end_links(CloseReason::Shutdown);
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
@@ -321,43 +293,10 @@ impl Hub {
         }
     }
 
-    /// For how long no client has called and no command was pending, counted from
-    /// `since` at the earliest.
-    #[must_use]
-    pub fn idle_for(&self, since: Moment) -> Duration {
-        self.with_desk(|desk| {
-            let busy = desk.clients.values().any(|client| !client.is_idle());
-            let heard = desk.clients.values().map(|client| client.last_seen).max();
-            let last = if busy { desk.now() } else { heard.unwrap_or(since).max(since) };
-            desk.now().since(last)
-        })
-    }
-
     /// The time, as the lifecycle reckons it.
     #[must_use]
     pub fn now(&self) -> Moment {
         self.0.clock.now()
-    }
-
-    /// Lets every deadline that has come take effect, and drops what is past keeping.
-    fn reap(&self) {
-        self.with_desk(|desk| {
-            let now = desk.now();
-            while let Some(id) = desk.deadlines.due(now) {
-                desk.apply(&id, Event::Tick);
-                let retained = |watched: &Arc<Tracked>| {
-                    watched.borrow().retain_until().is_none_or(|until| now < until)
-                };
-                if !self.0.commands.get(&id).is_some_and(|entry| retained(entry.value())) {
-                    let unread =
-                        desk.command(&id).map_or("", |known| known.borrow().unread_at_last());
-                    desk.forget(&id, unread);
-                    desk.deadlines.remove(&id);
-                }
-            }
-            desk.lapse_pollers();
-            desk.sweep();
-        });
     }
 }
 

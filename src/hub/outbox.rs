@@ -7,22 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Hub;
-use crate::journal::Seq;
-use crate::lifecycle::{Command, Event, Lane, Reply, State};
-use crate::protocol::{BrowserId, CommandBody, ToExtension};
-
-/// Why the hub ends a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Farewell {
-    /// A new connection of the same browser took over.
-    Replaced,
-    /// The extension does not read what it is sent.
-    Overflow,
-    /// The daemon ends.
-    Shutdown,
-    /// The daemon ends, and its keys are worth nothing any more.
-    Unpaired,
-}
+use crate::engine::{CloseReason, Seq};
+use crate::protocol::{BrowserId, ToExtension};
 
 /// A frame on its way to an outbox.
 #[derive(Debug)]
@@ -42,9 +28,9 @@ pub struct Outbox {
     /// its `cancel` does not leave.
     held: VecDeque<Outgoing>,
     starved: Arc<AtomicBool>,
-    farewell: oneshot::Receiver<Farewell>,
-    /// Set once the farewell has come, which comes once.
-    ending: Option<Farewell>,
+    close: oneshot::Receiver<CloseReason>,
+    /// Set once the close has come, which comes once.
+    ending: Option<CloseReason>,
 }
 
 impl Outbox {
@@ -53,9 +39,9 @@ impl Outbox {
         browser: BrowserId,
         frames: mpsc::Receiver<Outgoing>,
         starved: Arc<AtomicBool>,
-        farewell: oneshot::Receiver<Farewell>,
+        close: oneshot::Receiver<CloseReason>,
     ) -> Self {
-        Self { hub, browser, frames, held: VecDeque::new(), starved, farewell, ending: None }
+        Self { hub, browser, frames, held: VecDeque::new(), starved, close, ending: None }
     }
 
     /// The next frame to send; `Err` says why the link is over.
@@ -64,10 +50,10 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// The [`Farewell`] to close the connection with.
-    pub async fn next(&mut self) -> Result<ToExtension, Farewell> {
-        if let Some(farewell) = self.ending {
-            return self.last_words().ok_or(farewell);
+    /// The [`CloseReason`] to close the connection with.
+    pub async fn next(&mut self) -> Result<ToExtension, CloseReason> {
+        if let Some(close) = self.ending {
+            return self.last_words().ok_or(close);
         }
         let journal = &self.hub.0.journal;
         loop {
@@ -81,17 +67,17 @@ impl Outbox {
             let outgoing = tokio::select! {
                 // A link that was taken over must not send what is left.
                 biased;
-                farewell = &mut self.farewell => {
-                    let farewell = farewell.unwrap_or(Farewell::Shutdown);
-                    self.ending = Some(farewell);
-                    return self.last_words().ok_or(farewell);
+                close = &mut self.close => {
+                    let close = close.unwrap_or(CloseReason::Shutdown);
+                    self.ending = Some(close);
+                    return self.last_words().ok_or(close);
                 }
                 () = recorded => self.held.pop_front(),
                 outgoing = self.frames.recv() => {
                     if self.starved.swap(false, Ordering::AcqRel) {
-                        self.hub.with_desk(|desk| desk.may_deliver_to(&self.browser));
+                        self.hub.transact(|tx| tx.may_deliver_to(&self.browser));
                     }
-                    Some(outgoing.ok_or(Farewell::Shutdown)?)
+                    Some(outgoing.ok_or(CloseReason::Shutdown)?)
                 }
             };
             let Some(outgoing) = outgoing else { continue };
@@ -106,7 +92,7 @@ impl Outbox {
     /// Before the daemon ends: what is recorded by then and can still be told.
     fn last_words(&mut self) -> Option<ToExtension> {
         // A link that was taken over, or that nobody reads, must not send what is left.
-        if self.ending != Some(Farewell::Shutdown) {
+        if self.ending != Some(CloseReason::Shutdown) {
             return None;
         }
         let next = || self.held.pop_front().or_else(|| self.frames.try_recv().ok());
@@ -120,14 +106,14 @@ impl Outbox {
     /// Waits until the hub ends the link, whatever is left to send.
     ///
     /// Cancel safe.
-    pub async fn ended(&mut self) -> Farewell {
+    pub async fn ended(&mut self) -> CloseReason {
         if self.ending.is_some() {
             // It has been told; what is being sent are the last words.
             return std::future::pending().await;
         }
-        let farewell = (&mut self.farewell).await.unwrap_or(Farewell::Shutdown);
-        self.ending = Some(farewell);
-        farewell
+        let close = (&mut self.close).await.unwrap_or(CloseReason::Shutdown);
+        self.ending = Some(close);
+        close
     }
 }
 
@@ -136,29 +122,6 @@ impl Hub {
     /// been cancelled since. If it leaves, the command may have run from here on (row 5a).
     fn may_leave(&self, frame: &ToExtension) -> bool {
         let ToExtension::Go { correlation_id, attempt } = frame else { return true };
-        let reply = self.with_desk(|desk| desk.apply(correlation_id, Event::Go(*attempt)));
-        reply == Some(Reply::Go)
+        self.transact(|tx| tx.may_go(correlation_id, *attempt))
     }
-}
-
-/// The frame that delivers a command, if it was just sent.
-pub(super) fn command_frame(
-    command: &Command,
-    lane: &Lane,
-    client: Arc<str>,
-) -> Option<ToExtension> {
-    let State::Sent { hold, .. } = command.state() else { return None };
-    let facts = command.facts();
-    let command = CommandBody {
-        id: facts.query_id.clone(),
-        correlation_id: facts.id.clone(),
-        kind: facts.work.name(),
-        params: facts.params.clone(),
-        tab_id: lane.tab,
-        timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
-        safe: facts.work.is_safe(),
-        redelivered: hold.attempt.0 > 1,
-        client,
-    };
-    Some(ToExtension::Command { attempt: hold.attempt, command })
 }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::refusal::{Refusal, Refused};
 use super::tracked::Tracked;
 use super::{Caller, Hub};
+use crate::engine::{Lists, Refusal, Refused};
 use crate::journal::Trouble;
-use crate::lifecycle::{Event, Gone, limits};
-use crate::protocol::{
-    CommandReport, CorrelationId, FailedCommand, FinishedCommand, PendingCommand,
-};
+use crate::lifecycle::{Gone, limits};
+use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
 
 /// What is known of an id.
 #[derive(Clone, Debug)]
@@ -21,17 +19,6 @@ pub enum Seen {
     Gone(Gone),
     /// Nothing, or nothing that this owner may know of.
     NotFound,
-}
-
-/// A client's commands.
-#[derive(Clone, Debug, Default)]
-pub struct Lists {
-    /// Those that are not over, oldest first.
-    pub pending: Vec<PendingCommand>,
-    /// Those with a result that is still kept, oldest first.
-    pub completed: Vec<FinishedCommand>,
-    /// The client's failures and refused calls, oldest first.
-    pub failed: Vec<FailedCommand>,
 }
 
 impl Hub {
@@ -57,7 +44,7 @@ impl Hub {
         if is_over {
             let recorded = self.0.journal.recorded(tracked.recorded()).await;
             recorded.map_err(|Trouble(why)| {
-                self.with_desk(|desk| desk.refuse(caller, Refusal::StorageUnavailable { why }))
+                self.transact(|tx| tx.refuse(caller, Refusal::StorageUnavailable { why }))
             })?;
         }
         Ok(Seen::Command(Box::new(report)))
@@ -106,7 +93,7 @@ impl Hub {
     /// Cancels a command, if it is not over, for somebody who does not ask what became of it.
     pub fn ask_to_cancel(&self, caller: &Caller, id: &CorrelationId) {
         if self.watched(caller, id).is_some() {
-            self.with_desk(|desk| desk.apply(id, Event::Cancel));
+            self.transact(|tx| tx.cancel(id));
         }
     }
 
@@ -119,36 +106,21 @@ impl Hub {
 
     /// Notes that a command's outcome was handed to its owner.
     pub fn note_read(&self, caller: &Caller, id: &CorrelationId) {
-        let Some(watched) = self.watched(caller, id) else { return };
-        let client = watched.borrow().facts().client.clone();
-        self.with_desk(|desk| {
-            desk.apply(id, Event::Read);
-            desk.retention.note_read(&client, id);
-        });
+        if self.watched(caller, id).is_some() {
+            self.transact(|tx| tx.note_read(id));
+        }
     }
 
     /// The client's own commands.
     #[must_use]
     pub fn lists(&self, caller: &Caller) -> Lists {
-        let (active, kept, failed) = self.with_desk(|desk| {
-            let active = desk.client(caller).active.clone();
-            let kept: Vec<_> = desk.retention.kept(&caller.client).cloned().collect();
-            (active, kept, desk.retention.failures(&caller.client).cloned().collect())
-        });
-        let each = |ids: Vec<CorrelationId>| {
-            ids.into_iter().filter_map(|id| Some(self.watched(caller, &id)?.borrow().clone()))
-        };
-        Lists {
-            pending: each(active).filter_map(|command| command.as_pending()).collect(),
-            completed: each(kept).filter_map(|command| command.as_finished()).collect(),
-            failed,
-        }
+        self.transact(|tx| tx.lists(caller))
     }
 
     /// The client's failures and refused calls, oldest first.
     #[must_use]
     pub fn failures(&self, caller: &Caller) -> Vec<FailedCommand> {
-        self.with_desk(|desk| desk.retention.failures(&caller.client).cloned().collect())
+        self.view(|engine| engine.failures(caller))
     }
 
     /// The command, if this owner may know of it.
@@ -160,23 +132,14 @@ impl Hub {
 
     /// What is known of an id that is no command's any more.
     pub(super) fn remembered(&self, caller: &Caller, id: &CorrelationId) -> Seen {
-        self.with_desk(|desk| match desk.retention.tombstone(id) {
-            Some(gone) if gone.owner == caller.owner => Seen::Gone(gone.clone()),
-            Some(_) | None => Seen::NotFound,
+        self.view(|engine| match engine.tombstone(&caller.owner, id) {
+            Some(gone) => Seen::Gone(gone.clone()),
+            None => Seen::NotFound,
         })
     }
 
     fn take_seat(&self, caller: &Caller) -> Result<Seat<'_>, Refused> {
-        let most = self.0.limits.waiters;
-        self.with_desk(|desk| {
-            let client = desk.client(caller);
-            let waiters = client.waiters;
-            if waiters >= most {
-                return Err(desk.refuse(caller, Refusal::TooManyWaiters { waiters }));
-            }
-            client.waiters += 1;
-            Ok(())
-        })?;
+        self.transact(|tx| tx.begin_wait(caller))?;
         Ok(Seat { hub: self, caller: caller.clone() })
     }
 }
@@ -189,9 +152,6 @@ struct Seat<'a> {
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        self.hub.with_desk(|desk| {
-            let client = desk.client(&self.caller);
-            client.waiters = client.waiters.saturating_sub(1);
-        });
+        self.hub.transact(|tx| tx.end_wait_call(&self.caller));
     }
 }

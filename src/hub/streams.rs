@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, Hub, Refused, Wish, targets};
+use super::{Caller, Hub};
 use crate::lifecycle::Limits;
-use crate::protocol::{BrowserId, Owner, Stream, Tab, TabId};
+use crate::protocol::{BrowserId, Owner, Stream, TabId};
 use crate::streams::{
     ClearedPlaces, Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRules, NotLegacy, Page,
     Query, Reader, Rings, View, Vitals, Waterfall,
@@ -274,19 +274,6 @@ impl Hub {
             tokio::task::yield_now().await;
         }
         reader.page()
-    }
-
-    /// The tab that is named, or this client's current one.
-    ///
-    /// # Errors
-    ///
-    /// It is not there, or could be of one of several browsers.
-    pub fn find_tab(&self, caller: &Caller, wish: &Wish) -> Result<(BrowserId, Tab), Refused> {
-        self.with_desk(|desk| {
-            let current = desk.client(caller).current.clone();
-            let found = targets::find_tab(&desk.browsers, current.as_ref(), wish);
-            found.map_err(|refusal| desk.refuse(caller, refusal))
-        })
     }
 
     /// How a page did, from what is kept of its tab.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::advance;
 
 use super::*;
-use crate::journal::Anchor;
+use crate::engine::Anchor;
 use crate::lifecycle::{Gone, Lane, Peer, limits};
 use crate::protocol::{
     Action, Attempt, BrowserId, BrowserSession, Carrier, ExtensionReport, FromExtension, InFlight,

@@ -5,27 +5,20 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::journal::Seq;
+use crate::engine::Seq;
 use crate::lifecycle::Command;
 
 /// A command in the hub's map, and how much of it is recorded.
 #[derive(Debug)]
 pub(super) struct Tracked {
     command: watch::Sender<Command>,
-    /// The journal's place of its acceptance.
-    accepted: Seq,
     /// The journal's place of what was recorded of it last.
     recorded: Mutex<Seq>,
 }
 
 impl Tracked {
     pub(super) fn new(command: Command, accepted: Seq) -> Self {
-        Self { command: watch::Sender::new(command), accepted, recorded: Mutex::new(accepted) }
-    }
-
-    /// Up to where the journal has to be for its acceptance to be recorded.
-    pub(super) const fn accepted(&self) -> Seq {
-        self.accepted
+        Self { command: watch::Sender::new(command), recorded: Mutex::new(accepted) }
     }
 
     /// Up to where the journal has to be for what is known of it now to be recorded.

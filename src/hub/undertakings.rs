@@ -1,36 +1,13 @@
-//! What no browser does: waits for a person, and jobs of the daemon's own. They live the
-//! same life as all commands, in the same books; they have no lane.
+//! What no browser does: waits for a person, and jobs of the daemon's own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::desk::Desk;
-use super::links::Browser;
-use super::refusal::{Refusal, Refused};
-use super::sessions::{is_browser_of, is_poller};
-use super::submit::{Accepted, Submitted};
-use super::{Caller, Hub, targets};
-use crate::lifecycle::{CallKey, Event, Outcome, Phase, Wish, Work};
-use crate::protocol::{
-    BrowserId, ClientId, CorrelationId, Job, Owner, Progress, SessionName, Status, WorkKind,
-};
-
-/// A wait or a job that a call asks for.
-#[derive(Clone, Debug)]
-pub struct Undertaking {
-    /// What it is; nothing for a browser.
-    pub work: Work,
-    /// Which tab it is about, as its call named it.
-    pub target: Wish,
-    /// How long it may take, from now.
-    pub deadline: Duration,
-    /// How long it will take, as a rule.
-    pub estimate: Duration,
-    /// See [`Submission::idempotency_key`](super::Submission::idempotency_key).
-    pub idempotency_key: Option<Arc<str>>,
-}
+use super::{Caller, Hub};
+use crate::engine::{Refused, Submitted, Undertaking};
+use crate::lifecycle::Outcome;
+use crate::protocol::{CorrelationId, Job, Owner, SessionName};
 
 impl Hub {
     /// Takes a wait or a job, for a caller that will not be told of it before
@@ -41,69 +18,42 @@ impl Hub {
     ///
     /// [`Refused`]: it was not taken, and nothing that was is touched.
     pub fn undertake(&self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
-        self.with_desk(|desk| desk.undertake(caller, asked))
+        let trouble = self.trouble();
+        self.transact(|tx| {
+            tx.note_storage(trouble);
+            tx.undertake(caller, asked)
+        })
     }
 
     /// The daemon gets to this job (row 22). False: it is over, or has begun.
     #[must_use]
     pub fn begin_job(&self, id: &CorrelationId) -> bool {
-        self.with_desk(|desk| {
-            desk.apply(id, Event::Begin);
-            desk.phase_of(id) == Some(Phase::Working)
-        })
+        self.transact(|tx| tx.begin_job(id))
     }
 
     /// Says how far a job is, `part` from 0 to 1 (row 23). False: it is over, so that whoever
     /// is at it should stop.
     #[must_use]
     pub fn advance_job(&self, id: &CorrelationId, part: f64, message: &str) -> bool {
-        self.with_desk(|desk| {
-            let progress = Some(part.clamp(0.0, 1.0));
-            let said = Progress { at: desk.now(), message: Some(message.into()), progress };
-            desk.apply(id, Event::Advance(said));
-            desk.phase_of(id) == Some(Phase::Working)
-        })
+        self.transact(|tx| tx.advance_job(id, part, message))
     }
 
     /// Ends a wait or a job (row 24). False: it was over, and stays as it is.
     pub fn finish(&self, id: &CorrelationId, outcome: Outcome) -> bool {
-        self.with_desk(|desk| {
-            let is_open = matches!(desk.phase_of(id), Some(Phase::Waiting | Phase::Working));
-            desk.apply(id, Event::Finish(outcome));
-            is_open
-        })
+        self.transact(|tx| tx.finish(id, outcome))
     }
 
     /// The jobs that wait for the daemon to get to them, oldest first: after a start, those
     /// of its earlier life.
     #[must_use]
     pub fn waiting_jobs(&self) -> Vec<(CorrelationId, Job)> {
-        let waiting = self.0.commands.iter().filter_map(|entry| {
-            let command = entry.value().borrow();
-            let facts = command.facts();
-            match &facts.work {
-                Work::Job { job } if command.phase() == Phase::Waiting => {
-                    Some((facts.created, facts.id.clone(), job.clone()))
-                }
-                Work::Job { .. } | Work::Annotations { .. } | Work::Browser(_) => None,
-            }
-        });
-        let mut waiting: Vec<_> = waiting.collect();
-        waiting.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        waiting.into_iter().map(|(_, id, job)| (id, job)).collect()
+        self.view(|engine| engine.waiting_jobs())
     }
 
     /// The waits that a drawing has ended, with what it said: whose they are, and their results.
     #[must_use]
     pub fn drawn_waits(&self) -> Vec<(Owner, CorrelationId, Arc<RawValue>)> {
-        let drawn = self.0.commands.iter().filter_map(|entry| {
-            let command = entry.value().borrow();
-            let report = command.report(false);
-            let Status::Complete { result, .. } = report.status else { return None };
-            let is_wait = report.kind == WorkKind::Annotations;
-            is_wait.then(|| (command.facts().owner.clone(), report.correlation_id, result))
-        });
-        drawn.collect()
+        self.view(|engine| engine.drawn_waits())
     }
 
     /// Whose command this is.
@@ -122,7 +72,7 @@ impl Hub {
         named: Option<&CorrelationId>,
         outcome: &Outcome,
     ) -> Vec<CorrelationId> {
-        let ended = self.with_desk(|desk| desk.end_waits(owner, session, named, outcome));
+        let ended = self.transact(|tx| tx.end_waits(owner, session, named, outcome));
         tracing::debug!(waits = ended.len(), "a drawing, or that there is none");
         self.settle().await;
         ended
@@ -131,12 +81,7 @@ impl Hub {
     /// Ends this wait for a drawing and no other (row 24). Returns once that is recorded, or
     /// cannot be for now.
     pub async fn end_wait(&self, id: &CorrelationId, outcome: Outcome) {
-        self.with_desk(|desk| {
-            if desk.kind_of(id) == Some(WorkKind::Annotations) {
-                desk.forget_tools(id);
-                desk.apply(id, Event::Finish(outcome));
-            }
-        });
+        self.transact(|tx| tx.end_wait(id, outcome));
         self.settle().await;
     }
 
@@ -149,7 +94,7 @@ impl Hub {
         session: Option<&SessionName>,
         named: Option<&CorrelationId>,
     ) -> Vec<(Owner, CorrelationId)> {
-        self.with_desk(|desk| desk.held_waits(extension_id, session, named))
+        self.view(|engine| engine.held_waits(extension_id, session, named))
     }
 
     /// Whether a command's outcome was handed to its owner.
@@ -184,127 +129,5 @@ impl Hub {
             _ = over => {}
             () = self.0.closed.cancelled() => {}
         }
-    }
-}
-
-/// Waits and jobs at the desk.
-impl Desk<'_> {
-    fn undertake(&mut self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
-        let Undertaking { work, target, deadline, estimate, idempotency_key } = asked;
-        let key = CallKey::of(idempotency_key, &work, &target);
-        if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
-            return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
-        }
-        let taken =
-            self.can_take(caller).and_then(|()| self.has_room_for(&caller.client, work.kind()));
-        taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
-        let facts = self.facts(caller, work, deadline);
-        let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let place = match facts.work.kind() {
-            WorkKind::Annotations => self.place_of_wait(caller, &target),
-            WorkKind::Browser | WorkKind::Job => target,
-        };
-        let recorded = self.take_in(caller, facts, &None, &place, key);
-        self.wishes.insert(id.clone(), place);
-        self.tell_of(&id);
-        let accepted = Accepted { id, query_id, estimate, reachable: true };
-        Ok(Submitted { accepted, recorded, is_new: true })
-    }
-
-    /// The browser in which the person is to draw for a wait, if one is there already: its
-    /// extension holds the wait. That matters for those that only poll, whose drawings count for
-    /// no other.
-    fn place_of_wait(&mut self, caller: &Caller, wish: &Wish) -> Wish {
-        let current = self.client(caller).current.clone();
-        let chosen = targets::choose_browser(&self.browsers, current.as_ref(), wish);
-        let chosen = chosen.ok().flatten().map(|(id, _)| id.as_str().to_owned());
-        Wish { browser: chosen, tab: None }
-    }
-
-    /// Gives the waits that came before any browser was there to one whose extension polls, if
-    /// no other is there.
-    pub(super) fn hold_open_waits(&mut self, browser: &BrowserId) {
-        let is_proven =
-            |(id, known): (&BrowserId, &Browser)| known.is_connected() && !is_poller(id);
-        if self.browsers.iter().any(is_proven) {
-            return;
-        }
-        let is_open = |id: &&CorrelationId| self.kind_of(id) == Some(WorkKind::Annotations);
-        let nowhere = self.wishes.iter().filter(|(_, wish)| wish.browser.is_none());
-        for id in nowhere.map(|(id, _)| id).filter(is_open).cloned().collect::<Vec<_>>() {
-            let place = Wish { browser: Some(browser.as_str().to_owned()), tab: None };
-            self.wishes.insert(id, place);
-        }
-    }
-
-    fn held_waits(
-        &self,
-        extension_id: &str,
-        session: Option<&SessionName>,
-        named: Option<&CorrelationId>,
-    ) -> Vec<(Owner, CorrelationId)> {
-        let is_held = |wish: &Wish| {
-            let browser = wish.browser.as_deref().map(BrowserId::from);
-            browser.is_some_and(|browser| is_browser_of(&browser, extension_id))
-        };
-        let held = self.wishes.iter().filter(|(_, wish)| is_held(wish)).map(|(id, _)| id);
-        let held = held.filter(|id| self.waits_for(id, session, named));
-        held.filter_map(|id| Some((self.command(id)?.borrow().facts().owner.clone(), id.clone())))
-            .collect()
-    }
-
-    /// Whether a client may have one more of these.
-    fn has_room_for(&self, client: &ClientId, kind: WorkKind) -> Result<(), Refusal> {
-        let most = match kind {
-            WorkKind::Annotations => self.limits().annotations,
-            WorkKind::Job => self.limits().jobs,
-            WorkKind::Browser => return Ok(()),
-        };
-        let active = self.clients.get(client).map_or(&[][..], |client| &client.active);
-        let count = active.iter().filter(|id| self.kind_of(id) == Some(kind)).count();
-        if count < most { Ok(()) } else { Err(Refusal::TooMany { kind, count }) }
-    }
-
-    fn end_waits(
-        &mut self,
-        owner: &Owner,
-        session: Option<&SessionName>,
-        named: Option<&CorrelationId>,
-        outcome: &Outcome,
-    ) -> Vec<CorrelationId> {
-        let own = self.clients.values().filter(|client| client.owner == *owner);
-        let active: Vec<_> = own.flat_map(|client| &client.active).cloned().collect();
-        if let Some(named) = named {
-            self.forget_tools(named);
-        }
-        let mut ended = active;
-        ended.retain(|id| self.waits_for(id, session, named));
-        for id in &ended {
-            self.apply(id, Event::Finish(outcome.clone()));
-        }
-        ended
-    }
-
-    pub(super) fn waits_for(
-        &self,
-        id: &CorrelationId,
-        session: Option<&SessionName>,
-        named: Option<&CorrelationId>,
-    ) -> bool {
-        let Some(tracked) = self.inner.commands.get(id) else { return false };
-        match &tracked.borrow().facts().work {
-            Work::Annotations { annotations } => {
-                annotations.session.as_ref() == session || named == Some(id)
-            }
-            Work::Job { .. } | Work::Browser(_) => false,
-        }
-    }
-
-    fn kind_of(&self, id: &CorrelationId) -> Option<WorkKind> {
-        Some(self.inner.commands.get(id)?.borrow().facts().work.kind())
-    }
-
-    pub(super) fn phase_of(&self, id: &CorrelationId) -> Option<Phase> {
-        Some(self.inner.commands.get(id)?.borrow().phase())
     }
 }

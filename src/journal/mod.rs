@@ -13,7 +13,6 @@
 //! nothing that waits for it goes out.
 
 mod boot;
-mod entry;
 mod history;
 mod numbers;
 mod pages;
@@ -29,9 +28,9 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use tokio::sync::{Notify, watch};
 
+use crate::engine::{Entry, Seq};
+
 pub use boot::boot_id;
-pub use entry::{Acceptance, Anchor, Burial, Current, Entry};
-pub use history::{History, Kept, KeptKey};
 pub use pages::Pages;
 pub use store::{OpenError, Opened, open};
 use writer::Writer;
@@ -39,17 +38,8 @@ use writer::Writer;
 /// The most entries in one transaction.
 pub const BATCH: usize = 64;
 
-/// Of parameters and results that have more bytes than this it takes milliseconds to be written:
-/// a thread of its own does it, and one after the other.
-pub(crate) const LARGE: usize = 64 * 1024;
-
 /// With more entries than this still to be written, nothing new is taken.
 const BACKLOG: u64 = 8_192;
-
-/// The place of an entry in the order of all entries of this life of the daemon; the first
-/// has 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seq(u64);
 
 /// How far the writer is.
 #[derive(Clone, Debug, Default)]

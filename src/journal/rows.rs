@@ -8,7 +8,7 @@ use rusqlite::{Connection, named_params, params};
 
 use super::history::TraceMark;
 use super::numbers::Numbers;
-use super::{Acceptance, Anchor, Burial, Current, Entry};
+use crate::engine::{Acceptance, Anchor, Burial, Current, Entry};
 use crate::lifecycle::{CallKey, Command, Hold, Lane, Outcome, State};
 use crate::protocol::{CorrelationId, Moment};
 

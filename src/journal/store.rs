@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode};
 
 use super::Journal;
-use super::history::History;
+use super::history::read_history;
 use super::numbers::Numbers;
 use super::writer::Writer;
+use crate::engine::History;
 
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 5;
@@ -154,7 +155,7 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
             return Err(Unreadable::Contents(why));
         }
     }
-    let history = History::read(&connection).map_err(Unreadable::from)?;
+    let history = read_history(&connection).map_err(Unreadable::from)?;
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', 0)", [])?;
     Ok((connection, history))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
+use crate::engine::{Acceptance, Anchor, Burial, Current, History, Kept, KeptKey};
 use crate::lifecycle::{
     Asked, CallDigest, CallKey, Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase,
     Stage, State, Wish, Work, limits,

@@ -11,9 +11,10 @@ use std::{io, thread};
 
 use rusqlite::Connection;
 
+use super::Pages;
 use super::numbers::Numbers;
 use super::rows::{LONG, delete_command, write_entry};
-use super::{Burial, Entry, LARGE, Pages};
+use crate::engine::{Burial, Entry, LARGE};
 
 /// A write that takes longer than this is slow.
 const SLOW: Duration = Duration::from_millis(5);

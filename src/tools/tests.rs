@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::*;
+use crate::engine::History;
 use crate::hub::Reading;
-use crate::journal::{History, Journal};
+use crate::journal::Journal;
 use crate::lifecycle::Limits;
 use crate::protocol::garbled;
 

@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use crate::hub::{Caller, Hub, Seen};
 use crate::lifecycle::Command;
-use crate::protocol::{ClientProgram, CommandReport, CorrelationId, Moment, Progress, Status};
+use crate::protocol::{CommandReport, CorrelationId, Moment, Progress, Status};
 
 /// How long a follower that was told of progress is told of none.
 const PACE: Duration = Duration::from_millis(100);
@@ -50,28 +50,6 @@ impl Hub {
         let term = Term::of(&command.borrow());
         let (hub, caller, id) = (self.clone(), caller.clone(), id.clone());
         Some(Following { hub, caller, id, term, command: Some(command), told: None, pause: None })
-    }
-
-    /// Notes what a client says that it is.
-    pub fn note_program(&self, caller: &Caller, program: ClientProgram) {
-        self.with_desk(|desk| desk.client(caller).program = Some(program));
-    }
-
-    /// Notes whether a client asked to be told of its jobs.
-    pub fn note_wants_jobs(&self, caller: &Caller, wants: bool) {
-        self.with_desk(|desk| {
-            if wants || desk.clients.contains_key(&caller.client) {
-                desk.client(caller).wants_jobs = wants;
-            }
-        });
-    }
-
-    /// Whether a client asked to be told of its jobs, as far as it is remembered.
-    #[must_use]
-    pub fn wants_jobs(&self, caller: &Caller) -> bool {
-        self.with_desk(|desk| {
-            desk.clients.get(&caller.client).is_some_and(|known| known.wants_jobs)
-        })
     }
 
     /// Returns once the hub is shut down.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lifecycle::limits::{CLIENT_LISTED, OWNER_CLIENTS};
-use crate::protocol::{Owner, TabId};
+use crate::protocol::{ClientId, Owner, TabId};
 
 #[tokio::test(start_paused = true)]
 async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_touched() {

@@ -59,7 +59,7 @@ async fn shutting_down_ends_links_and_waits_and_refuses_what_comes_after() {
     hub.shut_down().await;
     assert!(waiting.await.unwrap().is_ok());
     assert_eq!(hub.now().since(began), Duration::ZERO);
-    assert_eq!(browser.outbox.next().await.unwrap_err(), Farewell::Shutdown);
+    assert_eq!(browser.outbox.next().await.unwrap_err(), CloseReason::Shutdown);
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::ShuttingDown));
 }

@@ -50,7 +50,7 @@ async fn a_takeover_redelivers_what_was_not_begun_and_a_late_end_of_the_old_link
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     old.command().await;
     let mut new = Extension::connect(&hub, "b", "i2");
-    assert_eq!(old.outbox.next().await.unwrap_err(), Farewell::Replaced);
+    assert_eq!(old.outbox.next().await.unwrap_err(), CloseReason::Replaced);
     assert_eq!(new.command().await, (id.clone(), Attempt(2), true));
     // The old socket's claim arrives late, and its end even later.
     old.claim(&id, Attempt(1));
@@ -128,7 +128,7 @@ async fn an_extension_that_does_not_read_loses_its_link_and_its_commands_go_back
     for _ in 0..20 {
         deaf.link.refuse(NackReason::Malformed);
     }
-    assert_eq!(deaf.outbox.next().await.unwrap_err(), Farewell::Overflow);
+    assert_eq!(deaf.outbox.next().await.unwrap_err(), CloseReason::Overflow);
     assert!(!hub.browsers()[0].connected);
     let mut back = Extension::connect(&hub, "b", "i1");
     assert_eq!(back.command().await, (first, Attempt(2), true));

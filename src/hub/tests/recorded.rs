@@ -1,7 +1,8 @@
 //! What waits for the journal, and how a hub goes on with what another has recorded.
 
 use super::*;
-use crate::journal::{Entry, Kept, KeptKey, Pages};
+use crate::engine::{Entry, Kept, KeptKey};
+use crate::journal::Pages;
 use crate::lifecycle::{Command, Saved, Stage, State};
 
 /// A hub whose journal is written when a test says so.
@@ -509,7 +510,7 @@ async fn after_a_reboot_nothing_is_sent_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
-    let current = crate::journal::Current {
+    let current = crate::engine::Current {
         client: "a".into(),
         owner: "user".into(),
         browser: "b".into(),
@@ -537,7 +538,7 @@ async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
 async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
     let now = reading("", 0).system;
     let gone = Gone { owner: "user".into(), at: now, may_have_run: true };
-    let current = crate::journal::Current {
+    let current = crate::engine::Current {
         client: "a".into(),
         owner: "user".into(),
         browser: "b".into(),

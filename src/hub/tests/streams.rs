@@ -4,7 +4,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::hub::capture::CaptureChange;
 use crate::hub::streams::Taken;
 use crate::protocol::{CaptureSettings, Stream, TabCapture};
 use crate::streams::{EntryForm, Filter, From, LONGEST_PAGE, LegacyStream, Page, Query, View};

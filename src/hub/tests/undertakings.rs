@@ -280,7 +280,7 @@ async fn a_thousand_blocked_reads_cost_little_wake_for_their_own_only_and_leave_
     assert_eq!(draw(&hub, Some("client 7, 3")).await, [ids[143].clone()]);
     settle().await;
     assert_eq!(count(), 1_001, "one drawing wakes its own reader");
-    let waiters = || hub.with_desk(|desk| desk.clients.values().map(|c| c.waiters).sum::<usize>());
+    let waiters = || hub.view(crate::engine::Engine::waiting_calls);
     assert_eq!(waiters(), 999);
     for task in &blocked {
         task.abort();

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::edge::{PeerUser, Server};
+use tabwire::engine::Entry;
 use tabwire::hub::{Caller, Hub, Refused, Seen, Submission};
-use tabwire::journal::{Entry, Journal, Pages};
+use tabwire::journal::{Journal, Pages};
 use tabwire::lifecycle::{Command, Gone, Limits, State, limits};
 use tabwire::protocol::{CorrelationId, Moment};
 use tabwire::tools::Tools;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tabwire::journal::{Acceptance, Anchor, Burial, Current, Entry, History, Kept, KeptKey};
+use tabwire::engine::{Acceptance, Anchor, Burial, Current, Entry, History, Kept, KeptKey};
 use tabwire::lifecycle::{Command, Saved, Stage, State};
 use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
 

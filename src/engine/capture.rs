@@ -3,20 +3,29 @@
 //! It is kept with the books and not in the journal: a daemon that was restarted records
 //! nothing until it is asked again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::desk::Desk;
+use super::refusal::{Refusal, Refused};
 use super::targets::{choose_browser, gone, no_such_tab};
-use super::{Caller, Hub, Refusal, Refused};
+use super::{Caller, Engine, Transaction};
 use crate::lifecycle::Wish;
 use crate::protocol::{BrowserId, CaptureSettings, Stream, TabCapture, TabId, ToExtension};
 
+/// What browsers are asked to record.
+#[derive(Debug, Default)]
+pub(super) struct CaptureRequests {
+    /// In every tab of every browser.
+    all: BTreeSet<Stream>,
+    /// In single browsers besides. One that is not here records nothing of its own.
+    browsers: HashMap<BrowserId, BrowserCapture>,
+}
+
 /// What is recorded in one browser, besides what is in all.
 #[derive(Debug, Default)]
-pub(super) struct BrowserCapture {
+struct BrowserCapture {
     all: BTreeSet<Stream>,
     tabs: BTreeMap<TabId, BTreeSet<Stream>>,
 }
@@ -88,26 +97,61 @@ impl CaptureChange {
     }
 }
 
-impl Hub {
-    /// Changes what is recorded, and tells the browsers that it is about. What is recorded
-    /// then.
-    ///
-    /// # Errors
-    ///
-    /// The browser or tab that is named is not there, or could be one of several.
-    pub fn capture(&self, caller: &Caller, change: &CaptureChange) -> Result<Capturing, Refused> {
-        self.with_desk(|desk| {
-            let place = desk.place_of(caller, change);
-            let (browser, tab) = place.map_err(|refusal| desk.refuse(caller, refusal))?;
-            desk.change_capture(change, browser.as_ref(), tab);
-            Ok(desk.capturing())
-        })
+impl CaptureRequests {
+    /// What a browser is to record now.
+    fn settings_of(&self, browser: &BrowserId) -> CaptureSettings {
+        let mut all = self.all.clone();
+        let Some(own) = self.browsers.get(browser) else {
+            return CaptureSettings { all, tabs: Vec::new() };
+        };
+        all.extend(&own.all);
+        CaptureSettings::new(all, &own.tabs)
     }
 
+    fn summary(&self) -> Capturing {
+        let own = self.browsers.iter().map(|(id, own)| {
+            let CaptureSettings { all, tabs } = CaptureSettings::new(own.all.clone(), &own.tabs);
+            CapturingBrowser { browser: id.clone(), all, tabs }
+        });
+        let mut browsers: Vec<_> = own.collect();
+        browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
+        Capturing { all: self.all.clone(), browsers }
+    }
+
+    fn change(&mut self, change: &CaptureChange, browser: Option<&BrowserId>, tab: Option<TabId>) {
+        let streams = change.streams();
+        match browser {
+            Some(id) => {
+                self.browsers.entry(id.clone()).or_default().change(change.on, &streams, tab);
+            }
+            None if change.on => self.all.extend(streams),
+            None => {
+                self.all.retain(|stream| !streams.contains(stream));
+                self.browsers.values_mut().for_each(|own| own.change(false, &streams, None));
+            }
+        }
+        self.browsers.retain(|_, own| !own.is_empty());
+    }
+
+    /// Forgets what was to be recorded in all tabs of a browser but these.
+    fn forget_tabs_but(&mut self, browser: &BrowserId, stays: impl Fn(TabId) -> bool) {
+        if let Some(own) = self.browsers.get_mut(browser) {
+            own.tabs.retain(|tab, _| stays(*tab));
+        }
+        self.browsers.retain(|_, own| !own.is_empty());
+    }
+
+    /// Forgets a browser that is not known any more.
+    pub(super) fn forget_browser(&mut self, browser: &BrowserId) {
+        self.browsers.remove(browser);
+    }
+}
+
+impl Engine {
     /// What is recorded now.
     #[must_use]
     pub fn capturing(&self) -> Capturing {
-        self.with_desk(|desk| desk.capturing())
+        self.capture.summary()
     }
 
     /// Whether a stream is recorded: in this browser and tab, in any if none is named.
@@ -118,36 +162,54 @@ impl Hub {
         browser: Option<&BrowserId>,
         tab: Option<TabId>,
     ) -> bool {
-        self.with_desk(|desk| {
-            let mut of = desk.browsers.keys().filter(|id| browser.is_none_or(|b| b == *id));
-            desk.captured.contains(&stream) || of.any(|id| desk.capture_of(id).has(stream, tab))
-        })
+        let mut of = self.browsers.keys().filter(|id| browser.is_none_or(|b| b == *id));
+        self.capture.all.contains(&stream) || of.any(|id| self.capture_of(id).has(stream, tab))
     }
 
     /// Which connected browsers, of all or of this one, record what their person has set and
     /// not what they are asked to: by their labels, and whether there are others.
     #[must_use]
     pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> DeafBrowsers {
-        self.with_desk(|desk| {
-            let connected = desk.browsers.iter().filter(|(id, known)| {
-                known.is_connected() && browser.is_none_or(|wanted| wanted == *id)
-            });
-            let (deaf, others): (Vec<_>, Vec<_>) =
-                connected.map(|(_, known)| known).partition(|known| known.poller.is_some());
-            let mut labels: Vec<_> = deaf.iter().map(|known| known.label.clone()).collect();
-            labels.sort();
-            DeafBrowsers { labels, are_all: others.is_empty() }
-        })
+        let connected = self.browsers.iter().filter(|(id, known)| {
+            known.is_connected() && browser.is_none_or(|wanted| wanted == *id)
+        });
+        let (deaf, others): (Vec<_>, Vec<_>) =
+            connected.map(|(_, known)| known).partition(|known| known.poller.is_some());
+        let mut labels: Vec<_> = deaf.iter().map(|known| known.label.clone()).collect();
+        labels.sort();
+        DeafBrowsers { labels, are_all: others.is_empty() }
     }
 
     /// What a browser is to record now, also one that is not known yet.
     #[must_use]
     pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
-        self.with_desk(|desk| desk.capture_of(browser))
+        self.capture.settings_of(browser)
     }
 }
 
-impl Desk<'_> {
+impl Transaction<'_> {
+    /// Changes what is recorded, and tells the browsers that it is about. What is recorded
+    /// then.
+    ///
+    /// # Errors
+    ///
+    /// The browser or tab that is named is not there, or could be one of several.
+    pub fn capture(
+        &mut self,
+        caller: &Caller,
+        change: &CaptureChange,
+    ) -> Result<Capturing, Refused> {
+        let place = self.place_of(caller, change);
+        let (browser, tab) = place.map_err(|refusal| self.refuse(caller, refusal))?;
+        let known: Vec<_> = self.browsers.keys().cloned().collect();
+        let before: Vec<_> = known.iter().map(|id| (id.clone(), self.capture_of(id))).collect();
+        self.capture.change(change, browser.as_ref(), tab);
+        for (id, before) in before {
+            self.tell_capture(&id, &before);
+        }
+        Ok(self.capturing())
+    }
+
     fn place_of(
         &mut self,
         caller: &Caller,
@@ -157,7 +219,7 @@ impl Desk<'_> {
         if wish.browser.is_none() && wish.tab.is_none() {
             return Ok((None, None));
         }
-        let current = self.client(caller).current.clone();
+        let current = self.client(caller).current();
         let Some((id, browser)) = choose_browser(&self.browsers, current.as_ref(), wish)? else {
             return Err(gone(&self.browsers, "any"));
         };
@@ -169,63 +231,12 @@ impl Desk<'_> {
         }
     }
 
-    fn change_capture(
-        &mut self,
-        change: &CaptureChange,
-        browser: Option<&BrowserId>,
-        tab: Option<TabId>,
-    ) {
-        let known: Vec<_> = self.browsers.keys().cloned().collect();
-        let before: Vec<_> = known.iter().map(|id| (id.clone(), self.capture_of(id))).collect();
-        let streams = change.streams();
-        match browser {
-            Some(id) => {
-                if let Some(browser) = self.browsers.get_mut(id) {
-                    browser.capture.change(change.on, &streams, tab);
-                }
-            }
-            None if change.on => self.captured.extend(streams),
-            None => {
-                self.captured.retain(|stream| !streams.contains(stream));
-                for browser in self.books.browsers.values_mut() {
-                    browser.capture.change(false, &streams, None);
-                }
-            }
-        }
-        for (id, before) in before {
-            self.tell_capture(&id, &before);
-        }
-    }
-
     /// Tells a browser what to record if that has changed.
     fn tell_capture(&mut self, browser: &BrowserId, before: &CaptureSettings) {
         let capture = self.capture_of(browser);
         if capture != *before {
             self.send(browser, ToExtension::Capture { capture });
         }
-    }
-
-    fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
-        let mut all = self.captured.clone();
-        let Some(browser) = self.browsers.get(browser) else {
-            return CaptureSettings { all, tabs: Vec::new() };
-        };
-        all.extend(&browser.capture.all);
-        CaptureSettings::new(all, &browser.capture.tabs)
-    }
-
-    fn capturing(&self) -> Capturing {
-        let own = self.browsers.iter().filter(|(_, browser)| !browser.capture.is_empty());
-        let mut browsers: Vec<_> = own
-            .map(|(id, browser)| {
-                let own = &browser.capture;
-                let CaptureSettings { all, tabs } =
-                    CaptureSettings::new(own.all.clone(), &own.tabs);
-                CapturingBrowser { browser: id.clone(), all, tabs }
-            })
-            .collect();
-        browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
-        Capturing { all: self.captured.clone(), browsers }
     }
 
     /// Forgets what was to be recorded in tabs that were closed.
@@ -242,9 +253,7 @@ impl Desk<'_> {
         stays: impl Fn(TabId) -> bool,
     ) {
         let before = self.capture_of(browser);
-        if let Some(browser) = self.browsers.get_mut(browser) {
-            browser.capture.tabs.retain(|tab, _| stays(*tab));
-        }
+        self.capture.forget_tabs_but(browser, stays);
         self.tell_capture(browser, &before);
     }
 }

@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use super::Hub;
-use super::desk::Desk;
-use super::links::{Browser, Link};
 use super::refusal::Refusal;
+use super::{Engine, Transaction};
 use crate::lifecycle::{Command, Event, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
@@ -27,83 +25,50 @@ pub(super) struct PersonDecisions {
     unconfirmed: Arc<[Widening]>,
 }
 
-impl Hub {
-    /// Which sites may be used from here on, in all browsers; those that are here are told.
-    pub fn set_site_rules(&self, rules: SiteRules) {
-        self.with_desk(|desk| {
-            desk.decided.site_rules = Arc::new(rules);
-            for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
-                desk.tell_site_rules(&browser, None);
-            }
-        });
-    }
-
-    /// What was widened and no person has confirmed yet; the browsers that are here are told.
-    pub fn set_unconfirmed(&self, widenings: Vec<Widening>) {
-        self.with_desk(|desk| {
-            if *desk.decided.unconfirmed == *widenings {
-                return;
-            }
-            desk.decided.unconfirmed = widenings.into();
-            let here = desk.browsers.iter().filter(|(_, browser)| browser.is_ready());
-            for browser in here.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-                desk.tell_unconfirmed(&browser);
-            }
-        });
-    }
-
+impl Engine {
     /// Which sites may be used.
     #[must_use]
     pub fn site_rules(&self) -> Arc<SiteRules> {
-        self.with_desk(|desk| desk.decided.site_rules.clone())
-    }
-
-    /// Which local files agents may open from here on, in all browsers; those that are here are
-    /// told.
-    pub fn set_local_files(&self, rules: LocalFileRules) {
-        self.with_desk(|desk| {
-            desk.decided.local_files = Arc::new(rules);
-            for browser in desk.browsers.keys().cloned().collect::<Vec<_>>() {
-                desk.tell_local_files(&browser, None);
-            }
-        });
+        self.decided.site_rules.clone()
     }
 
     /// Which local files agents may open.
     #[must_use]
     pub fn local_files(&self) -> Arc<LocalFileRules> {
-        self.with_desk(|desk| desk.decided.local_files.clone())
+        self.decided.local_files.clone()
     }
 }
 
-impl Link {
-    /// Tells the person why a change that they made of the open folders does not count.
-    pub fn refuse_local_file_change(&self, problem: String) {
-        let browser = &self.peer().browser;
-        self.hub().with_desk(|desk| desk.tell_local_files(browser, Some(problem)));
+impl Transaction<'_> {
+    /// Which sites may be used from here on, in all browsers; those that are here are told.
+    pub fn set_site_rules(&mut self, rules: SiteRules) {
+        self.decided.site_rules = Arc::new(rules);
+        for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
+            self.tell_site_rules(&browser, None);
+        }
     }
 
-    /// Answers a `file_check`.
-    pub fn tell_file_verdict(&self, check: u64, admitted: Vec<bool>) {
-        let verdict = ToExtension::FileVerdict { check, admitted };
-        self.hub().with_desk(|desk| desk.send(&self.peer().browser, verdict));
+    /// What was widened and no person has confirmed yet; the browsers that are here are told.
+    pub fn set_unconfirmed(&mut self, widenings: Vec<Widening>) {
+        if *self.decided.unconfirmed == *widenings {
+            return;
+        }
+        self.decided.unconfirmed = widenings.into();
+        let here = self.browsers.iter().filter(|(_, browser)| browser.is_ready());
+        for browser in here.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.tell_unconfirmed(&browser);
+        }
     }
 
-    /// Tells the person why a change that they made of the rules does not count.
-    pub fn refuse_site_change(&self, problem: String) {
-        let browser = &self.peer().browser;
-        self.hub().with_desk(|desk| desk.tell_site_rules(browser, Some(problem)));
+    /// Which local files agents may open from here on, in all browsers; those that are here are
+    /// told.
+    pub fn set_local_files(&mut self, rules: LocalFileRules) {
+        self.decided.local_files = Arc::new(rules);
+        for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
+            self.tell_local_files(&browser, None);
+        }
     }
-}
 
-impl Browser {
-    /// Whether it is connected and gets no commands, since its extension's files were changed.
-    pub(super) fn gets_nothing(&self) -> bool {
-        self.is_changed && self.is_ready()
-    }
-}
-
-impl Desk<'_> {
     /// Tells a browser that has just come all that the person has decided, and whether its
     /// extension was changed.
     pub(super) fn tell_decisions(&mut self, browser: &BrowserId) {
@@ -117,7 +82,7 @@ impl Desk<'_> {
     }
 
     /// Tells a browser which sites may be used, if its extension asks about that.
-    pub(super) fn tell_site_rules(&mut self, browser: &BrowserId, problem: Option<String>) {
+    pub fn tell_site_rules(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
             let rules = self.decided.site_rules.clone();
             self.send(browser, ToExtension::SiteRules { rules, problem });
@@ -125,7 +90,7 @@ impl Desk<'_> {
     }
 
     /// Tells a browser which folders are open, if its extension asks about files.
-    pub(super) fn tell_local_files(&mut self, browser: &BrowserId, problem: Option<String>) {
+    pub fn tell_local_files(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
             let rules = self.decided.local_files.clone();
             self.send(browser, ToExtension::LocalFiles { rules, problem });

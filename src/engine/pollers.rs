@@ -5,17 +5,14 @@
 //! runs those of one answer one after another. It keeps no secret; whether it may poll is
 //! for the edge to find out.
 
-use tokio::sync::oneshot;
-
 use super::analyses::take_secrets_out;
-use super::desk::Desk;
-use super::sessions::{Assignment, PollSlot, Poller, first_browser_of, is_browser_of};
-use super::{Hub, targets};
-use crate::journal::{Seq, Trouble};
+use super::entry::Seq;
+use super::sessions::{Assignment, PollId, Poller, first_browser_of, is_browser_of};
+use super::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
 use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS,
-    LegacyAction, LegacyQuery, LegacyReport, NackReason, ReportedError, plain_version,
+    LegacyAction, LegacyQuery, LegacyReport, Moment, NackReason, ReportedError, plain_version,
 };
 
 /// What a browser is shown as whose extension only polls: nothing that it says itself.
@@ -32,64 +29,6 @@ pub struct Poll {
     pub is_pilot_on: bool,
     /// How it asks.
     pub carrier: Carrier,
-}
-
-/// A request that may be answered with a command. Dropped before it is, it gives back the one
-/// that it was to be answered with: its extension has not seen it.
-#[derive(Debug)]
-pub(super) struct OpenPoll {
-    hub: Hub,
-    pub(super) browser: BrowserId,
-    number: u64,
-    /// Until it is closed.
-    assigned: Option<oneshot::Receiver<Assignment>>,
-    /// What it is to be answered with.
-    assignment: Option<Assignment>,
-}
-
-impl OpenPoll {
-    /// Returns once it has been given a command, or nothing can come any more.
-    ///
-    /// Cancel safe.
-    pub(super) async fn wait(&mut self) {
-        if let Some(assigned) = self.assigned.as_mut() {
-            self.assignment = assigned.await.ok();
-            self.assigned = None;
-        }
-    }
-
-    /// The command that it was given, if it was. When this returns, its delivery is recorded.
-    pub(super) async fn finish(mut self) -> Option<LegacyQuery> {
-        self.close();
-        let Assignment { id, after, .. } = self.assignment.as_ref()?;
-        match self.hub.0.journal.recorded(*after).await {
-            Ok(()) => self.assignment.take().map(|assignment| *assignment.query),
-            Err(trouble) => {
-                tracing::warn!(%trouble, %id, "a command is not delivered: that cannot be recorded");
-                None
-            }
-        }
-    }
-
-    pub(super) const fn hub(&self) -> &Hub {
-        &self.hub
-    }
-
-    fn close(&mut self) {
-        if let Some(mut assigned) = self.assigned.take() {
-            self.hub.with_desk(|desk| desk.close_poll(&self.browser, self.number));
-            self.assignment = assigned.try_recv().ok();
-        }
-    }
-}
-
-impl Drop for OpenPoll {
-    fn drop(&mut self) {
-        self.close();
-        if let Some(Assignment { id, attempt, .. }) = self.assignment.take() {
-            self.hub.with_desk(|desk| desk.take_back(&id, attempt));
-        }
-    }
 }
 
 /// What became of a report.
@@ -113,72 +52,26 @@ pub struct Glimpse {
     pub age_ms: u64,
 }
 
-impl Hub {
-    /// Notes that an extension named this session as its own.
-    pub fn name_session(&self, extension_id: &str, session: &InstanceId) {
-        self.with_desk(|desk| {
-            desk.sessions.name(session, extension_id);
-            let now = desk.now();
-            let is_its = |poller: &Poller| poller.peer.instance == *session;
-            let mut browsers = desk.browsers.values_mut();
-            if let Some(browser) = browsers.find(|b| b.poller.as_ref().is_some_and(is_its)) {
-                browser.last_seen = now;
-            }
-        });
-    }
-
+impl Engine {
     /// The extension that has named this session as its own.
     #[must_use]
     pub fn extension_of(&self, session: &InstanceId) -> Option<String> {
-        self.with_desk(|desk| desk.sessions.extension_of(session))
+        self.sessions.extension_of(session)
     }
 
     /// The browser in which this extension was heard of last: what it posts of pages does not
     /// say which session it is of.
     #[must_use]
     pub fn browser_with(&self, extension_id: &str) -> BrowserId {
-        self.with_desk(|desk| {
-            let known = desk.browsers.iter().filter(|(id, _)| is_browser_of(id, extension_id));
-            let last = known.max_by_key(|(_, browser)| browser.last_seen);
-            last.map_or_else(|| first_browser_of(extension_id), |(id, _)| id.clone())
-        })
+        let known = self.browsers.iter().filter(|(id, _)| is_browser_of(id, extension_id));
+        let last = known.max_by_key(|(_, browser)| browser.last_seen);
+        last.map_or_else(|| first_browser_of(extension_id), |(id, _)| id.clone())
     }
 
-    /// Answers a poll: with the next command for this extension, if there is one. When this
-    /// returns, its delivery is recorded.
-    pub async fn poll(&self, poll: Poll) -> Option<LegacyQuery> {
-        let open = self.with_desk(|desk| {
-            let extension_id = desk.sessions.extension_of(&poll.session)?;
-            let open = desk.begin_poll(self, extension_id, &poll)?;
-            desk.deliver_all(&open.browser);
-            Some(open)
-        })?;
-        open.finish().await
-    }
-
-    /// Takes what an extension that polls posts of a command. When this returns, what it
-    /// leads to is recorded.
-    ///
-    /// # Errors
-    ///
-    /// [`Trouble`]: it counts, but that cannot be recorded for now. Posted again, it is
-    /// accepted once it can.
-    pub async fn take_report(
-        &self,
-        extension_id: &str,
-        report: LegacyReport,
-    ) -> Result<Verdict, Trouble> {
-        let (taken, seq) = self.with_desk(|desk| desk.take_report(extension_id, report));
-        self.0.journal.recorded(seq).await?;
-        Ok(taken)
-    }
-
-    /// The commands that are not over, for a look from outside.
+    /// The commands that are not over, for a look from outside, oldest first.
     #[must_use]
-    pub fn glimpse(&self) -> Vec<Glimpse> {
-        let now = self.now();
-        let all = self.0.commands.iter().filter_map(|entry| {
-            let command = entry.value().borrow();
+    pub fn glimpse(&self, now: Moment) -> Vec<Glimpse> {
+        let all = self.commands.all().filter_map(|command| {
             let facts = command.facts();
             (!command.phase().is_terminal()).then(|| Glimpse {
                 id: facts.query_id.as_str().chars().take(6).chain(['…']).collect(),
@@ -190,22 +83,52 @@ impl Hub {
         all.sort_by_key(|glimpse| std::cmp::Reverse(glimpse.age_ms));
         all
     }
+
+    /// Whether a command that waits for any browser can go to this one: one that polls is
+    /// told neither of tabs nor of what it does not know.
+    pub(super) fn suits(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
+        let Some(known) = self.browsers.get(browser) else { return false };
+        if known.poller.is_none() {
+            return true;
+        }
+        let names_tab = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
+        let Some(command) = self.commands.get(id) else { return false };
+        let knows = |work: &Work| work.action().is_some_and(|action| known.knows(action));
+        !names_tab && knows(&command.facts().work)
+    }
 }
 
-/// What pollers do at the desk.
-impl Desk<'_> {
+impl Transaction<'_> {
+    /// Notes that an extension named this session as its own.
+    pub fn name_session(&mut self, extension_id: &str, session: &InstanceId) {
+        let now = self.now();
+        self.sessions.name(session, extension_id);
+        let is_its = |poller: &Poller| poller.peer.instance == *session;
+        let mut browsers = self.browsers.values_mut();
+        if let Some(browser) = browsers.find(|b| b.poller.as_ref().is_some_and(is_its)) {
+            browser.last_seen = now;
+        }
+    }
+
+    /// Answers a poll: with the next command for this extension, if there is one. Its browser;
+    /// `None`: no extension has named this session.
+    pub fn poll(&mut self, id: PollId, poll: &Poll) -> Option<BrowserId> {
+        let extension_id = self.sessions.extension_of(&poll.session)?;
+        let browser = self.begin_poll(id, extension_id, poll)?;
+        self.deliver_all(&browser);
+        Some(browser)
+    }
+
     /// Finds the browser that polls; from here on it may have a command. `None`: it is gone.
     pub(super) fn begin_poll(
         &mut self,
-        hub: &Hub,
+        id: PollId,
         extension_id: String,
         poll: &Poll,
-    ) -> Option<OpenPoll> {
+    ) -> Option<BrowserId> {
         let browser = self.browser_of(&extension_id, &poll.session);
         self.take_over(&browser, extension_id, poll);
         let now = self.now();
-        let number = self.next_link();
-        let (assigned, receiver) = oneshot::channel();
         let known = self.browsers.get_mut(&browser)?;
         // It can say anything there; the browser's name for itself is not kept at all.
         plain_version(&poll.extension_version).clone_into(&mut known.extension_version);
@@ -214,32 +137,32 @@ impl Desk<'_> {
         poller.is_pilot_on = poll.is_pilot_on;
         poller.carrier = poll.carrier;
         let is_back = poller.polled(now);
-        poller.slots.push(PollSlot { number, assigned });
+        poller.open(id);
         if is_back {
             self.welcome_poller(&browser);
         }
-        let hub = hub.clone();
-        Some(OpenPoll { hub, browser, number, assigned: Some(receiver), assignment: None })
-    }
-
-    /// Delivers what may be delivered to the browser that polls. What its extension would never
-    /// answer is answered for it, and the next one has its turn.
-    pub(super) fn deliver_all(&mut self, browser: &BrowserId) {
-        while self.deliver_next(browser) {}
+        Some(browser)
     }
 
     /// Lets this request have no command from here on.
-    fn close_poll(&mut self, browser: &BrowserId, number: u64) {
+    pub fn close_poll(&mut self, browser: &BrowserId, poll: PollId) {
         let poller = self.browsers.get_mut(browser).and_then(|known| known.poller.as_mut());
         if let Some(poller) = poller {
-            poller.slots.retain(|slot| slot.number != number);
+            poller.close(poll);
         }
+    }
+
+    /// Answers all requests that wait for a command without one.
+    pub(super) fn end_waiting_polls(&mut self) {
+        let pollers = self.browsers.values_mut().filter_map(|known| known.poller.as_mut());
+        let answers: Vec<_> = pollers.flat_map(Poller::close_all).collect();
+        self.effects().polls.extend(answers);
     }
 
     /// Puts a command back that a request was to be answered with and was not: its extension has
     /// never seen it.
-    fn take_back(&mut self, id: &CorrelationId, attempt: Attempt) {
-        if self.attempt_of(id) == Some(attempt) {
+    pub fn take_back(&mut self, id: &CorrelationId, attempt: Attempt) {
+        if self.commands.attempt_of(id) == Some(attempt) {
             self.apply(id, Event::LinkClosed);
         }
     }
@@ -258,7 +181,7 @@ impl Desk<'_> {
         self.hold_open_waits(browser);
         self.place_waiting(browser);
         // It has to be seen when it polls no more.
-        self.inner.sooner.notify_one();
+        self.effects().is_sooner = true;
     }
 
     /// Hands a command that was just delivered to the poll that is being answered. One that
@@ -278,18 +201,17 @@ impl Desk<'_> {
             params,
         };
         let Some(hold) = command.hold() else { return };
-        let after = self.inner.commands.get(&facts.id).map(|entry| entry.recorded());
         let assignment = Assignment {
             id: facts.id.clone(),
             attempt: hold.attempt,
             query: Box::new(query),
-            after: after.unwrap_or_default(),
+            after: self.commands.recorded(&facts.id),
         };
         let poller = self.browsers.get_mut(&peer.browser).and_then(|b| b.poller.as_mut());
-        // Every request closes its slot before it goes: there is always one that listens.
-        let unheard = poller.map_or(Ok(()), |poller| poller.assign(assignment));
-        if let Err(Assignment { id, attempt, .. }) = unheard {
-            self.take_back(&id, attempt);
+        match poller.map(|poller| poller.assign(assignment)) {
+            Some(Ok(answers)) => self.effects().polls.extend(answers),
+            Some(Err(Assignment { id, attempt, .. })) => self.take_back(&id, attempt),
+            None => {}
         }
     }
 
@@ -323,23 +245,16 @@ impl Desk<'_> {
         self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));
     }
 
-    pub(super) fn take_report(
-        &mut self,
-        extension_id: &str,
-        report: LegacyReport,
-    ) -> (Verdict, Seq) {
+    /// Takes what an extension that polls posts of a command: what became of it, and up to where
+    /// the journal has to be for that to be recorded.
+    pub fn take_report(&mut self, extension_id: &str, report: LegacyReport) -> (Verdict, Seq) {
         let unknown = (Verdict::Refused(NackReason::UnknownCommand), Seq::default());
-        let Some(id) = report.names().find_map(|name| self.named(name)) else {
+        let Some(id) = report.names().find_map(|name| self.commands.named(name)) else {
             tracing::debug!(extension_id, "a report on a command that nobody knows");
             return unknown;
         };
-        let Some(tracked) = self.inner.commands.get(&id).map(|entry| entry.clone()) else {
-            return unknown;
-        };
-        let (hold, action) = {
-            let command = tracked.borrow();
-            (command.hold().cloned(), command.facts().work.action().cloned())
-        };
+        let Some(command) = self.commands.get(&id) else { return unknown };
+        let (hold, action) = (command.hold().cloned(), command.facts().work.action().cloned());
         let is_its = |hold: &&Hold| {
             hold.carrier.runs_at_once() && is_browser_of(&hold.by.browser, extension_id)
         };
@@ -358,30 +273,6 @@ impl Desk<'_> {
             Some(_) => Verdict::Accepted,
             None => return unknown,
         };
-        (taken, tracked.recorded())
-    }
-
-    /// The command of this name, its first or its second.
-    fn named(&self, name: &str) -> Option<CorrelationId> {
-        let id = CorrelationId::from(name);
-        if self.inner.commands.contains_key(&id) {
-            return Some(id);
-        }
-        let is_it = |command: &Command| command.facts().query_id.as_str() == name;
-        let mut all = self.inner.commands.iter();
-        all.find(|entry| is_it(&entry.value().borrow())).map(|entry| entry.key().clone())
-    }
-
-    /// Whether a command that waits for any browser can go to this one: one that polls is
-    /// told neither of tabs nor of what it does not know.
-    pub(super) fn suits(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
-        let Some(known) = self.browsers.get(browser) else { return false };
-        if known.poller.is_none() {
-            return true;
-        }
-        let names_tab = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
-        let Some(tracked) = self.inner.commands.get(id) else { return false };
-        let knows = |work: &Work| work.action().is_some_and(|action| known.knows(action));
-        !names_tab && knows(&tracked.borrow().facts().work)
+        (taken, self.commands.recorded(&id))
     }
 }

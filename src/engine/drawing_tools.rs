@@ -4,19 +4,49 @@
 
 use std::collections::HashMap;
 
-use super::desk::Desk;
-use super::links::Browser;
+use super::{Engine, Transaction};
 use crate::lifecycle::{Asked, Command, Event, Facts, Phase, Work};
 use crate::protocol::{
     Action, BrowserId, ClientId, CorrelationId, Owner, SessionName, ToExtension,
 };
 
-/// The waits that a browser has drawing tools open for, or may have, and what they are for.
-pub(super) type OpenTools = HashMap<CorrelationId, Awaited>;
+/// The waits that browsers have drawing tools open for, or may have, and what each is for.
+#[derive(Debug, Default)]
+pub(super) struct DrawingTools(HashMap<BrowserId, HashMap<CorrelationId, Awaited>>);
+
+impl DrawingTools {
+    fn note(&mut self, browser: &BrowserId, wait: CorrelationId, awaited: Awaited) {
+        self.0.entry(browser.clone()).or_default().insert(wait, awaited);
+    }
+
+    /// The tools for this wait are done.
+    fn forget_wait(&mut self, wait: &CorrelationId) {
+        for open in self.0.values_mut() {
+            open.remove(wait);
+        }
+        self.0.retain(|_, open| !open.is_empty());
+    }
+
+    /// Forgets a browser that is not known any more.
+    pub(super) fn forget_browser(&mut self, browser: &BrowserId) {
+        self.0.remove(browser);
+    }
+
+    /// Takes all tools that are open for this; in which browser, and for which waits.
+    fn take(&mut self, awaited: &Awaited) -> Vec<(BrowserId, Vec<CorrelationId>)> {
+        let over = self.0.iter_mut().map(|(browser, open)| {
+            let waits = open.extract_if(|_, of| of == awaited).map(|(wait, _)| wait);
+            (browser.clone(), waits.collect())
+        });
+        let over = over.collect();
+        self.0.retain(|_, open| !open.is_empty());
+        over
+    }
+}
 
 /// What is waited for: any drawing of this session ends every wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Awaited {
+struct Awaited {
     owner: Owner,
     session: Option<SessionName>,
 }
@@ -30,21 +60,18 @@ impl Awaited {
     }
 }
 
-impl Desk<'_> {
+impl Transaction<'_> {
     /// Notes that a browser gets a command that opens drawing tools, if it is one.
     pub(super) fn note_opening(&mut self, browser: &BrowserId, command: &Command) {
         let Some(wait) = opens_for(command.facts()) else { return };
-        let awaited = self.awaited_by(wait);
-        if let (Some(awaited), Some(known)) = (awaited, self.browsers.get_mut(browser)) {
-            known.open_tools.insert(wait.clone(), awaited);
+        if let Some(awaited) = self.awaited_by(wait) {
+            self.drawing_tools.note(browser, wait.clone(), awaited);
         }
     }
 
     /// A drawing, or the word that there will be none, names this wait: its tools are done.
     pub(super) fn forget_tools(&mut self, wait: &CorrelationId) {
-        for known in self.browsers.values_mut() {
-            known.open_tools.remove(wait);
-        }
+        self.drawing_tools.forget_wait(wait);
     }
 
     /// What follows from a wait's end, for tools that are open or about to be.
@@ -58,7 +85,7 @@ impl Desk<'_> {
 
     /// Cancels what is to open drawing tools for a wait that is over.
     pub(super) fn cancel_vain_openings(&mut self, client: &ClientId) {
-        let active = self.clients.get(client).map_or(&[][..], |client| &client.active);
+        let active = self.clients.active(client);
         let vain: Vec<_> = active.iter().filter(|id| self.is_vain_opening(id)).cloned().collect();
         for id in vain {
             self.apply(&id, Event::Cancel);
@@ -71,21 +98,16 @@ impl Desk<'_> {
         let mut over = Vec::new();
         for wait in draws_for {
             let awaited = self.awaited_by(&wait).filter(|awaited| self.is_awaited(awaited));
-            match (awaited, self.browsers.get_mut(browser)) {
-                (Some(awaited), Some(known)) => drop(known.open_tools.insert(wait, awaited)),
-                (None, _) | (_, None) => over.push(wait),
+            match awaited {
+                Some(awaited) => self.drawing_tools.note(browser, wait, awaited),
+                None => over.push(wait),
             }
         }
         self.say_over(browser, over);
     }
 
     fn close_tools(&mut self, awaited: &Awaited) {
-        let take = |known: &mut Browser| {
-            known.open_tools.extract_if(|_, of| of == awaited).map(|(wait, _)| wait).collect()
-        };
-        let browsers = self.books.browsers.iter_mut();
-        let over: Vec<_> = browsers.map(|(id, known)| (id.clone(), take(known))).collect();
-        for (browser, waits) in over {
+        for (browser, waits) in self.drawing_tools.take(awaited) {
             self.say_over(&browser, waits);
         }
     }
@@ -96,23 +118,21 @@ impl Desk<'_> {
             self.send(browser, ToExtension::AnnotationsOver { correlation_ids: waits });
         }
     }
+}
 
+impl Engine {
     fn is_vain_opening(&self, id: &CorrelationId) -> bool {
-        let Some(tracked) = self.inner.commands.get(id).map(|entry| entry.clone()) else {
-            return false;
-        };
-        let command = tracked.borrow();
+        let Some(command) = self.commands.get(id) else { return false };
         let wait = opens_for(command.facts());
-        wait.and_then(|wait| self.phase_of(wait)).is_some_and(Phase::is_terminal)
+        wait.and_then(|wait| self.commands.phase_of(wait)).is_some_and(Phase::is_terminal)
     }
 
     fn awaited_by(&self, wait: &CorrelationId) -> Option<Awaited> {
-        Awaited::by(self.inner.commands.get(wait)?.borrow().facts())
+        Awaited::by(self.commands.get(wait)?.facts())
     }
 
     fn is_awaited(&self, awaited: &Awaited) -> bool {
-        let own = self.clients.values().filter(|client| client.owner == awaited.owner);
-        let mut active = own.flat_map(|client| &client.active);
+        let mut active = self.clients.active_of(&awaited.owner);
         active.any(|id| self.waits_for(id, awaited.session.as_ref(), None))
     }
 }

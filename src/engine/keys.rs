@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::Caller;
-use crate::journal::KeptKey;
+use super::history::KeptKey;
 use crate::lifecycle::{CallDigest, CallKey, Limits, limits};
 use crate::protocol::{ClientId, CorrelationId, Moment, QueryId};
 

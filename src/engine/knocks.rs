@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Hub;
-use super::desk::Desk;
-use super::links::{Browser, Link};
+use super::browsers::Browser;
 use super::sessions::{Poller, is_browser_of};
+use super::{Engine, Transaction};
 use crate::home::{Legacy, LegacyAnswer, LegacyMode};
 use crate::protocol::{
     AdmittedExtension, AskingExtension, BrowserId, InstanceId, Moment, OlderExtensions,
@@ -170,127 +169,115 @@ impl Knocks {
     }
 }
 
-impl Hub {
-    /// Notes that an extension that is not let in names a session and so asks to be.
-    pub fn note_knock(&self, extension_id: &str, session: &InstanceId, version: &str) {
-        self.with_desk(|desk| {
-            let now = desk.now();
-            if desk.knocks.note(extension_id, Some(session), version, now) {
-                tracing::warn!(
-                    extension_id,
-                    version = plain_version(version),
-                    "an older extension asks to be let in: if it is yours, run \
-                     `tabwire legacy allow {extension_id}`"
-                );
-                desk.tell_older_extensions();
-            }
-        });
-    }
-
-    /// Notes that an extension asks while polling is switched off for all.
-    pub fn note_switched_off(&self, extension_id: &str) {
-        self.with_desk(|desk| {
-            let now = desk.now();
-            if desk.knocks.note(extension_id, None, "", now) {
-                tracing::warn!(
-                    extension_id,
-                    "an older extension polls, and polling is switched off: `tabwire legacy ask` \
-                     lets in those that a person allows"
-                );
-            }
-        });
-    }
-
-    /// Notes that something polls under a session that no extension has named.
-    pub fn note_nameless(&self, version: &str) {
-        self.with_desk(|desk| {
-            let now = desk.now();
-            if desk.knocks.note_nameless(version, now) {
-                tracing::warn!(
-                    version = plain_version(version),
-                    "an extension polls that does not say which one it is, so it is too old to be \
-                     let in: `tabwire install` sets up the Tabwire extension"
-                );
-            }
-        });
-    }
-
+impl Engine {
     /// The extension that asks under this session.
     #[must_use]
     pub fn knocking_under(&self, session: &InstanceId) -> Option<String> {
-        self.with_desk(|desk| {
-            let found =
-                desk.knocks.known.iter().find(|knock| knock.session.as_ref() == Some(session));
-            found.map(|knock| knock.summary.extension_id.clone())
-        })
-    }
-
-    /// Those who ask to be let in.
-    #[must_use]
-    pub fn knocks(&self) -> KnockList {
-        self.with_desk(|desk| desk.knock_list())
-    }
-
-    /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
-    /// it from a browser: no other is connected, or it `lacks` the one that it named.
-    #[must_use]
-    pub fn poller_news(&self, lacks: bool) -> (Arc<Legacy>, KnockList) {
-        self.with_desk(|desk| {
-            let asks = lacks || !desk.browsers.values().any(Browser::is_connected);
-            let knocks = if asks { desk.knock_list() } else { KnockList::default() };
-            (desk.knocks.rights.clone(), knocks)
-        })
+        let mut known = self.knocks.known.iter();
+        let found = known.find(|knock| knock.session.as_ref() == Some(session));
+        found.map(|knock| knock.summary.extension_id.clone())
     }
 
     /// The extensions that poll now.
     #[must_use]
     pub fn polling_extensions(&self) -> Vec<String> {
-        self.with_desk(|desk| {
-            let pollers = desk.browsers.values().filter_map(|browser| browser.poller.as_ref());
-            let here = pollers.filter(|poller| poller.is_here);
-            here.map(|poller| poller.extension_id.clone()).collect()
-        })
-    }
-
-    /// An extension is let in no longer.
-    pub fn dismiss_poller(&self, extension_id: &str) {
-        self.with_desk(|desk| desk.dismiss_poller(extension_id));
-    }
-
-    /// Forgets that an extension asked: it is let in, or must not be shown.
-    pub fn forget_knock(&self, extension_id: &str) {
-        self.with_desk(|desk| {
-            if desk.knocks.forget(extension_id) {
-                desk.tell_older_extensions();
-            }
-        });
-    }
-
-    /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
-    pub fn set_poller_rights(&self, rights: Legacy) {
-        self.with_desk(|desk| {
-            desk.knocks.rights = Arc::new(rights);
-            desk.tell_older_extensions();
-        });
+        let pollers = self.browsers.values().filter_map(|browser| browser.poller.as_ref());
+        let here = pollers.filter(|poller| poller.is_here);
+        here.map(|poller| poller.extension_id.clone()).collect()
     }
 
     /// Who is let in to poll, as it was read last.
     #[must_use]
     pub fn poller_rights(&self) -> Arc<Legacy> {
-        self.with_desk(|desk| desk.knocks.rights.clone())
+        self.knocks.rights.clone()
+    }
+
+    fn older_extensions(&self) -> OlderExtensions {
+        let Legacy { mode, approvals, ended, .. } = &*self.knocks.rights;
+        // A click could not let one in while polling is switched off.
+        let asking = self.knocks.asking().filter(|_| *mode != LegacyMode::Deny);
+        let asking = asking.map(|summary| AskingExtension {
+            extension_id: summary.extension_id.clone(),
+            extension_version: summary.extension_version.clone(),
+            was_let_in: ended.contains(&summary.extension_id),
+        });
+        let let_in = approvals.iter().map(|approval| AdmittedExtension {
+            extension_id: approval.id.clone(),
+            connected: self.polls_now(&approval.id),
+        });
+        OlderExtensions { asking: asking.collect(), let_in: let_in.collect() }
+    }
+
+    fn polls_now(&self, extension_id: &str) -> bool {
+        let is_here = |poller: &Poller| poller.is_here;
+        self.browsers.iter().any(|(id, browser)| {
+            is_browser_of(id, extension_id) && browser.poller.as_ref().is_some_and(is_here)
+        })
     }
 }
 
-impl Link {
-    /// Tells the person why what they decided of an older extension does not count.
-    pub fn refuse_older_extension(&self, problem: String) {
-        let browser = &self.peer().browser;
-        self.hub().with_desk(|desk| desk.show_older_extensions(browser, Some(problem)));
+impl Transaction<'_> {
+    /// Notes that an extension that is not let in names a session and so asks to be.
+    pub fn note_knock(&mut self, extension_id: &str, session: &InstanceId, version: &str) {
+        let now = self.now();
+        if self.knocks.note(extension_id, Some(session), version, now) {
+            tracing::warn!(
+                extension_id,
+                version = plain_version(version),
+                "an older extension asks to be let in: if it is yours, run \
+                 `tabwire legacy allow {extension_id}`"
+            );
+            self.tell_older_extensions();
+        }
     }
-}
 
-impl Desk<'_> {
-    pub(super) fn knock_list(&mut self) -> KnockList {
+    /// Notes that an extension asks while polling is switched off for all.
+    pub fn note_switched_off(&mut self, extension_id: &str) {
+        let now = self.now();
+        if self.knocks.note(extension_id, None, "", now) {
+            tracing::warn!(
+                extension_id,
+                "an older extension polls, and polling is switched off: `tabwire legacy ask` \
+                 lets in those that a person allows"
+            );
+        }
+    }
+
+    /// Notes that something polls under a session that no extension has named.
+    pub fn note_nameless(&mut self, version: &str) {
+        let now = self.now();
+        if self.knocks.note_nameless(version, now) {
+            tracing::warn!(
+                version = plain_version(version),
+                "an extension polls that does not say which one it is, so it is too old to be \
+                 let in: `tabwire install` sets up the Tabwire extension"
+            );
+        }
+    }
+
+    /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
+    /// it from a browser: no other is connected, or it `lacks` the one that it named.
+    pub fn poller_news(&mut self, lacks: bool) -> (Arc<Legacy>, KnockList) {
+        let asks = lacks || !self.browsers.values().any(Browser::is_connected);
+        let knocks = if asks { self.knock_list() } else { KnockList::default() };
+        (self.knocks.rights.clone(), knocks)
+    }
+
+    /// Forgets that an extension asked: it is let in, or must not be shown.
+    pub fn forget_knock(&mut self, extension_id: &str) {
+        if self.knocks.forget(extension_id) {
+            self.tell_older_extensions();
+        }
+    }
+
+    /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
+    pub fn set_poller_rights(&mut self, rights: Legacy) {
+        self.knocks.rights = Arc::new(rights);
+        self.tell_older_extensions();
+    }
+
+    /// Those who ask to be let in.
+    pub fn knock_list(&mut self) -> KnockList {
         self.sweep_knocks();
         let asking = self.knocks.asking().cloned().collect();
         let nameless = self.knocks.nameless_poller(self.now()).cloned();
@@ -325,33 +312,10 @@ impl Desk<'_> {
     }
 
     /// Tells one browser, if its extension shows such things.
-    pub(super) fn show_older_extensions(&mut self, browser: &BrowserId, problem: Option<String>) {
+    pub fn show_older_extensions(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.shows_older_extensions) {
             let extensions = self.knocks.told.clone();
             self.send(browser, ToExtension::OlderExtensions { extensions, problem });
         }
-    }
-
-    fn older_extensions(&self) -> OlderExtensions {
-        let Legacy { mode, approvals, ended, .. } = &*self.knocks.rights;
-        // A click could not let one in while polling is switched off.
-        let asking = self.knocks.asking().filter(|_| *mode != LegacyMode::Deny);
-        let asking = asking.map(|summary| AskingExtension {
-            extension_id: summary.extension_id.clone(),
-            extension_version: summary.extension_version.clone(),
-            was_let_in: ended.contains(&summary.extension_id),
-        });
-        let let_in = approvals.iter().map(|approval| AdmittedExtension {
-            extension_id: approval.id.clone(),
-            connected: self.polls_now(&approval.id),
-        });
-        OlderExtensions { asking: asking.collect(), let_in: let_in.collect() }
-    }
-
-    fn polls_now(&self, extension_id: &str) -> bool {
-        let is_here = |poller: &Poller| poller.is_here;
-        self.browsers.iter().any(|(id, browser)| {
-            is_browser_of(id, extension_id) && browser.poller.as_ref().is_some_and(is_here)
-        })
     }
 }

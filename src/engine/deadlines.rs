@@ -1,30 +1,23 @@
-//! The one task that sleeps until the next deadline. A deadline that has come is a
-//! hint: the command's own state decides what happens.
+//! The next deadline of every command.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
-use super::Hub;
+use super::Transaction;
+use crate::lifecycle::{Command, Event};
 use crate::protocol::{CorrelationId, Moment};
-
-/// How often browsers and clients that were idle for long are looked for when no deadline
-/// comes. That only frees memory.
-const SWEEP_AT_LEAST: Duration = Duration::from_secs(60);
 
 /// The next deadline of every command.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     in_order: BTreeSet<(Moment, CorrelationId)>,
     of: HashMap<CorrelationId, Moment>,
-    /// Until when the reaper sleeps. It is not told of a deadline after that: it will see
+    /// Until when the timer sleeps. It is not told of a deadline after that: it will see
     /// for itself. So a busy daemon wakes it now and then, and not with every command.
     asleep_until: Option<Moment>,
 }
 
 impl Deadlines {
-    /// Sets a command's next deadline. True: the reaper would sleep past it, and has to be
+    /// Sets a command's next deadline. True: the timer would sleep past it, and has to be
     /// told.
     #[must_use]
     pub(super) fn set(&mut self, id: &CorrelationId, at: Moment) -> bool {
@@ -49,7 +42,7 @@ impl Deadlines {
         }
     }
 
-    /// The first deadline of all, until which the reaper now sleeps.
+    /// The first deadline of all, until which the timer now sleeps.
     pub(super) fn sleep(&mut self) -> Option<Moment> {
         self.asleep_until = self.in_order.first().map(|(at, _)| *at);
         self.asleep_until
@@ -61,25 +54,34 @@ impl Deadlines {
     }
 }
 
-/// Sleeps and reaps until `closed`.
-pub(super) async fn run(hub: Hub, closed: CancellationToken) {
-    loop {
-        let next = hub.with_desk(|desk| {
-            let deadline = desk.deadlines.sleep();
-            deadline.into_iter().chain(desk.next_lapse()).min()
-        });
-        let sleep = async {
-            match next {
-                Some(at) => tokio::time::sleep_until(hub.0.clock.instant_of(at)).await,
-                None => std::future::pending().await,
+impl Transaction<'_> {
+    /// Lets every deadline that has come take effect, and drops what is past keeping.
+    pub fn tick(&mut self) {
+        let now = self.now();
+        while let Some(id) = self.deadlines.due(now) {
+            self.apply(&id, Event::Tick);
+            let is_retained =
+                |command: &Command| command.retain_until().is_none_or(|until| now < until);
+            if !self.commands.get(&id).is_some_and(is_retained) {
+                let unread = self.commands.get(&id).map_or("", Command::unread_at_last);
+                self.forget(&id, unread);
+                self.deadlines.remove(&id);
             }
-        };
-        tokio::select! {
-            biased;
-            () = closed.cancelled() => return,
-            () = hub.0.sooner.notified() => {}
-            () = sleep => hub.reap(),
-            () = tokio::time::sleep(SWEEP_AT_LEAST) => hub.reap(),
         }
+        self.lapse_pollers();
+        self.sweep();
+    }
+
+    /// When the timer has to tick next, if nothing else happens. It is told if that changes.
+    pub fn next_tick(&mut self) -> Option<Moment> {
+        let deadline = self.deadlines.sleep();
+        deadline.into_iter().chain(self.next_lapse()).min()
+    }
+
+    /// From here on nothing new is taken or delivered: the daemon is about to end. What still
+    /// waits goes on in its next life.
+    pub fn begin_ending(&mut self) {
+        self.is_ending = true;
+        self.end_waiting_polls();
     }
 }

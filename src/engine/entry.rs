@@ -1,10 +1,27 @@
-//! What is recorded.
+//! The journal as data: its entries, and their order.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lifecycle::{CallKey, Command, Gone, Lane, Wish};
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, TabId};
+
+/// Parameters and results of more bytes than this take milliseconds to be written: a thread of
+/// its own writes them, one after the other.
+pub(crate) const LARGE: usize = 64 * 1024;
+
+/// The place of an entry in the order of all entries of this life of the daemon; the first
+/// has 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seq(pub(crate) u64);
+
+impl Seq {
+    /// The place after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
 
 /// What is recorded.
 #[derive(Clone, Debug)]
@@ -36,7 +53,7 @@ pub enum Entry {
 
 impl Entry {
     /// How many bytes it has of what can be much: parameters or a result.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self {
             Self::Accepted(acceptance) => acceptance.command.facts().params.get().len(),
             Self::Changed(command) => command.result_size(),

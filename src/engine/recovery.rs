@@ -1,14 +1,13 @@
 //! How a hub goes on with what an earlier life of the daemon has recorded (row 17).
 
-use std::sync::Arc;
-
+use super::browsers::Browser;
 use super::clients::CurrentTab;
-use super::desk::Desk;
-use super::links::Browser;
-use super::tracked::Tracked;
-use super::{Caller, keys};
-use crate::journal::{Current, Entry, History, Kept, KeptKey, Seq};
-use crate::lifecycle::{CallDigest, Command, Manner, Phase, Stage};
+use super::effects::CommandUpdate;
+use super::entry::{Current, Entry, Seq};
+use super::history::{History, Kept, KeptKey};
+use super::transaction::DROPPED;
+use super::{Caller, Transaction, keys};
+use crate::lifecycle::{CallDigest, Command, Lane, Manner, Phase, Stage};
 use crate::protocol::{BrowserId, CorrelationId};
 
 /// What the call of a command asked for, as its record has it: journals of older versions have
@@ -18,12 +17,12 @@ fn digest_of(commands: &[Kept], id: &CorrelationId) -> Option<CallDigest> {
     Some(CallDigest::of(&kept.saved.facts.work, &kept.wish))
 }
 
-impl Desk<'_> {
+impl Transaction<'_> {
     /// Takes in what was recorded. Commands that had not begun wait again for their turn,
     /// those that had wait for their browser, and those that were over can be read.
-    pub(super) fn recover(&mut self, history: History, is_same_boot: bool) {
+    pub fn recover(&mut self, history: History, is_same_boot: bool) {
         let now = self.now();
-        let limits = *self.limits();
+        let limits = self.limits;
         self.record(Entry::DropKeys(keys::fresh_since(now)));
         for current in history.clients {
             self.recover_client(current);
@@ -53,15 +52,14 @@ impl Desk<'_> {
         let Current { client, owner, browser, tab, at } = current;
         self.expect_browser(&browser);
         let known = self.client(&Caller { owner, client });
-        known.current = Some(CurrentTab { browser, tab });
-        known.last_seen = at.min(known.last_seen);
+        known.restore(CurrentTab { browser, tab }, at);
     }
 
     /// A browser that was known is waited for.
     fn expect_browser(&mut self, browser: &BrowserId) {
         let now = self.now();
         let away = || Browser::new(String::new(), now);
-        self.books.browsers.entry(browser.clone()).or_insert_with(away);
+        self.browsers.entry(browser.clone()).or_insert_with(away);
     }
 
     fn recover_command(&mut self, kept: Kept, is_same_boot: bool) {
@@ -71,10 +69,11 @@ impl Desk<'_> {
         let facts = command.facts();
         let (id, client) = (facts.id.clone(), facts.client.clone());
         self.client(&Caller { owner: facts.owner.clone(), client: client.clone() });
-        let tracked = Arc::new(Tracked::new(command.clone(), Seq::default()));
-        self.inner.commands.insert(id.clone(), tracked.clone());
+        let update = CommandUpdate::New { command: command.clone(), accepted: Seq::default() };
+        self.effects().commands.push(update);
+        self.commands.insert(command.clone(), Seq::default());
         self.follow_deadline(&command);
-        self.kept.add(&command);
+        self.quotas.add(&command);
         if let Some(lane) = &lane {
             self.expect_browser(&lane.browser);
             self.targets.insert(id.clone(), lane.clone());
@@ -84,7 +83,9 @@ impl Desk<'_> {
                 if was_over {
                     self.shelve(&command);
                 } else {
-                    self.record_change(&tracked, &command);
+                    let recorded = Some(self.record_change(&command));
+                    let update = CommandUpdate::Changed { command: command.clone(), recorded };
+                    self.effects().commands.push(update);
                     self.ended(&command);
                 }
                 return;
@@ -100,13 +101,11 @@ impl Desk<'_> {
                 self.wishes.insert(id.clone(), wish);
             }
         }
-        if let Some(client) = self.clients.get_mut(&client) {
-            client.active.push(id);
-        }
+        self.clients.add_command(&client, id);
     }
 
     /// A command that has begun keeps its lane, and its browser is asked for it.
-    fn resume(&mut self, command: &Command, lane: Option<crate::lifecycle::Lane>) {
+    fn resume(&mut self, command: &Command, lane: Option<Lane>) {
         let facts = command.facts();
         if let Some(lane) = lane {
             let manner = Manner::of(&facts.work);
@@ -121,7 +120,7 @@ impl Desk<'_> {
     /// Lists a command that was over already.
     fn shelve(&mut self, command: &Command) {
         let facts = command.facts();
-        let limits = *self.limits();
+        let limits = self.limits;
         if let Some(failure) = command.as_failed(self.targets.get(&facts.id)) {
             self.retention.list_failure(&facts.client, failure, &limits);
         }
@@ -130,7 +129,7 @@ impl Desk<'_> {
             self.retention.note_read(&facts.client, &facts.id);
         }
         if let Some(id) = one_too_many {
-            self.forget(&id, super::desk::DROPPED);
+            self.forget(&id, DROPPED);
         }
     }
 }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Caller;
-use super::desk::{Books, Desk};
-use super::links::Browser;
+use super::browsers::Browser;
+use super::effects::CommandUpdate;
+use super::entry::{Acceptance, Entry, LARGE, Seq};
+use super::history::KeptKey;
 use super::refusal::{Refusal, Refused};
-use super::targets;
-use super::tracked::Tracked;
-use crate::journal::{self, Acceptance, Entry, KeptKey, Seq, Trouble};
+use super::{Caller, Engine, Transaction, targets};
 use crate::lifecycle::{CallKey, Command, Event, Facts, Lane, Manner, Wish, Work, limits};
-use crate::proof;
 use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
 
 /// What a call asks for.
@@ -30,16 +28,17 @@ pub struct Submission {
 
 impl Submission {
     /// Whether it waits for its turn to be recorded. Nothing but a script can be so long.
-    pub(super) const fn is_large(&self) -> bool {
+    pub(crate) const fn is_large(&self) -> bool {
         if let Action::ExecuteJs { script, .. } = &self.action {
-            script.len() > journal::LARGE
+            script.len() > LARGE
         } else {
             false
         }
     }
 
     /// Its idempotency key. To make it takes as long as the script is: not behind the lock.
-    pub(super) fn key(&self) -> Option<CallKey> {
+    #[must_use]
+    pub fn key(&self) -> Option<CallKey> {
         let key = self.idempotency_key.clone()?;
         CallKey::of(Some(key), &Work::Browser(self.action.clone()), &self.wish)
     }
@@ -64,7 +63,7 @@ pub struct Submitted {
     /// Its command.
     pub accepted: Accepted,
     /// Up to where the journal has to be for its acceptance to be recorded.
-    pub(super) recorded: Seq,
+    pub recorded: Seq,
     pub(super) is_new: bool,
 }
 
@@ -76,21 +75,27 @@ impl Submitted {
     }
 }
 
-impl Books {
-    /// How long an action will take: the median of its last runs, or what it usually
-    /// takes.
-    fn estimate(&self, action: &Action) -> Duration {
-        let Some(runs) = self.runs.get(action.name()) else { return action.usual_length() };
-        let mut runs: Vec<_> = runs.iter().copied().collect();
-        let middle = runs.len() / 2;
-        if runs.is_empty() { action.usual_length() } else { *runs.select_nth_unstable(middle).1 }
+impl Engine {
+    /// What a command was to do.
+    #[must_use]
+    pub fn aim_of(&self, id: &CorrelationId) -> CommandAim {
+        let tab = self.targets.get(id).and_then(|lane| lane.tab);
+        self.commands.get(id).map(|command| command.facts().work.aim(tab)).unwrap_or_default()
     }
 }
 
-/// What callers do at the desk.
-impl Desk<'_> {
-    /// Rows 1 and 2.
-    pub(super) fn submit(
+impl Transaction<'_> {
+    /// What keeps the journal from being written, if anything does: nothing new is taken then.
+    pub fn note_storage(&mut self, trouble: Option<Arc<str>>) {
+        self.storage_trouble = trouble;
+    }
+
+    /// Takes a command, and sends it on at once if its tab is free (rows 1 and 2).
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]: it was not taken, and nothing that was is touched.
+    pub fn submit(
         &mut self,
         caller: &Caller,
         call: Submission,
@@ -102,13 +107,6 @@ impl Desk<'_> {
         })
     }
 
-    /// What a command was to do.
-    pub(super) fn aim_of(&self, id: &CorrelationId) -> CommandAim {
-        let tab = self.targets.get(id).and_then(|lane| lane.tab);
-        let command = self.command(id);
-        command.map(|command| command.borrow().facts().work.aim(tab)).unwrap_or_default()
-    }
-
     fn take(
         &mut self,
         caller: &Caller,
@@ -116,29 +114,27 @@ impl Desk<'_> {
         key: Option<CallKey>,
     ) -> Result<Submitted, Refusal> {
         let Submission { action, wish, timeout, .. } = call;
-        let estimate = self.estimate(action);
+        let estimate = self.run_lengths.estimate(action);
         let work = Work::Browser(action.clone());
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known;
         }
         self.can_take(caller)?;
         let queued = self.queue.queued(&caller.client);
-        if self.queue.is_full_for(&caller.client, self.limits()) {
+        if self.queue.is_full_for(&caller.client, &self.limits) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(Refusal::QueueFull { queued, retry_after });
         }
-        let current = self.client(caller).current.clone();
+        let current = self.client(caller).current();
         let lane = targets::resolve(&self.browsers, current.as_ref(), wish, action)?;
-        if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser))
-            && (browser.is_stopped || browser.gets_nothing())
-        {
-            let (is_stopped, browser) = (browser.is_stopped, browser.label.clone());
-            let why = if is_stopped {
-                Refusal::StoppedByUser { browser }
-            } else {
-                Refusal::ExtensionChanged { browser }
-            };
-            return Err(why);
+        if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser)) {
+            let label = || browser.label.clone();
+            if browser.is_stopped {
+                return Err(Refusal::StoppedByUser { browser: label() });
+            }
+            if browser.gets_nothing() {
+                return Err(Refusal::ExtensionChanged { browser: label() });
+            }
         }
         let facts = self.facts(caller, work, (*timeout).min(limits::EXECUTE_MAX));
         let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
@@ -147,17 +143,17 @@ impl Desk<'_> {
             // The wait may have ended since it was taken.
             self.cancel_vain_openings(&caller.client);
         }
-        let recorded = self.recorded(&id);
+        let recorded = self.commands.accepted(&id);
         let accepted = Accepted { id, query_id, estimate, reachable };
         Ok(Submitted { accepted, recorded, is_new: true })
     }
 
     /// What a command is that is accepted now.
-    pub(super) fn facts(&self, caller: &Caller, work: Work, timeout: Duration) -> Facts {
-        // 128 bits for the id, which must not be guessed, and 64 for the second name: asked
-        // for together, since to ask costs more than to answer.
-        let random = proof::random_hex::<24>();
-        let (long, short) = random.split_at(32);
+    pub(super) fn facts(&mut self, caller: &Caller, work: Work, timeout: Duration) -> Facts {
+        // 128 bits for the id, which must not be guessed, and 64 for the second name.
+        let name = self.names.next_name();
+        let (long, rest) = name.split_at(32);
+        let (short, _) = rest.split_at(16);
         Facts {
             id: self.id_of(work.id_kind(), long),
             query_id: format!("q_{short}").into(),
@@ -187,36 +183,32 @@ impl Desk<'_> {
         let browser = self.targets.get(&id).and_then(|lane| self.browsers.get(&lane.browser));
         let needs_none = work.action().is_none();
         let reachable = needs_none || browser.is_some_and(Browser::is_connected);
-        let recorded = self.recorded(&id);
+        let recorded = self.commands.accepted(&id);
         let accepted = Accepted { id, query_id, estimate, reachable };
         Some(Ok(Submitted { accepted, recorded, is_new: false }))
     }
 
-    /// Up to where the journal has to be for a command's acceptance to be recorded.
-    fn recorded(&self, id: &CorrelationId) -> Seq {
-        self.inner.commands.get(id).map_or_else(Seq::default, |tracked| tracked.accepted())
-    }
-
     /// Whether anything new can be taken from this caller.
     pub(super) fn can_take(&self, caller: &Caller) -> Result<(), Refusal> {
-        if self.is_ending() {
+        if self.is_ending {
             return Err(Refusal::ShuttingDown);
         }
-        if let Some(Trouble(why)) = self.inner.journal.trouble() {
+        if let Some(why) = self.storage_trouble.clone() {
             return Err(Refusal::StorageUnavailable { why });
         }
-        let room = self.kept.check(&caller.owner, self.limits().kept_mib);
+        let room = self.quotas.check_room(&caller.owner, &self.limits);
         room.map_err(|why| Refusal::StorageUnavailable { why })
     }
 
-    /// Takes back a command whose acceptance could not be recorded: nobody was told of it.
-    pub(super) fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
+    /// Takes back a command that nobody was told of: its acceptance could not be recorded, or it
+    /// cannot be done.
+    pub fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
         self.keys.forget_command(caller, id);
         self.apply(id, Event::Cancel);
         self.forget(id, "");
         self.record(Entry::Withdrawn(id.clone()));
         // That its record went is written later, and must not stay either.
-        self.inner.journal.append_for_later(Entry::Withdrawn(id.clone()));
+        self.record_for_later(Entry::Withdrawn(id.clone()));
     }
 
     fn id_of(&self, kind: &str, random: &str) -> CorrelationId {
@@ -224,24 +216,21 @@ impl Desk<'_> {
     }
 
     /// Gives a refused call that was to run no command an id and a place among the failures.
-    pub(super) fn refuse(&mut self, caller: &Caller, why: Refusal) -> Refused {
+    pub fn refuse(&mut self, caller: &Caller, why: Refusal) -> Refused {
         self.refuse_call(caller, why, CommandAim::default())
     }
 
     /// The same of one that was to do this.
-    pub(super) fn refuse_call(
-        &mut self,
-        caller: &Caller,
-        why: Refusal,
-        aim: CommandAim,
-    ) -> Refused {
+    pub fn refuse_call(&mut self, caller: &Caller, why: Refusal, aim: CommandAim) -> Refused {
         let mut why = why;
         if let Refusal::BrowserGone { browsers, absence, .. } = &mut why
             && browsers.is_empty()
         {
             *absence = self.browser_absence();
         }
-        let id = self.id_of("refused", &proof::random_hex::<16>());
+        let name = self.names.next_name();
+        let (long, _) = name.split_at(32);
+        let id = self.id_of("refused", long);
         let failure = FailedCommand {
             correlation_id: id.clone(),
             aim,
@@ -251,7 +240,7 @@ impl Desk<'_> {
             hint: format!("{}. {}", why.message(), why.hint()).into(),
             message: None,
         };
-        let limits = *self.limits();
+        let limits = self.limits;
         self.retention.list_failure(&caller.client, failure, &limits);
         Refused { id, why }
     }
@@ -297,11 +286,11 @@ impl Desk<'_> {
         let id = facts.id.clone();
         let command = Command::new(facts);
         self.follow_deadline(&command);
-        self.kept.add(&command);
+        self.quotas.add(&command);
         let accepted = self.record_accepted(command.clone(), lane, wish, key);
-        let tracked = Tracked::new(command, accepted);
-        self.inner.commands.insert(id.clone(), Arc::new(tracked));
-        self.client(caller).active.push(id);
+        self.effects().commands.push(CommandUpdate::New { command: command.clone(), accepted });
+        self.commands.insert(command, accepted);
+        self.client(caller).add_command(id);
         accepted
     }
 
@@ -315,12 +304,9 @@ impl Desk<'_> {
         let facts = command.facts();
         let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
             let kept = KeptKey::of(facts, key);
-            let limits = *self.limits();
+            let limits = self.limits;
             self.keys.put(kept, &limits)
         });
-        if self.inner.journal.is_ephemeral() {
-            return Seq::default();
-        }
         let (lane, wish) = (lane.clone(), wish.clone());
         let acceptance = Acceptance { command, lane, wish, key, dropped_keys };
         self.record(Entry::Accepted(Box::new(acceptance)))

@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
-use super::desk::Desk;
-use super::links::Browser;
+use super::browsers::Browser;
+use super::entry::Seq;
 use super::pollers::Poll;
-use crate::journal::Seq;
+use super::{Engine, PollAnswer, Transaction};
 use crate::lifecycle::{Event, Peer, limits};
 use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment, is_extension_id,
@@ -43,28 +41,27 @@ pub(super) struct Poller {
     /// How it polls.
     pub(super) carrier: Carrier,
     /// Its requests that may be answered with a command, the newest last.
-    pub(super) slots: Vec<PollSlot>,
+    open: Vec<PollId>,
     /// What its last `/sync` requests led to.
     pub(super) sync: SyncState,
 }
 
-/// The hub's end of a request that may be answered with a command. Dropped, it is answered
-/// without one.
-#[derive(Debug)]
-pub(super) struct PollSlot {
-    /// Tells it from all others.
-    pub(super) number: u64,
-    pub(super) assigned: oneshot::Sender<Assignment>,
-}
+/// Tells requests apart that may be answered with a command. The shell numbers them; no number
+/// comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PollId(pub u64);
 
 /// A command that a request is to be answered with.
 #[derive(Debug)]
-pub(super) struct Assignment {
-    pub(super) id: CorrelationId,
-    pub(super) attempt: Attempt,
-    pub(super) query: Box<LegacyQuery>,
+pub struct Assignment {
+    /// The command.
+    pub id: CorrelationId,
+    /// Under which attempt it leaves.
+    pub attempt: Attempt,
+    /// As it goes over the wire.
+    pub query: Box<LegacyQuery>,
     /// Up to where the journal has to be before the answer may leave.
-    pub(super) after: Seq,
+    pub after: Seq,
 }
 
 /// What `/sync` requests of one session have led to.
@@ -105,18 +102,36 @@ fn drop_oldest<T>(sessions: &mut Vec<T>) {
 impl Poller {
     /// To whom a command may be delivered now, and how: only while a poll is being answered.
     pub(super) fn with_room(&self) -> Option<(Peer, Carrier)> {
-        (!self.slots.is_empty()).then(|| (self.peer.clone(), self.carrier))
+        (!self.open.is_empty()).then(|| (self.peer.clone(), self.carrier))
+    }
+
+    /// One more request may be answered with a command.
+    pub(super) fn open(&mut self, poll: PollId) {
+        self.open.push(poll);
+    }
+
+    /// This request is answered without a command.
+    pub(super) fn close(&mut self, poll: PollId) {
+        self.open.retain(|open| *open != poll);
+    }
+
+    /// All requests are answered without a command.
+    pub(super) fn close_all(&mut self) -> impl Iterator<Item = PollAnswer> + use<> {
+        std::mem::take(&mut self.open).into_iter().map(PollAnswer::Nothing)
     }
 
     /// Hands a command to the newest request: an older one may be one that nobody waits for any
     /// more. The others have nothing to wait for before its result is there.
-    pub(super) fn assign(&mut self, assignment: Assignment) -> Result<(), Assignment> {
+    ///
+    /// # Errors
+    ///
+    /// No request is open.
+    pub(super) fn assign(&mut self, assignment: Assignment) -> Result<Vec<PollAnswer>, Assignment> {
         self.sync.unmentioned = 0;
-        let mut slots = std::mem::take(&mut self.slots);
-        match slots.pop() {
-            Some(newest) => newest.assigned.send(assignment),
-            None => Err(assignment),
-        }
+        let Some(newest) = self.open.pop() else { return Err(assignment) };
+        let mut answers: Vec<_> = self.close_all().collect();
+        answers.push(PollAnswer::Command(newest, assignment));
+        Ok(answers)
     }
 
     /// Notes that it polls. Whether it has come back, or come for the first time.
@@ -144,7 +159,7 @@ impl Browser {
     }
 }
 
-impl Desk<'_> {
+impl Engine {
     /// The browser whose extension names this session: the one that it has, or the one of
     /// this extension that was heard of longest ago, which then has a new worker. A session
     /// whose place was taken is a browser of its own.
@@ -172,14 +187,17 @@ impl Desk<'_> {
         let mut names = (2_u64..).map(|number| BrowserId::from(format!("{first}-{number}")));
         names.find(|id| !self.browsers.contains_key(id)).unwrap_or(first)
     }
+}
 
+impl Transaction<'_> {
     /// Makes this session the browser's. What a former one has taken and not yet reported
     /// goes back to the queue: its worker is gone (row 7).
     pub(super) fn take_over(&mut self, browser: &BrowserId, extension_id: String, poll: &Poll) {
         let now = self.now();
         let version = plain_version(&poll.extension_version).to_owned();
         let new = || Browser::new(version, now);
-        let known = self.books.browsers.entry(browser.clone()).or_insert_with(new);
+        let Engine { browsers, sessions, .. } = &mut **self;
+        let known = browsers.entry(browser.clone()).or_insert_with(new);
         if known.poller.as_ref().is_some_and(|poller| poller.peer.instance == poll.session) {
             return;
         }
@@ -192,12 +210,12 @@ impl Desk<'_> {
             last_poll: now,
             interval: Duration::from_secs(1),
             carrier: poll.carrier,
-            slots: Vec::new(),
+            open: Vec::new(),
             sync: SyncState::default(),
         };
         let held: Vec<_> = known.held.iter().cloned().collect();
         if let Some(former) = known.poller.replace(poller) {
-            self.books.sessions.displace(former.peer.instance);
+            sessions.displace(former.peer.instance);
         }
         for id in held {
             self.apply(&id, Event::LinkClosed);
@@ -206,37 +224,41 @@ impl Desk<'_> {
 }
 
 /// When those that poll are away.
-impl Desk<'_> {
+impl Transaction<'_> {
     /// An extension is let in no longer: it is away, and its requests get no command.
-    pub(super) fn dismiss_poller(&mut self, extension_id: &str) {
-        let its = |(id, _): &(&BrowserId, &mut Browser)| is_browser_of(id, extension_id);
-        for (id, browser) in self.books.browsers.iter_mut().filter(its) {
-            if let Some(poller) = browser.poller.as_mut().filter(|poller| poller.is_here) {
-                poller.is_here = false;
-                poller.slots.clear();
-                tracing::info!(browser = %id, "an extension may poll no more");
-            }
-        }
-        self.tell_older_extensions();
-    }
-
-    /// When the next extension that polls will be away, unless it polls again.
-    pub(super) fn next_lapse(&self) -> Option<Moment> {
-        self.browsers.values().filter_map(Browser::here_until).min()
+    pub fn dismiss_poller(&mut self, extension_id: &str) {
+        self.send_away("an extension may poll no more", |id, _| is_browser_of(id, extension_id));
     }
 
     /// Those that have not polled in time are away.
     pub(super) fn lapse_pollers(&mut self) {
         let now = self.now();
-        for (id, browser) in &mut self.books.browsers {
-            let is_late = browser.here_until().is_some_and(|until| until <= now);
-            if let Some(poller) = browser.poller.as_mut().filter(|_| is_late) {
+        self.send_away("an extension polls no more", |_, browser| {
+            browser.here_until().is_some_and(|until| until <= now)
+        });
+    }
+
+    fn send_away(&mut self, why: &str, is_it: impl Fn(&BrowserId, &Browser) -> bool) {
+        let mut answers = Vec::new();
+        for (id, browser) in &mut self.browsers {
+            if !is_it(id, browser) {
+                continue;
+            }
+            if let Some(poller) = browser.poller.as_mut().filter(|poller| poller.is_here) {
                 poller.is_here = false;
-                poller.slots.clear();
-                tracing::info!(browser = %id, "an extension polls no more");
+                answers.extend(poller.close_all());
+                tracing::info!(browser = %id, "{why}");
             }
         }
+        self.effects().polls.extend(answers);
         self.tell_older_extensions();
+    }
+}
+
+impl Engine {
+    /// When the next extension that polls will be away, unless it polls again.
+    pub(super) fn next_lapse(&self) -> Option<Moment> {
+        self.browsers.values().filter_map(Browser::here_until).min()
     }
 }
 

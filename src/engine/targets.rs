@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
+use super::browsers::Browser;
 use super::clients::CurrentTab;
-use super::desk::Desk;
-use super::links::Browser;
-use super::refusal::{BrowserChoice, Refusal};
+use super::entry::Entry;
+use super::refusal::{BrowserChoice, Refusal, Refused};
 use super::sessions::is_poller;
-use crate::journal::Entry;
+use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, Event, Lane, Manner, Outcome, Phase, State, Wish};
 use crate::protocol::{Action, BrowserId, CorrelationId, Ready, Tab, TabId};
 
@@ -53,7 +53,7 @@ pub(super) fn resolve(
 }
 
 /// The tab that is named, else the current one, else the active one.
-pub(super) fn find_tab(
+fn find_tab(
     browsers: &HashMap<BrowserId, Browser>,
     current: Option<&CurrentTab>,
     wish: &Wish,
@@ -190,25 +190,21 @@ pub(super) fn kept_by_new_session(before: &Browser, ready: &Ready) -> Option<Has
     }
 }
 
-/// What of a browser decides whether a command fits it.
-impl Browser {
-    pub(super) fn knows(&self, action: &Action) -> bool {
-        self.actions.iter().any(|name| name == action.name())
-    }
-
-    pub(super) fn has_tab(&self, tab: TabId) -> bool {
-        self.tabs.iter().any(|known| known.tab_id == tab)
-    }
-
-    /// The active tab of the window that had the focus last.
-    pub(super) fn active_tab(&self) -> Option<TabId> {
-        let active = || self.tabs.iter().filter(|tab| tab.active);
-        active().find(|tab| tab.focused).or_else(|| active().next()).map(|tab| tab.tab_id)
+impl Transaction<'_> {
+    /// The tab that is named, or this client's current one.
+    ///
+    /// # Errors
+    ///
+    /// It is not there, or could be of one of several browsers.
+    pub fn find_tab(&mut self, caller: &Caller, wish: &Wish) -> Result<(BrowserId, Tab), Refused> {
+        let current = self.client(caller).current();
+        let found = find_tab(&self.browsers, current.as_ref(), wish);
+        found.map_err(|refusal| self.refuse(caller, refusal))
     }
 }
 
 /// When a browser was started anew.
-impl Desk<'_> {
+impl Transaction<'_> {
     /// Lets go of the tabs of its former run. Clients keep the browser as their current
     /// one. What waits for one of these tabs goes to the active one, unless it named its
     /// tab: then it fails.
@@ -217,9 +213,7 @@ impl Desk<'_> {
         let has_lost_tab = |current: &CurrentTab| {
             current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))
         };
-        let had_one =
-            self.clients.iter().filter(|(_, c)| c.current.as_ref().is_some_and(has_lost_tab));
-        for client in had_one.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+        for client in self.clients.with_current(has_lost_tab) {
             self.set_current(&client, CurrentTab { browser: browser.clone(), tab: None });
         }
         for id in self.queue.waiting_for(browser) {
@@ -235,10 +229,12 @@ impl Desk<'_> {
         let has_named = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
         let active = || self.browsers.get(browser).and_then(Browser::active_tab);
         let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
-        let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
-        let facts = watched.borrow().facts().clone();
+        let Some(facts) = self.commands.get(id).map(|command| command.facts().clone()) else {
+            return;
+        };
         let lane = Lane { browser: browser.clone(), tab };
-        let _ = self.books.queue.follow(id, Phase::Ended, &self.inner.limits);
+        let Engine { queue, limits, .. } = &mut **self;
+        let _ = queue.follow(id, Phase::Ended, limits);
         self.queue.join(facts.client, id.clone(), Manner::of(&facts.work), Some(lane.clone()));
         self.record(Entry::Placed(id.clone(), lane.clone()));
         if !has_named {
@@ -249,7 +245,7 @@ impl Desk<'_> {
 }
 
 /// Commands that wait while their browser is away or was not there yet.
-impl Desk<'_> {
+impl Transaction<'_> {
     /// Gives the commands that wait for any browser to the one that has connected, and
     /// tells those that wait for this one that it is here.
     pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
@@ -272,12 +268,10 @@ impl Desk<'_> {
     /// there. A tab that was named is taken at its word: the extension says so if it
     /// does not exist.
     fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
-        let watched = self.inner.commands.get(id)?.clone();
-        let command = watched.borrow();
-        let facts = command.facts();
+        let facts = self.commands.get(id)?.facts();
         let wish = self.wishes.get(id)?;
         let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
-        let current = self.clients.get(&facts.client).and_then(|client| client.current.as_ref());
+        let current = self.clients.current(&facts.client);
         let lane = resolve(&self.browsers, current, &here, facts.work.action()?);
         let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
         Some(lane.ok().flatten().unwrap_or_else(as_asked))
@@ -286,15 +280,15 @@ impl Desk<'_> {
     /// Makes the tab that a command is for its client's current one. One that is to be
     /// closed does not become it.
     pub(super) fn remember_current(&mut self, id: &CorrelationId, lane: &Lane) {
-        let Some(watched) = self.inner.commands.get(id).map(|entry| entry.clone()) else { return };
-        let command = watched.borrow();
+        let Some(command) = self.commands.get(id) else { return };
         let facts = command.facts();
         let Some(action) = facts.work.action() else { return };
         if action.is_browser_wide() || matches!(action, Action::TabClose {}) {
             return;
         }
         let current = CurrentTab { browser: lane.browser.clone(), tab: lane.tab };
-        self.set_current(&facts.client, current);
+        let client = facts.client.clone();
+        self.set_current(&client, current);
     }
 
     /// Makes the tab that a command has opened its client's current one.

@@ -1,10 +1,10 @@
 //! Browsers and tabs as callers are shown them.
 
-use super::clients::Client;
-use super::links::Browser;
+use super::browsers::Browser;
 use super::sessions::is_poller;
-use super::{Caller, ClientSummary, Hub};
-use crate::protocol::{BrowserId, Moment, Owner, Tab};
+use super::{Caller, Engine, Transaction};
+use crate::lifecycle::{Command, Phase};
+use crate::protocol::{BrowserId, Moment, Tab};
 
 /// One browser as `observe browsers` shows it.
 #[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -72,54 +72,66 @@ impl Browser {
     }
 }
 
-impl Hub {
+impl Engine {
     /// The browsers that are known, connected ones first.
     #[must_use]
-    pub fn browsers(&self) -> Vec<BrowserSummary> {
-        let mut browsers: Vec<_> = self.with_desk(|desk| {
-            desk.browsers.iter().map(|(id, browser)| browser.summary(id)).collect()
-        });
+    pub fn browser_summaries(&self) -> Vec<BrowserSummary> {
+        let mut browsers: Vec<_> =
+            self.browsers.iter().map(|(id, browser)| browser.summary(id)).collect();
         browsers.sort_by(|a, b| (!a.connected, &a.browser).cmp(&(!b.connected, &b.browser)));
         browsers
     }
 
-    /// The tabs of the connected browsers.
+    /// How many browsers are connected.
     #[must_use]
-    pub fn tabs(&self, caller: &Caller) -> Vec<TabSummary> {
-        let mut tabs: Vec<_> = self.with_desk(|desk| {
-            let current = desk.client(caller).current.clone();
-            let is_current = |browser: &BrowserId, tab| {
-                current.as_ref().is_some_and(|c| c.browser == *browser && c.tab == Some(tab))
-            };
-            desk.tabs()
-                .map(|(browser, tab)| TabSummary {
-                    browser: browser.clone(),
-                    current: is_current(browser, tab.tab_id),
-                    tab: tab.clone(),
-                })
-                .collect()
-        });
-        tabs.sort_by(|a, b| {
-            (&a.browser, a.tab.window_id, a.tab.tab_id).cmp(&(
-                &b.browser,
-                b.tab.window_id,
-                b.tab.tab_id,
-            ))
-        });
-        tabs
+    pub fn connected_browsers(&self) -> usize {
+        self.browsers.values().filter(|browser| browser.is_connected()).count()
     }
 
-    /// The owner's clients that are at work or were heard of in the last 10 minutes, the one heard
-    /// of last first. Others are remembered for longer, and are listed again with their next call.
+    /// How many commands are not over, of all clients.
     #[must_use]
-    pub fn clients(&self, owner: &Owner) -> Vec<ClientSummary> {
-        let mut clients: Vec<_> = self.with_desk(|desk| {
-            let now = desk.now();
-            let is_listed = |client: &Client| client.owner == *owner && client.is_alive(now);
-            let own = desk.clients.iter().filter(|(_, client)| is_listed(client));
-            own.map(|(id, client)| client.summary(id)).collect()
-        });
-        clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
-        clients
+    pub fn pending_commands(&self) -> usize {
+        self.clients.active_count()
+    }
+
+    /// How many clients are known.
+    #[must_use]
+    pub fn known_clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// How many calls block now, of all clients.
+    #[must_use]
+    pub fn waiting_calls(&self) -> usize {
+        self.clients.waiting_count()
+    }
+
+    /// Whether a command runs in a page, or is about to.
+    #[must_use]
+    pub fn is_anything_running(&self) -> bool {
+        let mut held = self.browsers.values().flat_map(|browser| &browser.held);
+        let runs = |command: &Command| command.phase() == Phase::Started || command.may_have_run();
+        held.any(|id| self.commands.get(id).is_some_and(runs))
+    }
+}
+
+impl Transaction<'_> {
+    /// The tabs of the connected browsers.
+    pub fn tab_summaries(&mut self, caller: &Caller) -> Vec<TabSummary> {
+        let current = self.client(caller).current();
+        let is_current = |browser: &BrowserId, tab| {
+            current.as_ref().is_some_and(|c| c.browser == *browser && c.tab == Some(tab))
+        };
+        let summary = |(browser, tab): (&BrowserId, &Tab)| TabSummary {
+            browser: browser.clone(),
+            current: is_current(browser, tab.tab_id),
+            tab: tab.clone(),
+        };
+        let mut tabs: Vec<_> = self.tabs().map(summary).collect();
+        let place = |summary: &TabSummary| {
+            (summary.browser.clone(), summary.tab.window_id, summary.tab.tab_id)
+        };
+        tabs.sort_by_cached_key(place);
+        tabs
     }
 }

@@ -1,0 +1,335 @@
+//! Who calls: each client, and for how long it is known.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::browsers::Browser;
+use super::entry::{Current, Entry};
+use super::refusal::{Refusal, Refused};
+use super::{Caller, Engine, Transaction};
+use crate::lifecycle::{Limits, Rate, limits};
+use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Moment, Owner, TabId};
+
+/// How often, at most, clients and browsers that were idle for long are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// One client's own: its calls, its commands, its tab.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// Whose client it is.
+    owner: Owner,
+    /// The tab that it used last.
+    current: Option<CurrentTab>,
+    /// Its commands that are not over, oldest first.
+    active: Vec<CorrelationId>,
+    /// How many of its calls block now.
+    waiters: usize,
+    /// When it last made itself heard.
+    last_seen: Moment,
+    /// What it says that it is.
+    program: Option<ClientProgram>,
+    /// Whether it asked to be told of its jobs.
+    wants_jobs: bool,
+    calls: Rate,
+}
+
+/// The tab that a client's commands go to when they name none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CurrentTab {
+    pub(super) browser: BrowserId,
+    pub(super) tab: Option<TabId>,
+}
+
+/// One client as `configure clients` shows it.
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
+pub struct ClientSummary {
+    /// The client.
+    pub client: ClientId,
+    /// What it says that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ClientProgram>,
+    /// When it last made itself heard.
+    pub last_seen: Moment,
+    /// How many of its commands are not over.
+    pub pending: usize,
+    /// The browser that it used last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser: Option<BrowserId>,
+    /// The tab that it used last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tab_id: Option<TabId>,
+}
+
+impl Client {
+    fn new(owner: Owner, limits: &Limits, now: Moment) -> Self {
+        let calls = Rate::new(limits.calls_per_minute, now);
+        Self {
+            owner,
+            current: None,
+            active: Vec::new(),
+            waiters: 0,
+            last_seen: now,
+            program: None,
+            wants_jobs: false,
+            calls,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.waiters == 0
+    }
+
+    /// The tab that it used last.
+    pub(super) fn current(&self) -> Option<CurrentTab> {
+        self.current.clone()
+    }
+
+    /// One more command of its own is not over.
+    pub(super) fn add_command(&mut self, id: CorrelationId) {
+        self.active.push(id);
+    }
+
+    /// Counts a call.
+    ///
+    /// # Errors
+    ///
+    /// It has called too often: how long to wait until it may again.
+    pub(super) fn take_call(&mut self, now: Moment) -> Result<(), Duration> {
+        self.calls.take(now)
+    }
+
+    /// It is as it was in the last life of the daemon.
+    pub(super) fn restore(&mut self, current: CurrentTab, last_seen: Moment) {
+        self.current = Some(current);
+        self.last_seen = last_seen.min(self.last_seen);
+    }
+
+    /// Whether it is taken to be there still.
+    fn is_alive(&self, now: Moment) -> bool {
+        !self.is_idle() || now.since(self.last_seen) < limits::CLIENT_LISTED
+    }
+
+    fn summary(&self, client: &ClientId) -> ClientSummary {
+        ClientSummary {
+            client: client.clone(),
+            program: self.program.clone(),
+            last_seen: self.last_seen,
+            pending: self.active.len(),
+            browser: self.current.as_ref().map(|current| current.browser.clone()),
+            tab_id: self.current.as_ref().and_then(|current| current.tab),
+        }
+    }
+}
+
+/// The clients that are known.
+#[derive(Debug, Default)]
+pub(super) struct Clients(HashMap<ClientId, Client>);
+
+impl Clients {
+    fn of(&self, owner: &Owner) -> impl Iterator<Item = (&ClientId, &Client)> {
+        self.0.iter().filter(move |(_, client)| client.owner == *owner)
+    }
+
+    /// The commands of an owner's clients that are not over.
+    pub(super) fn active_of(&self, owner: &Owner) -> impl Iterator<Item = &CorrelationId> {
+        self.of(owner).flat_map(|(_, client)| &client.active)
+    }
+
+    /// How many commands are not over, of all clients.
+    pub(super) fn active_count(&self) -> usize {
+        self.0.values().map(|client| client.active.len()).sum()
+    }
+
+    /// How many calls block, of all clients.
+    pub(super) fn waiting_count(&self) -> usize {
+        self.0.values().map(|client| client.waiters).sum()
+    }
+
+    /// A command of a client is not over, in a life of the daemon that goes on with it.
+    pub(super) fn add_command(&mut self, client: &ClientId, id: CorrelationId) {
+        if let Some(client) = self.0.get_mut(client) {
+            client.add_command(id);
+        }
+    }
+
+    /// A command of a client is over.
+    pub(super) fn remove_command(&mut self, client: &ClientId, id: &CorrelationId) {
+        if let Some(client) = self.0.get_mut(client) {
+            client.active.retain(|active| active != id);
+        }
+    }
+
+    /// The clients whose current tab is one of these.
+    pub(super) fn with_current(&self, is_it: impl Fn(&CurrentTab) -> bool) -> Vec<ClientId> {
+        let with = self.0.iter().filter(|(_, client)| client.current.as_ref().is_some_and(&is_it));
+        with.map(|(id, _)| id.clone()).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A client's commands that are not over, oldest first.
+    pub(super) fn active(&self, id: &ClientId) -> &[CorrelationId] {
+        self.0.get(id).map_or(&[], |client| &client.active)
+    }
+
+    /// The tab that a client used last.
+    pub(super) fn current(&self, id: &ClientId) -> Option<&CurrentTab> {
+        self.0.get(id).and_then(|client| client.current.as_ref())
+    }
+
+    /// What a client is shown as to the person: what it calls itself, else its name.
+    pub(super) fn label_of(&self, id: &ClientId) -> Arc<str> {
+        let program = self.0.get(id).and_then(|client| client.program.clone());
+        let label = program.or_else(|| ClientProgram::of(id.as_str(), ""));
+        label.map_or_else(|| "".into(), ClientProgram::into_text)
+    }
+
+    /// Drops the client that has been idle for the longest time.
+    fn drop_idlest(&mut self) -> Option<ClientId> {
+        let idle = self.0.iter().filter(|(_, client)| client.is_idle());
+        let idlest = idle.min_by_key(|(_, client)| client.last_seen).map(|(id, _)| id.clone())?;
+        self.0.remove(&idlest);
+        Some(idlest)
+    }
+
+    /// Drops idle clients that nobody has heard of for long and of which nothing is kept.
+    fn drop_forgotten(
+        &mut self,
+        now: Moment,
+        has_kept: impl Fn(&ClientId) -> bool,
+    ) -> Vec<ClientId> {
+        let is_over = |(id, client): &(&ClientId, &mut Client)| {
+            client.is_idle()
+                && now.since(client.last_seen) >= limits::CLIENT_REMEMBERED
+                && !has_kept(id)
+        };
+        self.0.extract_if(|id, client| is_over(&(id, client))).map(|(id, _)| id).collect()
+    }
+}
+
+impl Engine {
+    /// For how long no client has called and no command was pending, counted from
+    /// `since` at the earliest.
+    #[must_use]
+    pub fn idle_for(&self, since: Moment, now: Moment) -> Duration {
+        let busy = self.clients.0.values().any(|client| !client.is_idle());
+        let heard = self.clients.0.values().map(|client| client.last_seen).max();
+        let last = if busy { now } else { heard.unwrap_or(since).max(since) };
+        now.since(last)
+    }
+
+    /// Whether a client asked to be told of its jobs, as far as it is remembered.
+    #[must_use]
+    pub fn wants_jobs(&self, caller: &Caller) -> bool {
+        self.clients.0.get(&caller.client).is_some_and(|known| known.wants_jobs)
+    }
+
+    /// The owner's clients that are at work or were heard of in the last 10 minutes, the one heard
+    /// of last first. Others are remembered for longer, and are listed again with their next call.
+    #[must_use]
+    pub fn client_summaries(&self, owner: &Owner, now: Moment) -> Vec<ClientSummary> {
+        let listed = self.clients.of(owner).filter(|(_, client)| client.is_alive(now));
+        let mut clients: Vec<_> = listed.map(|(id, client)| client.summary(id)).collect();
+        clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
+        clients
+    }
+}
+
+impl Transaction<'_> {
+    /// Notes what a client says that it is.
+    pub fn note_program(&mut self, caller: &Caller, program: ClientProgram) {
+        self.client(caller).program = Some(program);
+    }
+
+    /// Notes whether a client asked to be told of its jobs.
+    pub fn note_wants_jobs(&mut self, caller: &Caller, wants: bool) {
+        if wants || self.clients.0.contains_key(&caller.client) {
+            self.client(caller).wants_jobs = wants;
+        }
+    }
+
+    /// One more call of a client blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::TooManyWaiters`].
+    pub fn begin_wait(&mut self, caller: &Caller) -> Result<(), Refused> {
+        let most = self.limits.waiters;
+        let client = self.client(caller);
+        let waiters = client.waiters;
+        if waiters >= most {
+            return Err(self.refuse(caller, Refusal::TooManyWaiters { waiters }));
+        }
+        client.waiters += 1;
+        Ok(())
+    }
+
+    /// One call fewer of a client blocks.
+    pub fn end_wait_call(&mut self, caller: &Caller) {
+        let client = self.client(caller);
+        client.waiters = client.waiters.saturating_sub(1);
+    }
+
+    /// The client's record, made if it is new.
+    pub(super) fn client(&mut self, caller: &Caller) -> &mut Client {
+        let Caller { owner, client: id } = caller;
+        let now = self.now();
+        if !self.clients.0.contains_key(id) && self.clients.len() >= self.limits.clients {
+            let idlest = self.clients.drop_idlest();
+            if let Some(idlest) = idlest {
+                self.forget_client(&idlest);
+            }
+        }
+        let Engine { clients, limits, .. } = &mut **self;
+        let new = || Client::new(owner.clone(), limits, now);
+        let client = clients.0.entry(id.clone()).or_insert_with(new);
+        client.last_seen = now;
+        client
+    }
+
+    /// Forgets browsers and clients that nobody has heard of for long.
+    pub(super) fn sweep(&mut self) {
+        let now = self.now();
+        if now.since(self.swept) < SWEEP {
+            return;
+        }
+        self.swept = now;
+        self.sweep_knocks();
+        let is_over = |browser: &Browser| {
+            !browser.has_link() && now.since(browser.last_seen) >= limits::BROWSER_REMEMBERED
+        };
+        let over = self.browsers.extract_if(|_, browser| is_over(browser));
+        for browser in over.map(|(id, _)| id).collect::<Vec<_>>() {
+            self.capture.forget_browser(&browser);
+            self.drawing_tools.forget_browser(&browser);
+        }
+        let Engine { clients, retention, .. } = &mut **self;
+        let has_kept = |client: &ClientId| retention.kept(client).next().is_some();
+        for client in clients.drop_forgotten(now, has_kept) {
+            self.forget_client(&client);
+        }
+    }
+
+    /// Forgets what is kept of a client that is not known any more.
+    fn forget_client(&mut self, client: &ClientId) {
+        self.retention.forget_client(client);
+        self.keys.forget_client(client);
+        self.record(Entry::Forgotten(client.clone()));
+    }
+
+    /// Makes a tab a client's current one.
+    pub(super) fn set_current(&mut self, client: &ClientId, current: CurrentTab) {
+        let at = self.now();
+        let Some(known) = self.clients.0.get_mut(client) else { return };
+        if known.current.as_ref() == Some(&current) {
+            return;
+        }
+        known.current = Some(current.clone());
+        let (client, owner) = (client.clone(), known.owner.clone());
+        let CurrentTab { browser, tab } = current;
+        self.record(Entry::Current(Current { client, owner, browser, tab, at }));
+    }
+}

@@ -1,0 +1,94 @@
+//! The commands whose record is kept, and how much of each is recorded.
+
+use std::collections::HashMap;
+
+use super::entry::Seq;
+use crate::lifecycle::{Command, Event, Phase, Step};
+use crate::protocol::{Attempt, CorrelationId, Moment, WorkKind};
+
+/// All commands whose record is kept. A command changes only in [`Commands::apply`].
+#[derive(Debug, Default)]
+pub(super) struct Commands(HashMap<CorrelationId, CommandRecord>);
+
+#[derive(Debug)]
+struct CommandRecord {
+    command: Command,
+    /// The journal's place of its acceptance.
+    accepted: Seq,
+    /// The journal's place of its last recorded change.
+    recorded: Seq,
+}
+
+impl Commands {
+    pub(super) fn insert(&mut self, command: Command, accepted: Seq) {
+        let id = command.facts().id.clone();
+        self.0.insert(id, CommandRecord { command, accepted, recorded: accepted });
+    }
+
+    pub(super) fn remove(&mut self, id: &CorrelationId) -> Option<Command> {
+        self.0.remove(id).map(|record| record.command)
+    }
+
+    pub(super) fn get(&self, id: &CorrelationId) -> Option<&Command> {
+        self.0.get(id).map(|record| &record.command)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Command> {
+        self.0.values().map(|record| &record.command)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Lets an event happen to a command.
+    pub(super) fn apply(
+        &mut self,
+        id: &CorrelationId,
+        event: Event,
+        now: Moment,
+    ) -> Option<(Step, &Command)> {
+        let record = self.0.get_mut(id)?;
+        let step = record.command.apply(event, now);
+        Some((step, &record.command))
+    }
+
+    /// Up to where the journal has to be for the acceptance of a command to be recorded.
+    pub(super) fn accepted(&self, id: &CorrelationId) -> Seq {
+        self.0.get(id).map_or_else(Seq::default, |record| record.accepted)
+    }
+
+    /// Up to where the journal has to be for all that is known of a command to be recorded.
+    pub(super) fn recorded(&self, id: &CorrelationId) -> Seq {
+        self.0.get(id).map_or_else(Seq::default, |record| record.recorded)
+    }
+
+    pub(super) fn note_recorded(&mut self, id: &CorrelationId, seq: Seq) {
+        if let Some(record) = self.0.get_mut(id) {
+            record.recorded = seq;
+        }
+    }
+
+    /// The command of this name, its first or its second.
+    pub(super) fn named(&self, name: &str) -> Option<CorrelationId> {
+        let id = CorrelationId::from(name);
+        if self.0.contains_key(&id) {
+            return Some(id);
+        }
+        let mut all = self.all().map(Command::facts);
+        all.find(|facts| facts.query_id.as_str() == name).map(|facts| facts.id.clone())
+    }
+
+    /// The attempt under which a command is held, if it is.
+    pub(super) fn attempt_of(&self, id: &CorrelationId) -> Option<Attempt> {
+        self.get(id)?.hold().map(|hold| hold.attempt)
+    }
+
+    pub(super) fn kind_of(&self, id: &CorrelationId) -> Option<WorkKind> {
+        Some(self.get(id)?.facts().work.kind())
+    }
+
+    pub(super) fn phase_of(&self, id: &CorrelationId) -> Option<Phase> {
+        Some(self.get(id)?.phase())
+    }
+}

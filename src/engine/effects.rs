@@ -1,0 +1,120 @@
+//! What has to happen outside the engine.
+
+use super::entry::{Entry, Seq};
+use super::links::LinkId;
+use super::sessions::{Assignment, PollId};
+use crate::lifecycle::{Command, Lane};
+use crate::protocol::{CorrelationId, ToExtension};
+
+/// What one transaction leads to outside. The shell takes each list in its order, the lists in
+/// the order of the fields, before the next transaction begins.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Entries for the journal.
+    pub log: Vec<LogEntry>,
+    /// How commands are now, for those that wait for them.
+    pub commands: Vec<CommandUpdate>,
+    /// Commands that were accepted or changed in a way that observers are told of.
+    pub events: Vec<CommandEvent>,
+    /// Frames for extensions.
+    pub frames: Vec<LinkFrame>,
+    /// Links whose room was not enough for the next command: the shell says when there is more.
+    pub starved: Vec<LinkId>,
+    /// Links to close.
+    pub closed: Vec<(LinkId, CloseReason)>,
+    /// Answers to polls.
+    pub polls: Vec<PollAnswer>,
+    /// Whether a deadline has become the first of all: the timer has to be set anew.
+    pub is_sooner: bool,
+    /// Whether anybody observes. Set by the shell; without observers no events are made.
+    pub is_observed: bool,
+}
+
+/// An entry for the journal.
+#[derive(Debug)]
+pub enum LogEntry {
+    /// Something waits for it. The engine numbers these from the one that it was told of when it
+    /// was made, without a gap.
+    Awaited(Entry),
+    /// Nobody waits for it.
+    Later(Entry),
+}
+
+/// How a command is now.
+#[derive(Debug)]
+pub enum CommandUpdate {
+    /// It is new.
+    New {
+        /// The command.
+        command: Command,
+        /// The journal's place of its acceptance.
+        accepted: Seq,
+    },
+    /// It has changed.
+    Changed {
+        /// The command.
+        command: Command,
+        /// The journal's place of its change, if that is recorded.
+        recorded: Option<Seq>,
+    },
+    /// Its record is gone.
+    Forgotten(CorrelationId),
+}
+
+/// A command that was accepted or changed, as observers are told of it.
+#[derive(Debug)]
+pub struct CommandEvent {
+    /// The command.
+    pub command: Command,
+    /// Where it runs or ran.
+    pub lane: Option<Lane>,
+}
+
+/// A frame for the extension at the other end of a link.
+#[derive(Debug)]
+pub struct LinkFrame {
+    /// The link.
+    pub link: LinkId,
+    /// The frame.
+    pub frame: ToExtension,
+    /// Up to where the journal has to be before the frame may leave.
+    pub after: Seq,
+}
+
+/// Why a link is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// A new connection of the same browser took over.
+    Replaced,
+    /// The extension does not read its frames.
+    Overflow,
+    /// The daemon ends.
+    Shutdown,
+    /// The daemon ends, and its keys are worth nothing any more.
+    Unpaired,
+}
+
+/// The answer to a request of an extension that only polls.
+#[derive(Debug)]
+pub enum PollAnswer {
+    /// With a command.
+    Command(PollId, Assignment),
+    /// Without one.
+    Nothing(PollId),
+}
+
+impl Effects {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { log, commands, events, frames, starved, closed, polls, is_sooner, .. } = self;
+        log.is_empty()
+            && commands.is_empty()
+            && events.is_empty()
+            && frames.is_empty()
+            && starved.is_empty()
+            && closed.is_empty()
+            && polls.is_empty()
+            && !is_sooner
+    }
+}

@@ -1,0 +1,81 @@
+//! What earlier lives of the daemon have left, as data.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::entry::{Anchor, Current};
+use crate::lifecycle::{CallDigest, CallKey, Facts, Gone, Lane, Saved, Wish};
+use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, QueryId};
+
+/// What was recorded.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The commands whose record is kept, in the order of their acceptance.
+    pub commands: Vec<Kept>,
+    /// Those whose record is gone, oldest first.
+    pub gone: Vec<(CorrelationId, ClientId, Gone)>,
+    /// Keys that stand for a command, oldest first.
+    pub keys: Vec<KeptKey>,
+    /// Which tab each client used last.
+    pub clients: Vec<Current>,
+    /// In which session each browser was last.
+    pub sessions: Vec<(BrowserId, BrowserSession)>,
+    /// The last life of the daemon.
+    pub anchor: Option<Anchor>,
+    /// Where the file of earlier lives is now, if it could not be used.
+    pub moved_aside: Option<PathBuf>,
+}
+
+/// A command whose record is kept.
+#[derive(Debug)]
+pub struct Kept {
+    /// The command.
+    pub saved: Saved,
+    /// Where it is to run, if that was known.
+    pub lane: Option<Lane>,
+    /// What the call said of that.
+    pub wish: Wish,
+}
+
+/// A key, and the command that it stands for.
+#[derive(Debug)]
+pub struct KeptKey {
+    /// Whose key it is.
+    pub owner: Owner,
+    /// The key.
+    pub key: Arc<str>,
+    /// Which client used it.
+    pub client: ClientId,
+    /// The command.
+    pub id: CorrelationId,
+    /// The command's second name.
+    pub query_id: QueryId,
+    /// When it was accepted.
+    pub accepted: Moment,
+    /// What its call asked for. `None`: the file is from before that was written down.
+    pub digest: Option<CallDigest>,
+}
+
+impl KeptKey {
+    /// A key that stands for this command from its acceptance on.
+    #[must_use]
+    pub fn of(facts: &Facts, CallKey { key, digest }: &CallKey) -> Self {
+        Self {
+            owner: facts.owner.clone(),
+            key: key.clone(),
+            client: facts.client.clone(),
+            id: facts.id.clone(),
+            query_id: facts.query_id.clone(),
+            accepted: facts.created,
+            digest: Some(*digest),
+        }
+    }
+}
+
+impl History {
+    /// Whether there is nothing to go on with.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.gone.is_empty() && self.keys.is_empty()
+    }
+}

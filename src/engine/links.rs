@@ -1,0 +1,225 @@
+//! Attached extensions: one link a browser. A new link of a browser takes over from the old one;
+//! the old one's end, whenever it comes, no longer matters.
+
+use std::sync::Arc;
+
+use super::browsers::{Browser, KEPT_FREE};
+use super::effects::CloseReason;
+use super::entry::Entry;
+use super::{Engine, Transaction, targets};
+use crate::lifecycle::{Command, Event, Lane, Peer, Reply, State};
+use crate::protocol::{
+    Attempt, BrowserId, Carrier, CommandBody, CorrelationId, FromExtension, InFlight, Ready, Tab,
+    ToExtension,
+};
+
+/// Tells links apart, so that a late end of an old one does not touch the new one. The shell
+/// numbers them; no number comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkId(pub u64);
+
+/// An extension whose proof was valid has a connection.
+#[derive(Debug)]
+pub struct NewLink {
+    /// The link's own number.
+    pub id: LinkId,
+    /// Whose it is.
+    pub peer: Peer,
+    /// How frames go over it.
+    pub carrier: Carrier,
+    /// The version that the extension says it has.
+    pub extension_version: String,
+    /// How many frames its outbox holds.
+    pub room: usize,
+}
+
+impl Engine {
+    /// The outbox of a link has room for so many frames.
+    pub fn note_room(&mut self, browser: &BrowserId, link: LinkId, room: usize) {
+        if let Some(known) = self.browsers.get_mut(browser) {
+            known.set_room(link, room);
+        }
+    }
+
+    /// Whether an outbox with room for so many frames takes a command: the last ones are kept
+    /// free for answers.
+    #[must_use]
+    pub const fn is_room_for_command(room: usize) -> bool {
+        room > KEPT_FREE
+    }
+}
+
+impl Transaction<'_> {
+    /// Attaches an extension. A link that its browser has already is replaced.
+    pub fn attach(&mut self, link: NewLink) {
+        let NewLink { id, peer, carrier, extension_version, room } = link;
+        self.end_link(&peer.browser, CloseReason::Replaced);
+        let now = self.now();
+        let new = || Browser::new(String::new(), now);
+        let browser = self.browsers.entry(peer.browser.clone()).or_insert_with(new);
+        browser.extension_version = extension_version;
+        browser.last_seen = now;
+        browser.is_changed = false;
+        browser.set_link(id, peer, carrier, room);
+    }
+
+    /// The connection of a link is gone.
+    pub fn detach(&mut self, browser: &BrowserId, link: LinkId) {
+        if self.browsers.get(browser).is_some_and(|known| known.is_linked_by(link)) {
+            tracing::info!(%browser, "extension detached");
+            self.end_link(browser, CloseReason::Shutdown);
+        }
+    }
+
+    /// Takes a frame that an extension sent over a link. Entries of streams are not for the
+    /// engine: of them it notes with [`touch`](Self::touch) that the browser made itself heard.
+    pub fn receive(&mut self, peer: &Peer, link: LinkId, frame: FromExtension) {
+        let is_current = self.touch(&peer.browser, link);
+        match frame {
+            FromExtension::Report { correlation_id, attempt, report } => {
+                let event = Event::Report(peer.clone(), attempt, report);
+                self.answer(peer, &correlation_id, attempt, event);
+            }
+            // What follows is the current link's to say.
+            _ if !is_current => {}
+            // What has not begun goes on in the next life of the daemon.
+            FromExtension::Claim { .. } if self.is_ending => {}
+            FromExtension::Claim { correlation_id, attempt } => {
+                let event = Event::Claim(peer.clone(), attempt);
+                self.answer(peer, &correlation_id, attempt, event);
+            }
+            FromExtension::Ready(ready) => self.ready(peer, ready),
+            FromExtension::Tabs { tabs } => self.set_tabs(&peer.browser, tabs),
+            FromExtension::Stop { correlation_id } => {
+                self.stop_one(&peer.browser, &correlation_id);
+            }
+            FromExtension::Stopped { stopped } => self.set_stopped(&peer.browser, stopped),
+            // `pong` only shows that it lives; streams, drawings and rules do not come here;
+            // a second `hello` says nothing new; nothing that is sent needs to be known.
+            FromExtension::Pong { .. }
+            | FromExtension::Nack { .. }
+            | FromExtension::Events { .. }
+            | FromExtension::Annotations(_)
+            | FromExtension::SiteRule(_)
+            | FromExtension::OlderExtension(_)
+            | FromExtension::ConfirmWidening { .. }
+            | FromExtension::LocalFileRule(_)
+            | FromExtension::FileCheck { .. }
+            | FromExtension::KeyStored {}
+            | FromExtension::Hello(_) => {}
+        }
+    }
+
+    /// Notes that the browser made itself heard. Whether by its current link.
+    pub fn touch(&mut self, browser: &BrowserId, link: LinkId) -> bool {
+        let now = self.now();
+        let Some(browser) = self.browsers.get_mut(browser) else { return false };
+        browser.last_seen = now;
+        browser.is_linked_by(link)
+    }
+
+    /// Notes, before `ready` is received, whether the extension's files were changed on the disk.
+    pub fn note_changed(&mut self, browser: &BrowserId, link: LinkId, is_changed: bool) {
+        let known = self.browsers.get_mut(browser).filter(|known| known.is_linked_by(link));
+        if let Some(known) = known {
+            known.is_changed = is_changed;
+        }
+    }
+
+    /// Sends a browser a frame that is the answer to one of its own and tells of no command.
+    pub fn reply(&mut self, browser: &BrowserId, frame: ToExtension) {
+        self.send(browser, frame);
+    }
+
+    /// Whether a `go` may still leave: not for a command that has been cancelled since its claim.
+    /// If it may, the command may have run from here on (row 5a).
+    pub fn may_go(&mut self, id: &CorrelationId, attempt: Attempt) -> bool {
+        self.apply(id, Event::Go(attempt)) == Some(Reply::Go)
+    }
+
+    /// Ends all links.
+    pub fn end_links(&mut self, why: CloseReason) {
+        for id in self.browsers.keys().cloned().collect::<Vec<_>>() {
+            self.end_link(&id, why);
+        }
+    }
+
+    /// Ends a browser's link and settles what it held (rows 7, 7a, 11).
+    pub(super) fn end_link(&mut self, id: &BrowserId, why: CloseReason) {
+        let now = self.now();
+        let Some(browser) = self.browsers.get_mut(id) else { return };
+        let Some(link) = browser.take_link() else { return };
+        browser.last_seen = now;
+        let held: Vec<_> = browser.held.iter().cloned().collect();
+        self.effects().closed.push((link, why));
+        for command in held {
+            self.apply(&command, Event::LinkClosed);
+        }
+    }
+
+    /// The extension may have commands from here on: what it had is settled first
+    /// (rows 11a, 12).
+    fn ready(&mut self, peer: &Peer, ready: Ready) {
+        let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
+        let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
+        let kept = targets::kept_by_new_session(browser, &ready);
+        (browser.label, browser.own_label) = (label, ready.label);
+        browser.user_agent = ready.user_agent;
+        browser.actions = ready.actions;
+        let session = ready.session.clone().filter(|_| browser.session != ready.session);
+        browser.session = ready.session;
+        browser.tabs = ready.tabs;
+        browser.enforces_sites = ready.site_rules == Some(true);
+        browser.shows_older_extensions = ready.older_extensions == Some(true);
+        browser.set_ready();
+        let held: Vec<_> = browser.held.iter().cloned().collect();
+        self.tell_decisions(&peer.browser);
+        if let Some(session) = session {
+            self.record(Entry::Session(peer.browser.clone(), session));
+        }
+        for id in held {
+            let Some(attempt) = self.commands.attempt_of(&id) else { continue };
+            let of_this =
+                |known: &&InFlight| known.correlation_id == id && known.attempt == attempt;
+            let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
+            self.answer(peer, &id, attempt, Event::Back(peer.clone(), says));
+        }
+        if let Some(kept) = kept {
+            self.forget_tabs_but(&kept, &peer.browser);
+        }
+        self.settle_tools(&peer.browser, ready.draws_for.unwrap_or_default());
+        self.forget_closed_captures(&peer.browser);
+        self.place_waiting(&peer.browser);
+        self.set_stopped(&peer.browser, ready.stopped == Some(true));
+        self.may_deliver_to(&peer.browser);
+    }
+
+    fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<Tab>) {
+        if let Some(browser) = self.browsers.get_mut(browser) {
+            browser.tabs = tabs;
+        }
+        self.forget_closed_captures(browser);
+    }
+}
+
+/// The frame that delivers a command, if it was just sent.
+pub(super) fn command_frame(
+    command: &Command,
+    lane: &Lane,
+    client: Arc<str>,
+) -> Option<ToExtension> {
+    let State::Sent { hold, .. } = command.state() else { return None };
+    let facts = command.facts();
+    let command = CommandBody {
+        id: facts.query_id.clone(),
+        correlation_id: facts.id.clone(),
+        kind: facts.work.name(),
+        params: facts.params.clone(),
+        tab_id: lane.tab,
+        timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
+        safe: facts.work.is_safe(),
+        redelivered: hold.attempt.0 > 1,
+        client,
+    };
+    Some(ToExtension::Command { attempt: hold.attempt, command })
+}

@@ -1,0 +1,187 @@
+//! The engine: the whole of every command's fate, pure.
+//!
+//! Callers, extensions and the clock are inputs; [`Engine::transact`] lets one happen and fills
+//! [`Effects`] with all that has to happen outside for it: frames to send, entries for the
+//! journal, links to close, commands that changed. In here is no runtime, no clock, no file and
+//! no randomness but that of a seed, so the same inputs always have the same effects. The daemon
+//! drives it ([`crate::hub`]), and so do the proofs in `tests/proofs`.
+
+mod absence;
+mod analyses;
+mod browsers;
+mod capture;
+mod clients;
+mod commands;
+mod deadlines;
+mod drawing_tools;
+mod effects;
+mod entry;
+mod history;
+mod keys;
+mod knocks;
+mod links;
+mod pollers;
+mod quotas;
+mod reading;
+mod recovery;
+mod refusal;
+mod run_lengths;
+mod sessions;
+mod sites;
+mod submit;
+mod summaries;
+mod syncs;
+mod targets;
+mod transaction;
+mod undertakings;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) use analyses::{is_analysis, take_secrets_out};
+pub use capture::{CaptureChange, Capturing, DeafBrowsers};
+pub use clients::ClientSummary;
+pub use effects::{
+    CloseReason, CommandEvent, CommandUpdate, Effects, LinkFrame, LogEntry, PollAnswer,
+};
+pub(crate) use entry::LARGE;
+pub use entry::{Acceptance, Anchor, Burial, Current, Entry, Seq};
+pub use history::{History, Kept, KeptKey};
+pub use knocks::{KnockList, KnockSummary, NamelessPoller};
+pub use links::{LinkId, NewLink};
+pub use pollers::{Glimpse, Poll, Verdict};
+pub use reading::Lists;
+pub use refusal::{BrowserChoice, Refusal, Refused};
+pub use sessions::{Assignment, PollId};
+pub use submit::{Accepted, Submission, Submitted};
+pub use summaries::{BrowserSummary, TabSummary};
+pub use syncs::BegunSync;
+pub use transaction::Transaction;
+pub use undertakings::Undertaking;
+
+use absence::RejectedHandshakes;
+use browsers::Browser;
+use capture::CaptureRequests;
+use clients::Clients;
+use commands::Commands;
+use deadlines::Deadlines;
+use drawing_tools::DrawingTools;
+use keys::Keys;
+use knocks::Knocks;
+use quotas::Quotas;
+use run_lengths::RunLengths;
+use sessions::Sessions;
+use sites::PersonDecisions;
+
+use crate::lifecycle::{Lane, Limits, Queue, Retention, Wish};
+use crate::proof::NameSource;
+use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, Owner};
+
+/// Who calls: the owner decides what may be seen, the client whose lists and caps
+/// count.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Caller {
+    /// Who the token belongs to.
+    pub owner: Owner,
+    /// Which of its clients.
+    pub client: ClientId,
+}
+
+/// The state of all commands, browsers and clients of one daemon, and what may happen to it.
+#[derive(Debug)]
+pub struct Engine {
+    limits: Limits,
+    names: NameSource,
+    commands: Commands,
+    queue: Queue,
+    retention: Retention,
+    keys: Keys,
+    deadlines: Deadlines,
+    browsers: HashMap<BrowserId, Browser>,
+    clients: Clients,
+    quotas: Quotas,
+    sessions: Sessions,
+    knocks: Knocks,
+    /// What the commands that are not over asked for.
+    wishes: HashMap<CorrelationId, Wish>,
+    /// Where each command went that was given a lane: the queue forgets it with the
+    /// command's end, and observers ask for longer.
+    targets: HashMap<CorrelationId, Lane>,
+    run_lengths: RunLengths,
+    capture: CaptureRequests,
+    drawing_tools: DrawingTools,
+    decided: PersonDecisions,
+    /// What keeps the journal from being written.
+    storage_trouble: Option<Arc<str>>,
+    /// Whether nothing new is taken or delivered, since the daemon is about to end.
+    is_ending: bool,
+    /// When it began.
+    started: Moment,
+    rejected: RejectedHandshakes,
+    /// When clients and browsers that were idle for long were last looked for.
+    swept: Moment,
+    /// The journal's entry that was put in last.
+    appended: Seq,
+}
+
+impl Engine {
+    /// An engine that knows nothing. `appended`: the last entry that the journal has already.
+    #[must_use]
+    pub fn new(limits: Limits, names: NameSource, appended: Seq, now: Moment) -> Self {
+        Self {
+            limits,
+            names,
+            commands: Commands::default(),
+            queue: Queue::default(),
+            retention: Retention::default(),
+            keys: Keys::default(),
+            deadlines: Deadlines::default(),
+            browsers: HashMap::new(),
+            clients: Clients::default(),
+            quotas: Quotas::default(),
+            sessions: Sessions::default(),
+            knocks: Knocks::default(),
+            wishes: HashMap::new(),
+            targets: HashMap::new(),
+            run_lengths: RunLengths::default(),
+            capture: CaptureRequests::default(),
+            drawing_tools: DrawingTools::default(),
+            decided: PersonDecisions::default(),
+            storage_trouble: None,
+            is_ending: false,
+            started: now,
+            rejected: RejectedHandshakes::default(),
+            swept: now,
+            appended,
+        }
+    }
+
+    /// Lets something happen, with all that follows from it. The shell takes care of `effects`
+    /// before the next transaction.
+    pub fn transact<R>(
+        &mut self,
+        now: Moment,
+        effects: &mut Effects,
+        happen: impl FnOnce(&mut Transaction<'_>) -> R,
+    ) -> R {
+        let mut transaction = Transaction::new(self, now, effects);
+        let result = happen(&mut transaction);
+        transaction.settle();
+        result
+    }
+
+    /// The limits that it keeps.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    const fn next_seq(&mut self) -> Seq {
+        self.appended = self.appended.next();
+        self.appended
+    }
+
+    const fn last_seq(&self) -> Seq {
+        self.appended
+    }
+}

@@ -1,0 +1,114 @@
+//! `POST /sync`: one request with which an extension polls, reports and says what it works at.
+//!
+//! Such a request may be held until there is a command. It is not while anything that the
+//! extension was given is unanswered: in some of them the result waits behind the request.
+
+use std::time::Duration;
+
+use super::Transaction;
+use super::entry::Seq;
+use super::pollers::{Poll, Verdict};
+use super::sessions::PollId;
+use crate::lifecycle::{Event, Phase, limits};
+use crate::protocol::{BrowserId, Carrier, ExtensionReport, LegacySyncRequest, Moment};
+
+/// A `/sync` request whose reports have been taken, and that is still to be answered.
+#[derive(Clone, Debug)]
+pub struct BegunSync {
+    /// The browser that it came from.
+    pub browser: BrowserId,
+    /// Whether the answer waits for a command.
+    pub is_held: bool,
+}
+
+impl Transaction<'_> {
+    /// Takes what a `/sync` request reports, and lets it have the next command. `None`: its
+    /// browser is gone. And up to where the journal has to be for the reports to be recorded.
+    pub fn begin_sync(
+        &mut self,
+        id: PollId,
+        extension_id: &str,
+        poll: &Poll,
+        request: &LegacySyncRequest,
+    ) -> (Option<BegunSync>, Seq) {
+        let mut reported = Seq::default();
+        for report in request.reports() {
+            let (verdict, seq) = self.take_report(extension_id, report);
+            if let Verdict::Refused(reason) = verdict {
+                tracing::info!(extension_id, ?reason, "a posted result does not count");
+            }
+            reported = reported.max(seq);
+        }
+        let Some(browser) = self.begin_poll(id, extension_id.to_owned(), poll) else {
+            return (None, reported);
+        };
+        self.follow_given(&browser, request);
+        self.deliver_all(&browser);
+        let is_held = self.is_to_be_held(&browser, request);
+        (Some(BegunSync { browser, is_held }), reported)
+    }
+
+    /// Follows what the extension says of the commands that it was given. One that it names it
+    /// has received, and is never given again. One that it surely has not received goes back.
+    fn follow_given(&mut self, browser: &BrowserId, request: &LegacySyncRequest) {
+        let received = request.received();
+        let now = self.now();
+        let Some(known) = self.browsers.get_mut(browser) else { return };
+        let Some(poller) = known.poller.as_mut() else { return };
+        poller.sync.says_what_runs = request.says_what_runs();
+        for id in known.held.iter().cloned().collect::<Vec<_>>() {
+            let Some(command) = self.commands.get(&id) else { continue };
+            let names = [id.as_str(), command.facts().query_id.as_str()];
+            let is_received = received.iter().any(|name| names.contains(&name.as_str()));
+            let is_overdue = now.since(command.delivered_at()) >= limits::SYNC_UNMENTIONED;
+            let hold = command.hold().filter(|_| command.phase() == Phase::Sent).cloned();
+            let Some(hold) = hold.filter(|hold| hold.carrier == Carrier::Sync) else { continue };
+            if is_received {
+                let report = ExtensionReport::Pending { message: None, progress: None };
+                self.apply(&id, Event::Report(hold.by, hold.attempt, report));
+            } else if request.says_what_runs() && is_overdue && self.is_lost(browser) {
+                tracing::info!(%id, %browser, "a command did not arrive, and is delivered again");
+                self.apply(&id, Event::LinkClosed);
+            }
+        }
+    }
+
+    /// Counts a request that does not name what its extension was given. Whether it is one too
+    /// many: then the answer with the command was lost.
+    fn is_lost(&mut self, browser: &BrowserId) -> bool {
+        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller.as_mut());
+        let Some(poller) = poller else { return false };
+        poller.sync.unmentioned += 1;
+        poller.sync.unmentioned >= limits::SYNC_UNMENTIONED_TIMES
+    }
+
+    /// Whether the answer waits for a command. What brings results or log lines is answered at
+    /// once: until then the extension would send them again with its next request. An extension
+    /// that has log lines with each request is held all the same every other time.
+    fn is_to_be_held(&mut self, browser: &BrowserId, request: &LegacySyncRequest) -> bool {
+        let is_ending = self.is_ending;
+        let Some(known) = self.browsers.get_mut(browser) else { return false };
+        let is_at_work = !known.held.is_empty();
+        let Some(poller) = known.poller.as_mut() else { return false };
+        let is_hurried = request.has_logs() && !poller.sync.was_hurried;
+        poller.sync.was_hurried = is_hurried;
+        request.can_be_held() && !is_at_work && !request.has_reports() && !is_hurried && !is_ending
+    }
+
+    /// When the extension is to ask again, and the time.
+    pub fn end_sync(&mut self, browser: &BrowserId, can_be_held: bool) -> (Duration, Moment) {
+        let now = self.now();
+        if self.is_ending {
+            return (limits::SYNC_ENDING, now);
+        }
+        let Some(known) = self.browsers.get_mut(browser) else { return (limits::SYNC_UNHELD, now) };
+        // It was there all the time.
+        known.last_seen = now;
+        let next = match (known.held.is_empty(), can_be_held) {
+            (false, _) => limits::SYNC_AT_WORK,
+            (true, true) => limits::SYNC_AGAIN,
+            (true, false) => limits::SYNC_UNHELD,
+        };
+        (next, now)
+    }
+}

@@ -1,0 +1,317 @@
+//! One input's way through the engine, with everything that follows from it.
+//!
+//! Commands change only in [`Transaction::apply`], so that lanes, deadlines, lists and links
+//! always agree with them. Before a transaction is over, whatever may be delivered is.
+
+use std::collections::HashSet;
+use std::ops::{Deref, DerefMut};
+
+use super::Engine;
+use super::effects::{CloseReason, CommandEvent, CommandUpdate, Effects, LinkFrame, LogEntry};
+use super::entry::{Burial, Entry, Seq};
+use super::links::command_frame;
+use crate::lifecycle::{Command, Event, Freed, Gone, Outcome, Peer, Phase, Reply, State, Step};
+use crate::protocol::{Attempt, BrowserId, CorrelationId, Moment, NackReason, Tab, ToExtension};
+
+/// The hint of a result that had to go for newer ones before its owner had read it.
+pub(super) const DROPPED: &str = "Result dropped: too many newer ones were kept (never retrieved)";
+
+/// The engine while one input happens.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    engine: &'a mut Engine,
+    effects: &'a mut Effects,
+    now: Moment,
+    /// Where something may be delivered that could not be before.
+    freed: HashSet<BrowserId>,
+    /// Browsers whose extension does not read its frames.
+    overflowing: Vec<BrowserId>,
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        self.engine
+    }
+}
+
+impl DerefMut for Transaction<'_> {
+    fn deref_mut(&mut self) -> &mut Engine {
+        self.engine
+    }
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(engine: &'a mut Engine, now: Moment, effects: &'a mut Effects) -> Self {
+        Self { engine, effects, now, freed: HashSet::new(), overflowing: Vec::new() }
+    }
+
+    /// When it happens.
+    pub(super) const fn now(&self) -> Moment {
+        self.now
+    }
+
+    pub(super) fn effects(&mut self) -> &mut Effects {
+        self.effects
+    }
+
+    /// Puts into the journal what must outlive the process.
+    pub(super) fn record(&mut self, entry: Entry) -> Seq {
+        self.effects.log.push(LogEntry::Awaited(entry));
+        self.engine.next_seq()
+    }
+
+    /// The same of what nobody waits for.
+    pub(super) fn record_for_later(&mut self, entry: Entry) {
+        self.effects.log.push(LogEntry::Later(entry));
+    }
+
+    /// Records that a command has begun, or is over.
+    pub(super) fn record_change(&mut self, command: &Command) -> Seq {
+        let seq = self.record(Entry::Changed(command.clone()));
+        self.commands.note_recorded(&command.facts().id, seq);
+        seq
+    }
+
+    /// Lets an event happen to a command, and everything that follows from it. `None`:
+    /// there is no such command.
+    pub(super) fn apply(&mut self, id: &CorrelationId, event: Event) -> Option<Reply> {
+        let now = self.now;
+        let is_read = matches!(event, Event::Read);
+        let before = self.commands.get(id)?;
+        let holder = before.hold().map(|hold| hold.by.browser.clone());
+        let furthest = before.furthest();
+        let (step, command) = self.engine.commands.apply(id, event, now)?;
+        let (from, to, reply, cancel) = match step {
+            Step::Unchanged(reply) => return Some(reply),
+            Step::Changed { from, to, reply, cancel } => (from, to, reply, cancel),
+        };
+        let command = command.clone();
+        let has_ended = to.is_terminal() && !from.is_terminal();
+        let recorded = if command.is_to_be_recorded_since(from) {
+            Some(self.record_change(&command))
+        } else {
+            if is_read {
+                self.record_for_later(Entry::Read(id.clone(), now));
+            }
+            None
+        };
+        let update = CommandUpdate::Changed { command: command.clone(), recorded };
+        self.effects.commands.push(update);
+        self.follow_deadline(&command);
+        self.follow_holder(&command, holder);
+        if let (Some(reason), Some(hold)) = (cancel, command.hold()) {
+            let correlation_id = id.clone();
+            self.send(&hold.by.browser, ToExtension::Cancel { correlation_id, reason });
+        }
+        self.follow_lane(id, to);
+        if has_ended {
+            self.quotas.add_result(&command);
+            self.ended(&command);
+        }
+        // What happens after the end, or shows in no list, is no news.
+        if !from.is_terminal() && command.furthest() != furthest {
+            self.tell(&command);
+        }
+        Some(reply)
+    }
+
+    /// Lets an event of an extension happen, and answers it.
+    pub(super) fn answer(
+        &mut self,
+        peer: &Peer,
+        id: &CorrelationId,
+        attempt: Attempt,
+        event: Event,
+    ) {
+        let reply = self.apply(id, event).unwrap_or(Reply::Nack(NackReason::UnknownCommand));
+        let correlation_id = id.clone();
+        match reply {
+            Reply::Nothing => {}
+            Reply::Ack => {
+                self.send(&peer.browser, ToExtension::ResultAck { correlation_id, attempt });
+            }
+            Reply::Nack(reason) => {
+                let correlation_id = Some(correlation_id);
+                let attempt = Some(attempt);
+                self.send(&peer.browser, ToExtension::Nack { correlation_id, attempt, reason });
+            }
+            // It leaves once the start is recorded, and only if it may then.
+            Reply::Go => self.send(&peer.browser, ToExtension::Go { correlation_id, attempt }),
+        }
+    }
+
+    /// Sends a frame to a browser, if it has a link. A frame that tells of something that must be
+    /// recorded first leaves once everything is that was put into the journal until now.
+    pub(super) fn send(&mut self, browser: &BrowserId, frame: ToExtension) {
+        let after = if frame.tells_what_is_recorded() { self.last_seq() } else { Seq::default() };
+        let Some(known) = self.engine.browsers.get_mut(browser) else { return };
+        match known.take_room() {
+            Ok(Some(link)) => self.effects.frames.push(LinkFrame { link, frame, after }),
+            Ok(None) => {}
+            Err(_full) => self.overflowing.push(browser.clone()),
+        }
+    }
+
+    /// Frees the lane that a command needs no longer, for those that wait for it.
+    pub(super) fn follow_lane(&mut self, id: &CorrelationId, to: Phase) {
+        let Engine { queue, limits, .. } = &mut *self.engine;
+        match queue.follow(id, to, limits) {
+            Freed::Nothing => {}
+            Freed::In(browser) => self.may_deliver_to(&browser),
+            Freed::Everywhere => self.freed.extend(self.engine.queue.browsers()),
+        }
+    }
+
+    /// A browser may have room for a command that it had not before.
+    pub fn may_deliver_to(&mut self, browser: &BrowserId) {
+        self.freed.insert(browser.clone());
+    }
+
+    pub(super) fn follow_deadline(&mut self, command: &Command) {
+        if self.deadlines.set(&command.facts().id, command.next_deadline()) {
+            self.effects.is_sooner = true;
+        }
+    }
+
+    /// Keeps each browser's list of what its extension has.
+    pub(super) fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
+        let id = &command.facts().id;
+        let after = match command.phase() {
+            Phase::Sent | Phase::Started => command.hold().map(|hold| hold.by.browser.clone()),
+            Phase::Queued | Phase::Waiting | Phase::Working | Phase::Leaving | Phase::Ended => None,
+        };
+        if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
+            browser.held.remove(id);
+        }
+        if let Some(browser) = after.and_then(|browser| self.browsers.get_mut(&browser)) {
+            browser.held.insert(id.clone());
+        }
+    }
+
+    /// What follows from a command's end: lists, failures, estimates (row 21), and the
+    /// tab that it opened.
+    pub(super) fn ended(&mut self, command: &Command) {
+        let facts = command.facts();
+        tracing::debug!(id = %facts.id, outcome = ?command.phase(), "command ended");
+        self.wishes.remove(&facts.id);
+        self.remember_opened(command);
+        self.clients.remove_command(&facts.client, &facts.id);
+        self.follow_wait(facts);
+        let limits = self.limits;
+        if let Some(failure) = command.as_failed(self.targets.get(&facts.id)) {
+            self.retention.list_failure(&facts.client, failure, &limits);
+        }
+        if let Some(took) = command.running_time() {
+            self.run_lengths.note(facts.work.name(), took);
+        }
+        let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);
+        if let Some(id) = one_too_many {
+            self.forget(&id, DROPPED);
+        }
+    }
+
+    /// Drops an ended command's record and leaves a tombstone (rows 19 and 20).
+    pub(super) fn forget(&mut self, id: &CorrelationId, if_unread: &str) {
+        let Some(command) = self.commands.remove(id) else { return };
+        let facts = command.facts();
+        self.deadlines.remove(id);
+        let target = self.targets.remove(id);
+        // A lane that was still held is not any more.
+        self.follow_lane(id, Phase::Ended);
+        self.quotas.remove(&command);
+        let unread_result = matches!(
+            command.state(),
+            State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
+        );
+        if unread_result {
+            tracing::info!(correlation_id = %id, "a result expired that nobody had read");
+        }
+        let owner = facts.owner.clone();
+        let at = self.now;
+        let gone = Gone { owner, at, may_have_run: command.may_have_run() };
+        let unread = unread_result.then(|| command.as_unread(target.as_ref(), if_unread, at));
+        let limits = self.limits;
+        let forgotten = self.retention.bury(&facts.client, id, gone.clone(), unread, &limits);
+        let (id, client) = (id.clone(), facts.client.clone());
+        self.effects.commands.push(CommandUpdate::Forgotten(id.clone()));
+        self.record_for_later(Entry::Gone(Burial { id, client, gone, forgotten }));
+    }
+
+    /// Tells observers how a command is now.
+    pub(super) fn tell(&mut self, command: &Command) {
+        if self.effects.is_observed {
+            let lane = self.targets.get(&command.facts().id).cloned();
+            self.effects.events.push(CommandEvent { command: command.clone(), lane });
+        }
+    }
+
+    /// The same of a command by its id.
+    pub(super) fn tell_of(&mut self, id: &CorrelationId) {
+        if let Some(command) = self.commands.get(id).cloned() {
+            self.tell(&command);
+        }
+    }
+
+    /// Ends the links that overflow and delivers what may be delivered, until there is
+    /// nothing left to do.
+    pub(super) fn settle(&mut self) {
+        loop {
+            if let Some(browser) = self.overflowing.pop() {
+                tracing::warn!(browser = %browser, "the extension does not read: link closed");
+                self.end_link(&browser, CloseReason::Overflow);
+            } else if let Some(browser) = self.freed.iter().next().cloned() {
+                self.freed.remove(&browser);
+                self.deliver_all(&browser);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Delivers what may be delivered to a browser.
+    pub(super) fn deliver_all(&mut self, browser: &BrowserId) {
+        while self.deliver_next(browser) {}
+    }
+
+    /// Row 3. False: nothing may be delivered to this browser now.
+    fn deliver_next(&mut self, browser: &BrowserId) -> bool {
+        if self.is_ending {
+            return false;
+        }
+        let Some(known) = self.engine.browsers.get(browser) else { return false };
+        let (peer, carrier) = match known.with_room() {
+            Ok(recipient) => recipient,
+            Err(starved) => {
+                self.effects.starved.extend(starved);
+                return false;
+            }
+        };
+        let Engine { queue, limits, .. } = &mut *self.engine;
+        let Some((id, lane)) = queue.next(browser, limits) else { return false };
+        self.apply(&id, Event::Deliver(peer.clone(), carrier));
+        let Some(command) = self.commands.get(&id).cloned() else { return true };
+        if self.is_withheld(&peer, &command) {
+            return true;
+        }
+        if carrier.runs_at_once() {
+            self.hand_to_poller(&peer, &command, &lane);
+        } else if let Some(frame) =
+            command_frame(&command, &lane, self.clients.label_of(&command.facts().client))
+        {
+            tracing::debug!(id = %id, browser = %browser, "command delivered");
+            self.note_opening(browser, &command);
+            self.send(browser, frame);
+        }
+        true
+    }
+}
+
+impl Engine {
+    /// All tabs that are known, of connected browsers.
+    pub(super) fn tabs(&self) -> impl Iterator<Item = (&BrowserId, &Tab)> {
+        let connected = self.browsers.iter().filter(|(_, browser)| browser.is_connected());
+        connected.flat_map(|(id, browser)| browser.tabs.iter().map(move |tab| (id, tab)))
+    }
+}

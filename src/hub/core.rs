@@ -1,0 +1,206 @@
+//! The engine behind its lock, and the ends of what it names: its effects are carried out before
+//! the lock is let go, so that they happen in the order of the transactions.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::events::Change;
+use super::outbox::Outgoing;
+use super::tracked::Tracked;
+use super::{Hub, Inner};
+use crate::engine::{
+    Assignment, CloseReason, CommandUpdate, Effects, Engine, LinkFrame, LinkId, LogEntry,
+    PollAnswer, PollId, Seq, Transaction,
+};
+use crate::protocol::BrowserId;
+
+/// The engine, and the ends of its links and polls.
+#[derive(Debug)]
+pub(super) struct Core {
+    engine: Engine,
+    links: HashMap<LinkId, LinkEnd>,
+    polls: HashMap<PollId, oneshot::Sender<Assignment>>,
+    /// The number of the link or poll that came last.
+    numbered: u64,
+}
+
+/// Where frames for a link go.
+#[derive(Debug)]
+pub(super) struct LinkEnd {
+    pub(super) browser: BrowserId,
+    pub(super) outbound: mpsc::Sender<Outgoing>,
+    /// Set when a command had to wait for room; the outbox asks for it once there is.
+    pub(super) starved: Arc<AtomicBool>,
+    pub(super) closed: oneshot::Sender<CloseReason>,
+}
+
+impl Hub {
+    fn core(&self) -> MutexGuard<'_, Core> {
+        // Nothing behind the lock panics; if it did, what is there would still be worth more
+        // than a daemon that refuses everything from there on.
+        self.0.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock, lets something happen to the engine, and carries out what it leads to.
+    pub(super) fn transact<R>(&self, happen: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+        self.core().transact(&self.0, happen)
+    }
+
+    /// Takes the lock, and looks at the engine.
+    pub(super) fn view<R>(&self, look: impl FnOnce(&Engine) -> R) -> R {
+        look(&self.core().engine)
+    }
+
+    /// Lets something happen to the engine that concerns a link that is new.
+    pub(super) fn open_link(
+        &self,
+        end: LinkEnd,
+        happen: impl FnOnce(&mut Transaction<'_>, LinkId),
+    ) -> LinkId {
+        let mut core = self.core();
+        let id = LinkId(core.next_number());
+        core.links.insert(id, end);
+        core.transact(&self.0, |tx| happen(tx, id));
+        id
+    }
+
+    /// Lets something happen to the engine that concerns a poll that is new. Where its command
+    /// comes from, if one comes.
+    pub(super) fn open_poll<R>(
+        &self,
+        happen: impl FnOnce(&mut Transaction<'_>, PollId) -> R,
+    ) -> (PollId, oneshot::Receiver<Assignment>, R) {
+        let mut core = self.core();
+        let id = PollId(core.next_number());
+        let (assign, assigned) = oneshot::channel();
+        core.polls.insert(id, assign);
+        let result = core.transact(&self.0, |tx| happen(tx, id));
+        (id, assigned, result)
+    }
+
+    /// Lets a poll have no command from here on.
+    pub(super) fn close_poll(&self, browser: Option<&BrowserId>, poll: PollId) {
+        let mut core = self.core();
+        core.polls.remove(&poll);
+        if let Some(browser) = browser {
+            core.transact(&self.0, |tx| tx.close_poll(browser, poll));
+        }
+    }
+}
+
+impl Core {
+    pub(super) fn new(engine: Engine) -> Self {
+        Self { engine, links: HashMap::new(), polls: HashMap::new(), numbered: 0 }
+    }
+
+    const fn next_number(&mut self) -> u64 {
+        self.numbered += 1;
+        self.numbered
+    }
+
+    fn transact<R>(&mut self, inner: &Inner, happen: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+        // Outboxes empty by themselves: what the engine reckons with is the least there was.
+        for (id, end) in &self.links {
+            self.engine.note_room(&end.browser, *id, end.outbound.capacity());
+        }
+        let is_observed = inner.changes.receiver_count() > 0;
+        let mut effects = Effects { is_observed, ..Effects::default() };
+        // Read behind the lock, so that time never runs backwards from one to the next.
+        let now = inner.clock.now();
+        let result = self.engine.transact(now, &mut effects, happen);
+        self.carry_out(inner, effects);
+        result
+    }
+
+    fn carry_out(&mut self, inner: &Inner, effects: Effects) {
+        let Effects { log, commands, events, frames, starved, closed, polls, is_sooner, .. } =
+            effects;
+        log.into_iter().for_each(|entry| append(inner, entry));
+        commands.into_iter().for_each(|update| publish(inner, update));
+        for event in events {
+            // The last observer may have gone just now.
+            let _ = inner.changes.send(Change::of(&event));
+        }
+        frames.into_iter().for_each(|frame| self.send(frame));
+        for (link, why) in closed {
+            if let Some(end) = self.links.remove(&link) {
+                // The transport may have gone first; then there is nobody to tell.
+                let _ = end.closed.send(why);
+            }
+        }
+        if is_sooner {
+            inner.sooner.notify_one();
+        }
+        for answer in polls {
+            self.answer(inner, answer);
+        }
+        for link in starved {
+            self.wait_for_room(inner, link);
+        }
+    }
+
+    fn send(&self, LinkFrame { link, frame, after }: LinkFrame) {
+        let Some(end) = self.links.get(&link) else { return };
+        // A transport that is gone is about to detach its link, which settles everything. Room
+        // there is: the engine has counted.
+        let _ = end.outbound.try_send(Outgoing { frame, after });
+    }
+
+    fn answer(&mut self, inner: &Inner, answer: PollAnswer) {
+        match answer {
+            PollAnswer::Nothing(poll) => drop(self.polls.remove(&poll)),
+            PollAnswer::Command(poll, assignment) => {
+                let unheard = match self.polls.remove(&poll) {
+                    Some(assign) => assign.send(assignment).err(),
+                    None => Some(assignment),
+                };
+                // Every request closes itself before it goes: there is one that listens.
+                if let Some(Assignment { id, attempt, .. }) = unheard {
+                    self.transact(inner, |tx| tx.take_back(&id, attempt));
+                }
+            }
+        }
+    }
+
+    fn wait_for_room(&mut self, inner: &Inner, link: LinkId) {
+        let Some(end) = self.links.get(&link) else { return };
+        end.starved.store(true, Ordering::Release);
+        // The outbox may have emptied in between and not have seen the mark.
+        if Engine::is_room_for_command(end.outbound.capacity()) {
+            let browser = end.browser.clone();
+            self.transact(inner, |tx| tx.may_deliver_to(&browser));
+        }
+    }
+}
+
+fn append(inner: &Inner, entry: LogEntry) {
+    match entry {
+        LogEntry::Awaited(entry) => {
+            let _: Seq = inner.journal.append(entry);
+        }
+        LogEntry::Later(entry) => inner.journal.append_for_later(entry),
+    }
+}
+
+/// Tells those that wait for a command how it is now.
+fn publish(inner: &Inner, update: CommandUpdate) {
+    match update {
+        CommandUpdate::New { command, accepted } => {
+            let id = command.facts().id.clone();
+            inner.commands.insert(id, Arc::new(Tracked::new(command, accepted)));
+        }
+        CommandUpdate::Changed { command, recorded } => {
+            let id = &command.facts().id;
+            let Some(tracked) = inner.commands.get(id).map(|entry| entry.clone()) else { return };
+            // First: whoever wakes waits until that is written.
+            if let Some(seq) = recorded {
+                tracked.note_recorded(seq);
+            }
+            tracked.send_replace(command);
+        }
+        CommandUpdate::Forgotten(id) => drop(inner.commands.remove(&id)),
+    }
+}

@@ -1,0 +1,99 @@
+//! What the person decides of browsers, and who asks to be let in.
+
+use std::sync::Arc;
+
+use super::Hub;
+use crate::engine::KnockList;
+use crate::home::Legacy;
+use crate::protocol::{InstanceId, LocalFileRules, SiteRules, Widening};
+
+impl Hub {
+    /// Which sites may be used from here on, in all browsers; those that are here are told.
+    pub fn set_site_rules(&self, rules: SiteRules) {
+        self.transact(|tx| tx.set_site_rules(rules));
+    }
+
+    /// What was widened and no person has confirmed yet; the browsers that are here are told.
+    pub fn set_unconfirmed(&self, widenings: Vec<Widening>) {
+        self.transact(|tx| tx.set_unconfirmed(widenings));
+    }
+
+    /// Which sites may be used.
+    #[must_use]
+    pub fn site_rules(&self) -> Arc<SiteRules> {
+        self.view(|engine| engine.site_rules())
+    }
+
+    /// Which local files agents may open from here on, in all browsers; those that are here are
+    /// told.
+    pub fn set_local_files(&self, rules: LocalFileRules) {
+        self.transact(|tx| tx.set_local_files(rules));
+    }
+
+    /// Which local files agents may open.
+    #[must_use]
+    pub fn local_files(&self) -> Arc<LocalFileRules> {
+        self.view(|engine| engine.local_files())
+    }
+
+    /// Notes that an extension that is not let in names a session and so asks to be.
+    pub fn note_knock(&self, extension_id: &str, session: &InstanceId, version: &str) {
+        self.transact(|tx| tx.note_knock(extension_id, session, version));
+    }
+
+    /// Notes that an extension asks while polling is switched off for all.
+    pub fn note_switched_off(&self, extension_id: &str) {
+        self.transact(|tx| tx.note_switched_off(extension_id));
+    }
+
+    /// Notes that something polls under a session that no extension has named.
+    pub fn note_nameless(&self, version: &str) {
+        self.transact(|tx| tx.note_nameless(version));
+    }
+
+    /// The extension that asks under this session.
+    #[must_use]
+    pub fn knocking_under(&self, session: &InstanceId) -> Option<String> {
+        self.view(|engine| engine.knocking_under(session))
+    }
+
+    /// Those who ask to be let in.
+    #[must_use]
+    pub fn knocks(&self) -> KnockList {
+        self.transact(|tx| tx.knock_list())
+    }
+
+    /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
+    /// it from a browser: no other is connected, or it `lacks` the one that it named.
+    #[must_use]
+    pub fn poller_news(&self, lacks: bool) -> (Arc<Legacy>, KnockList) {
+        self.transact(|tx| tx.poller_news(lacks))
+    }
+
+    /// The extensions that poll now.
+    #[must_use]
+    pub fn polling_extensions(&self) -> Vec<String> {
+        self.view(|engine| engine.polling_extensions())
+    }
+
+    /// An extension is let in no longer.
+    pub fn dismiss_poller(&self, extension_id: &str) {
+        self.transact(|tx| tx.dismiss_poller(extension_id));
+    }
+
+    /// Forgets that an extension asked: it is let in, or must not be shown.
+    pub fn forget_knock(&self, extension_id: &str) {
+        self.transact(|tx| tx.forget_knock(extension_id));
+    }
+
+    /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
+    pub fn set_poller_rights(&self, rights: Legacy) {
+        self.transact(|tx| tx.set_poller_rights(rights));
+    }
+
+    /// Who is let in to poll, as it was read last.
+    #[must_use]
+    pub fn poller_rights(&self) -> Arc<Legacy> {
+        self.view(|engine| engine.poller_rights())
+    }
+}

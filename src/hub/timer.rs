@@ -1,0 +1,32 @@
+//! The one task that sleeps until the next deadline. A deadline that has come is a
+//! hint: the command's own state decides what happens.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Hub;
+
+/// How often browsers and clients that were idle for long are looked for when no deadline
+/// comes. That only frees memory.
+const SWEEP_AT_LEAST: Duration = Duration::from_secs(60);
+
+/// Sleeps and ticks until `closed`.
+pub(super) async fn run(hub: Hub, closed: CancellationToken) {
+    loop {
+        let next = hub.transact(|tx| tx.next_tick());
+        let sleep = async {
+            match next {
+                Some(at) => tokio::time::sleep_until(hub.0.clock.instant_of(at)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = closed.cancelled() => return,
+            () = hub.0.sooner.notified() => {}
+            () = sleep => hub.transact(|tx| tx.tick()),
+            () = tokio::time::sleep(SWEEP_AT_LEAST) => hub.transact(|tx| tx.tick()),
+        }
+    }
+}
