@@ -1,12 +1,14 @@
-//! Commands, lanes and retention together, as the hub drives them, in any order of
-//! events: three clients, two browsers, workers that are killed, links that lose what is
+//! The engine that the daemon runs, in any order of events: three clients, two browsers, workers that are killed, links that lose what is
 //! in them, late timers, clocks that run backwards, restarts that lose what was written
 //! last. [`oracle`] says what must hold after every step.
 
-mod desk;
 mod extension;
-mod journal;
 mod oracle;
+mod world;
+
+// The disk of the simulation: what rows in SQLite do with entries.
+#[path = "../../it/simulation/disk.rs"]
+mod disk;
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -18,8 +20,8 @@ use serde_json::value::RawValue;
 use tabwire::lifecycle::Limits;
 use tabwire::protocol::{Action, ExtensionReport, ReportedError};
 
-use desk::{Desk, Order, Restart};
 use oracle::{Oracle, Seen};
+use world::{Order, Restart, World};
 
 const BROWSERS: u8 = 2;
 const CASES: u32 = 160;
@@ -193,76 +195,75 @@ fn restart() -> impl Strategy<Value = Restart> {
     )
 }
 
-fn happens(desk: &mut Desk, happening: Happening) {
+fn happens(world: &mut World, happening: Happening) {
     match happening {
-        Happening::Submit(order) => desk.submit(order),
-        Happening::Cancel(nth) => desk.cancel(nth),
-        Happening::Read(nth) => desk.read(nth),
-        Happening::Attach(b) => desk.attach(b),
-        Happening::LoseLink(b) => desk.end_link(b),
-        Happening::Kill(b) => desk.kill(b),
-        Happening::Down(b, frames) => desk.down(b, frames),
-        Happening::Up(b, frames) => desk.up(b, frames),
-        Happening::Flow(b) => flow(desk, b),
-        Happening::Straggle(b) => desk.straggle(b),
-        Happening::Finish(b, nth, report) => desk.says(b, |e| e.finishes(nth, report)),
-        Happening::GoOn(b, nth) => desk.says(b, |e| e.goes_on(nth)),
-        Happening::ClaimAgain(b, nth) => desk.says(b, |e| e.claims_again(nth)),
-        Happening::Slander(b, nth, attempt, report) => desk.slander(b, nth, attempt, report),
-        Happening::Commit => desk.commit(),
-        Happening::Wait(length, on_time) => wait_until(desk, desk.now + length, on_time),
+        Happening::Submit(order) => world.submit(order),
+        Happening::Cancel(nth) => world.cancel(nth),
+        Happening::Read(nth) => world.read(nth),
+        Happening::Attach(b) => world.attach(b),
+        Happening::LoseLink(b) => world.end_link(b),
+        Happening::Kill(b) => world.kill(b),
+        Happening::Down(b, frames) => world.down(b, frames),
+        Happening::Up(b, frames) => world.up(b, frames),
+        Happening::Flow(b) => flow(world, b),
+        Happening::Straggle(b) => world.straggle(b),
+        Happening::Finish(b, nth, report) => world.says(b, |e| e.finishes(nth, report)),
+        Happening::GoOn(b, nth) => world.says(b, |e| e.goes_on(nth)),
+        Happening::ClaimAgain(b, nth) => world.says(b, |e| e.claims_again(nth)),
+        Happening::Slander(b, nth, attempt, report) => world.slander(b, nth, attempt, report),
+        Happening::Commit => world.commit(),
+        Happening::Wait(length, on_time) => wait_until(world, world.now + length, on_time),
         Happening::WaitForDeadline(just_before) => {
-            let Some(next) = desk.next_deadline() else { return };
+            let Some(next) = world.next_deadline() else { return };
             let until = if just_before { next - Duration::from_micros(1) } else { next };
-            wait_until(desk, until.max(desk.now), true);
+            wait_until(world, until.max(world.now), true);
         }
-        Happening::SetBack(length) => desk.now = desk.now - length,
-        Happening::Restart(how) => desk.restart(how),
+        Happening::SetBack(length) => world.now = world.now - length,
+        Happening::Restart(how) => world.restart(how),
     }
-    desk.settle();
-    Oracle::check(desk);
+    Oracle::check(world);
 }
 
-fn flow(desk: &mut Desk, b: u8) {
+fn flow(world: &mut World, b: u8) {
     for _ in 0..3 {
-        desk.up(b, u8::MAX);
-        desk.commit();
-        desk.down(b, u8::MAX);
+        world.up(b, u8::MAX);
+        world.commit();
+        world.down(b, u8::MAX);
     }
 }
 
-fn wait_until(desk: &mut Desk, until: tabwire::protocol::Moment, on_time: bool) {
-    desk.now = until;
+fn wait_until(world: &mut World, until: tabwire::protocol::Moment, on_time: bool) {
+    world.now = until;
     if on_time {
-        desk.reap();
+        world.tick();
     } else {
-        desk.is_punctual = false;
+        world.is_punctual = false;
     }
 }
 
 struct TheCore;
 
 impl StateMachineTest for TheCore {
-    type SystemUnderTest = Desk;
+    type SystemUnderTest = World;
     type Reference = Surroundings;
 
-    fn init_test(_: &Surroundings) -> Desk {
-        Desk::new(BROWSERS, LIMITS)
+    fn init_test(_: &Surroundings) -> World {
+        World::new(BROWSERS, LIMITS)
     }
 
-    fn apply(mut desk: Desk, _: &Surroundings, happening: Happening) -> Desk {
-        happens(&mut desk, happening);
-        desk
+    fn apply(mut world: World, _: &Surroundings, happening: Happening) -> World {
+        happens(&mut world, happening);
+        world
     }
 
     /// In the end everything is over.
-    fn teardown(mut desk: Desk, _: Surroundings) {
-        let last = desk.commands.values().map(|c| c.total_by()).max().unwrap_or(desk.now);
-        let until = last.max(desk.now) + tabwire::lifecycle::limits::AWAY;
-        let rest = until.since(desk.now);
-        happens(&mut desk, Happening::Wait(rest, true));
-        assert!(desk.commands.values().all(|command| command.phase().is_terminal()));
-        SEEN.with_borrow_mut(|seen| seen.add(desk.oracle.seen));
+    fn teardown(mut world: World, _: Surroundings) {
+        let last = world.oracle.commands().map(|c| c.total_by()).max().unwrap_or(world.now);
+        let until = last.max(world.now) + tabwire::lifecycle::limits::AWAY;
+        let rest = until.since(world.now);
+        happens(&mut world, Happening::Wait(rest, true));
+        assert!(world.oracle.commands().all(|command| command.phase().is_terminal()));
+        SEEN.with_borrow_mut(|seen| seen.add(world.oracle.seen));
     }
 }
 
@@ -324,12 +325,12 @@ fn script(browser: Option<u8>) -> Happening {
     Happening::Submit(Order { client: 0, action, browser, tab: 0, timeout: Duration::from_secs(1) })
 }
 
-fn after(happenings: impl IntoIterator<Item = Happening>) -> Desk {
-    let mut desk = Desk::new(BROWSERS, LIMITS);
+fn after(happenings: impl IntoIterator<Item = Happening>) -> World {
+    let mut world = World::new(BROWSERS, LIMITS);
     for happening in happenings {
-        happens(&mut desk, happening);
+        happens(&mut world, happening);
     }
-    desk
+    world
 }
 
 const NO_LOSS: Restart =
@@ -337,10 +338,11 @@ const NO_LOSS: Restart =
 
 #[test]
 fn what_waits_for_any_browser_is_not_overtaken_by_what_names_the_one_that_comes() {
-    let desk =
+    let world =
         after([script(None), Happening::Attach(1), script(Some(1)), Happening::Up(1, u8::MAX)]);
-    let sent = desk.commands.values().filter(|command| command.hold().is_some());
-    assert!(sent.map(|command| command.facts().id.as_str()).eq(["exec_0001"]));
+    let mut commands: Vec<_> = world.oracle.commands().collect();
+    commands.sort_by_key(|command| world.oracle.number(&command.facts().id));
+    assert_eq!(commands.iter().map(|c| c.hold().is_some()).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]
@@ -349,6 +351,6 @@ fn what_ended_with_the_daemons_return_has_the_same_end_after_the_next_one() {
     let set_back = Duration::from_secs(1);
     let back = Restart { set_back, ..NO_LOSS };
     let restarts = [NO_LOSS, back, NO_LOSS].map(Happening::Restart);
-    let desk = after([script(None), Happening::Commit, late].into_iter().chain(restarts));
-    assert!(desk.commands.values().all(|command| command.phase().is_terminal()));
+    let world = after([script(None), Happening::Commit, late].into_iter().chain(restarts));
+    assert!(world.oracle.commands().all(|command| command.phase().is_terminal()));
 }

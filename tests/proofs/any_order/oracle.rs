@@ -3,17 +3,25 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use tabwire::engine::{Acceptance, Caller, CommandUpdate, Entry, History};
 use tabwire::lifecycle::{Command, Lane, Limits, Manner, Outcome, Phase, Stage, State, limits};
-use tabwire::protocol::{ClientId, CorrelationId, Moment};
+use tabwire::protocol::{ClientId, CorrelationId, Moment, Owner};
 
-use super::desk::{Desk, manner};
-use super::journal::Entry;
+use super::world::World;
 
 type Commands = BTreeMap<CorrelationId, Command>;
 type Lanes = BTreeMap<CorrelationId, Lane>;
 
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
+    /// Every command whose record is kept, as the engine said last that it is.
+    commands: Commands,
+    lanes: Lanes,
+    /// In which order the commands came.
+    numbers: BTreeMap<CorrelationId, usize>,
+    /// The command whose record must go next, since its client has too many.
+    must_go: Option<CorrelationId>,
+    is_restarting: bool,
     accepted: BTreeSet<CorrelationId>,
     /// Those whose record is gone.
     gone: BTreeSet<CorrelationId>,
@@ -63,22 +71,93 @@ impl Seen {
 }
 
 impl Oracle {
-    // ── What the desk tells ─────────────────────────────────────────────────────────
+    // ── What the engine says ────────────────────────────────────────────────────────
 
-    pub(super) fn accepted(&mut self, id: &CorrelationId) {
-        self.accepted.insert(id.clone());
+    /// Every command whose record is kept.
+    pub(super) fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.commands.values()
     }
 
-    /// Row 2: a call is refused if, and only if, so many of the client's commands wait.
-    pub(super) fn is_full(
-        &mut self,
-        commands: &Commands,
-        client: &ClientId,
-        limits: &Limits,
-        said: bool,
-    ) {
-        assert_eq!(said, count_queued(commands, client) >= limits.queued, "{client}");
-        self.seen.refusals += u32::from(said);
+    /// As how many-th a command came.
+    pub(super) fn number(&self, id: &CorrelationId) -> usize {
+        self.numbers[id]
+    }
+
+    pub(super) fn nth(&self, nth: usize) -> Option<CorrelationId> {
+        let count = self.commands.len();
+        (count > 0).then(|| self.commands.keys().nth(nth % count).cloned())?
+    }
+
+    /// An entry went into the journal.
+    pub(super) fn logged(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Accepted(acceptance) => {
+                let Acceptance { command, lane, .. } = &**acceptance;
+                let id = command.facts().id.clone();
+                self.accepted.insert(id.clone());
+                self.lanes.extend(lane.clone().map(|lane| (id, lane)));
+            }
+            Entry::Placed(id, lane) => {
+                self.lanes.insert(id.clone(), lane.clone());
+            }
+            Entry::Forgotten(client) => {
+                self.kept.remove(client);
+                self.failures.remove(client);
+                self.tombstones.remove(client);
+            }
+            _ => {}
+        }
+    }
+
+    /// A command is new, has changed, or its record has gone.
+    pub(super) fn follows(&mut self, update: &CommandUpdate, limits: &Limits, now: Moment) {
+        match update {
+            CommandUpdate::New { command, .. } => {
+                let id = command.facts().id.clone();
+                let number = self.numbers.len();
+                self.numbers.entry(id.clone()).or_insert(number);
+                self.commands.insert(id.clone(), command.clone());
+                if self.is_restarting {
+                    self.taken_back(command, now);
+                }
+                if command.phase().is_terminal() {
+                    self.ended(command, limits);
+                }
+            }
+            CommandUpdate::Changed { command, .. } => {
+                let id = &command.facts().id;
+                let before = self.commands[id].phase();
+                let after = command.phase();
+                if (before, after) == (Phase::Queued, Phase::Sent) {
+                    self.turn(id, limits);
+                }
+                if (before, after) == (Phase::Sent, Phase::Queued) {
+                    let lane = self.lanes[id].clone();
+                    self.came_back(&lane);
+                }
+                self.commands.insert(id.clone(), command.clone());
+                if after.is_terminal() && !before.is_terminal() {
+                    self.ended(command, limits);
+                }
+            }
+            CommandUpdate::Forgotten(id) => self.goes(id, limits, now),
+        }
+    }
+
+    /// All that follows from one input has happened.
+    pub(super) fn transaction_is_over(&self) {
+        assert_eq!(self.must_go, None, "one result too many is kept");
+    }
+
+    /// Whether so many of a client's commands wait that one more must be refused (row 2).
+    pub(super) fn is_full(&self, client: &ClientId, limits: &Limits) -> bool {
+        count_queued(&self.commands, client) >= limits.queued
+    }
+
+    /// A call was refused: it stands among the failures.
+    pub(super) fn refused(&mut self, client: &ClientId, id: &CorrelationId, limits: &Limits) {
+        self.seen.refusals += 1;
+        self.failed(client, id, limits);
     }
 
     pub(super) fn slandered(&mut self, id: &CorrelationId) {
@@ -86,21 +165,16 @@ impl Oracle {
     }
 
     /// A command came back to its lane (row 7), whose next turn is its client's.
-    pub(super) fn came_back(&mut self, lane: &Lane) {
+    fn came_back(&mut self, lane: &Lane) {
         self.seen.returns += 1;
         let in_lane = self.passed_over.iter_mut().filter(|((other, _), _)| other == lane);
         in_lane.for_each(|(_, turns)| turns.extra += 1);
     }
 
     /// This command is about to be delivered: it must be its turn.
-    pub(super) fn turn(
-        &mut self,
-        commands: &Commands,
-        lanes: &Lanes,
-        id: &CorrelationId,
-        limits: &Limits,
-    ) {
+    fn turn(&mut self, id: &CorrelationId, limits: &Limits) {
         assert!(!self.started.contains(id), "{id} is sent again");
+        let Self { commands, lanes, numbers, passed_over, .. } = self;
         let command = &commands[id];
         if manner(command) == Manner::PassingLanes {
             return;
@@ -108,7 +182,7 @@ impl Oracle {
         let (client, lane) = (&command.facts().client, &lanes[id]);
         let waiting = waiting_in(commands, lanes, lane);
         let first = waiting.iter().filter(|other| other.facts().client == *client);
-        let first = first.map(|other| &other.facts().id).min();
+        let first = first.map(|other| &other.facts().id).min_by_key(|id| numbers[*id]);
         assert_eq!(first, Some(id), "first in, first out");
         assert!(occupants(commands, lanes, lane).is_empty(), "{lane:?} is taken");
         assert!(load(commands, client) < limits.lanes, "{client} has enough lanes");
@@ -118,7 +192,7 @@ impl Oracle {
         for other in clients.into_iter().filter(|other| *other != client) {
             if load(commands, other) < limits.lanes {
                 let key = (lane.clone(), other.clone());
-                let turns = self.passed_over.entry(key).or_default();
+                let turns = passed_over.entry(key).or_default();
                 turns.seen += 1;
                 assert!(
                     turns.seen <= clients_ever - 1 + turns.extra,
@@ -126,44 +200,53 @@ impl Oracle {
                 );
             }
         }
-        self.passed_over.remove(&(lane.clone(), client.clone()));
+        passed_over.remove(&(lane.clone(), client.clone()));
     }
 
-    pub(super) fn kept(
-        &mut self,
-        client: &ClientId,
-        id: &CorrelationId,
-        limits: &Limits,
-        dropped: Option<&CorrelationId>,
-    ) {
+    /// A command is over: it is kept, and one too many has to go for it.
+    fn ended(&mut self, command: &Command, limits: &Limits) {
+        let (client, id) = (&command.facts().client, &command.facts().id);
+        if command.as_failed(None).is_some() {
+            self.failed(client, id, limits);
+        }
         let kept = self.kept.entry(client.clone()).or_default();
         kept.push((id.clone(), false));
-        let expected = (kept.len() > limits.retained).then(|| {
+        if kept.len() > limits.retained {
             let oldest_read = kept.iter().find(|(_, read)| *read);
-            oldest_read.unwrap_or(&kept[0]).0.clone()
-        });
-        assert_eq!(dropped, expected.as_ref(), "the oldest read one goes, else the oldest");
+            let first = oldest_read.unwrap_or(&kept[0]).0.clone();
+            assert_eq!(self.must_go.replace(first), None);
+        }
+        if command.is_read() {
+            self.read(id);
+        }
     }
 
-    pub(super) fn read(&mut self, client: &ClientId, id: &CorrelationId) {
-        let kept = self.kept.get_mut(client).into_iter().flatten();
+    /// The owner has had the outcome of a command, if it has one.
+    pub(super) fn read(&mut self, id: &CorrelationId) {
+        let kept = self.kept.values_mut().flatten();
         kept.filter(|(other, _)| other == id).for_each(|(_, read)| *read = true);
     }
 
-    pub(super) fn failed(&mut self, client: &ClientId, id: &CorrelationId, limits: &Limits) {
+    fn failed(&mut self, client: &ClientId, id: &CorrelationId, limits: &Limits) {
         let ring = self.failures.entry(client.clone()).or_default();
         push_bounded(ring, id, limits.failures);
     }
 
-    pub(super) fn buried(
-        &mut self,
-        client: &ClientId,
-        id: &CorrelationId,
-        is_unread: bool,
-        limits: &Limits,
-    ) {
-        assert!(self.ends.contains_key(id) || self.is_new_end(id), "{id} is dropped alive");
+    /// The record of a command goes, for one of two reasons: it must, or its time is over.
+    fn goes(&mut self, id: &CorrelationId, limits: &Limits, now: Moment) {
+        let command = self.commands.remove(id).expect("its record is kept");
+        self.lanes.remove(id);
+        if self.must_go.take_if(|must| must == id).is_none() {
+            assert_eq!(self.must_go, None, "{id} goes before its time");
+            let until = command.retain_until().expect("it is over");
+            assert!(until <= now, "{id} goes before its time");
+        }
+        let client = &command.facts().client;
         self.gone.insert(id.clone());
+        let is_unread = matches!(
+            command.state(),
+            State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
+        );
         if is_unread {
             self.failed(client, id, limits);
         }
@@ -171,32 +254,46 @@ impl Oracle {
         kept.retain(|(other, _)| other != id);
         let ring = self.tombstones.entry(client.clone()).or_default();
         push_bounded(ring, id, limits.tombstones);
+        // It may have ended and gone in one step.
+        let end = match command.state() {
+            State::Ended { outcome, at, .. } => (outcome.clone(), *at),
+            _ => panic!("{id} is dropped alive"),
+        };
+        self.seen.words.insert(word(&end.0));
+        let first = self.ends.entry(id.clone()).or_insert_with(|| end.clone());
+        assert_eq!(*first, end, "{id} has two ends");
     }
 
-    /// Whether it ended in this very step, which is looked at after it.
-    fn is_new_end(&self, id: &CorrelationId) -> bool {
-        self.kept.values().flatten().any(|(other, _)| other == id)
-    }
-
-    /// A new life of the daemon, which knows these.
-    pub(super) fn restarted(&mut self, entries: &[Entry]) {
+    /// A new life of the daemon begins, which knows these.
+    pub(super) fn restarts(&mut self, history: &History) {
         self.seen.restarts += 1;
+        self.is_restarting = true;
+        let commands = history.commands.iter().map(|kept| &kept.saved);
         let known: BTreeMap<_, _> =
-            entries.iter().map(|entry| (&entry.saved.facts.id, &entry.saved.stage)).collect();
-        // What was not committed was never said to anybody.
-        self.accepted.retain(|id| known.contains_key(id));
-        self.gone.clear();
+            commands.map(|saved| (saved.facts.id.clone(), &saved.stage)).collect();
+        self.commands.clear();
+        self.lanes = history
+            .commands
+            .iter()
+            .filter_map(|kept| Some((kept.saved.facts.id.clone(), kept.lane.clone()?)))
+            .collect();
         self.passed_over.clear();
         self.kept.clear();
         self.failures.clear();
         self.tombstones.clear();
+        for (id, client, _) in &history.gone {
+            self.tombstones.entry(client.clone()).or_default().push_back(id.clone());
+        }
+        self.gone = history.gone.iter().map(|(id, ..)| id.clone()).collect();
+        // What was not recorded was never said to anybody.
+        self.accepted.retain(|id| known.contains_key(id) || self.gone.contains(id));
         self.started.retain(|id| matches!(known.get(id), Some(Stage::Started { .. })));
         let is_over = |id: &_| matches!(known.get(id), Some(Stage::Ended { .. }));
-        self.ends.retain(|id, _| is_over(id));
-        self.never_ran.retain(is_over);
+        self.ends.retain(|id, _| is_over(id) || self.gone.contains(id));
+        self.never_ran.retain(|id| is_over(id) || self.gone.contains(id));
         for (id, stage) in known {
             if let Stage::Ended { at, outcome, .. } = stage {
-                let end = self.ends.get_mut(id).expect("it was seen to end");
+                let end = self.ends.get_mut(&id).expect("it was seen to end");
                 assert_eq!(end.0, *outcome, "{id}");
                 // A clock that was set back may have shown it as earlier since.
                 end.1 = *at;
@@ -204,7 +301,14 @@ impl Oracle {
         }
     }
 
-    pub(super) fn taken_back(&mut self, command: &Command, now: Moment) {
+    /// The new life of the daemon has taken in what it knows.
+    pub(super) fn has_restarted(&mut self, is_same_boot: bool) {
+        self.is_restarting = false;
+        let all_over = self.commands.values().all(|command| command.phase().is_terminal());
+        assert!(all_over || is_same_boot, "a command goes on after a restart of the machine");
+    }
+
+    fn taken_back(&mut self, command: &Command, now: Moment) {
         let id = command.facts().id.clone();
         match (command.state(), self.ends.get_mut(&id)) {
             (State::Ended { at, outcome, .. }, Some((was, was_at))) => {
@@ -221,38 +325,40 @@ impl Oracle {
 
     // ── What must hold ──────────────────────────────────────────────────────────────
 
-    /// Takes the oracle out of the desk for a look at the rest.
-    pub(super) fn check(desk: &mut Desk) {
-        let mut oracle = std::mem::take(&mut desk.oracle);
-        oracle.look(desk);
-        desk.oracle = oracle;
+    /// Takes the oracle out of the world for a look at the rest.
+    pub(super) fn check(world: &mut World) {
+        let mut oracle = std::mem::take(&mut world.oracle);
+        oracle.look(world);
+        world.oracle = oracle;
     }
 
-    fn look(&mut self, desk: &Desk) {
-        for command in desk.commands.values() {
-            self.one_end(command, desk);
+    fn look(&mut self, world: &World) {
+        for command in self.commands.clone().values() {
+            let known = world.engine.command(&command.facts().id).expect("it is kept");
+            assert_eq!(known.phase(), command.phase(), "observers are told another state");
+            self.one_end(command, world);
             self.never_sent_again(command);
         }
-        self.nothing_is_lost(desk);
-        self.at_most_once(desk);
-        self.lists(desk);
-        self.nothing_waits_that_could_run(desk);
+        self.nothing_is_lost();
+        self.at_most_once(world);
+        self.lists(world);
+        self.nothing_waits_that_could_run(world);
         let waits = |lane: &Lane, client: &ClientId| {
-            let waiting = waiting_in(&desk.commands, &desk.lanes, lane);
+            let waiting = waiting_in(&self.commands, &self.lanes, lane);
             waiting.iter().any(|command| command.facts().client == *client)
         };
         self.passed_over.retain(|(lane, client), _| waits(lane, client));
     }
 
     /// Exactly one end, no later than the deadline.
-    fn one_end(&mut self, command: &Command, desk: &Desk) {
+    fn one_end(&mut self, command: &Command, world: &World) {
         let id = &command.facts().id;
         let latest = self.deadlines.get(id).copied().unwrap_or(command.total_by());
         let State::Ended { outcome, at, .. } = command.state() else {
             assert!(!self.ends.contains_key(id), "{id} goes on after its end");
-            if desk.is_punctual {
-                assert!(desk.now < latest, "{id} is alive after its deadline");
-                assert!(desk.now < command.next_deadline(), "{id} is overdue");
+            if world.is_punctual {
+                assert!(world.now < latest, "{id} is alive after its deadline");
+                assert!(world.now < command.next_deadline(), "{id} is overdue");
             }
             return;
         };
@@ -281,26 +387,26 @@ impl Oracle {
     }
 
     /// Accepted = pending + ended + gone.
-    fn nothing_is_lost(&self, desk: &Desk) {
-        let known: BTreeSet<_> = desk.commands.keys().chain(&self.gone).cloned().collect();
+    fn nothing_is_lost(&self) {
+        let known: BTreeSet<_> = self.commands.keys().chain(&self.gone).cloned().collect();
         assert_eq!(known, self.accepted);
-        assert_eq!(desk.commands.len() + self.gone.len(), self.accepted.len());
+        assert_eq!(self.commands.len() + self.gone.len(), self.accepted.len());
     }
 
     /// At most once from the start, and never if it was said so.
-    fn at_most_once(&mut self, desk: &Desk) {
+    fn at_most_once(&mut self, world: &World) {
         let mut runs: BTreeMap<&CorrelationId, u32> = BTreeMap::new();
-        let extensions = desk.browsers.values().map(|browser| &browser.extension);
+        let extensions = world.browsers.values().map(|browser| &browser.extension);
         for (id, n) in extensions.flat_map(|extension| &extension.runs) {
             *runs.entry(id).or_default() += n;
         }
         self.seen.runs = runs.values().sum();
         for (id, n) in &runs {
             assert!(!self.never_ran.contains(*id), "{id} has run, and was said not to have");
-            let is_safe = desk.commands.get(*id).is_none_or(|c| c.facts().work.is_safe());
+            let is_safe = self.commands.get(*id).is_none_or(|c| c.facts().work.is_safe());
             assert!(*n == 1 || is_safe, "{id} has run {n} times");
         }
-        for (id, command) in &desk.commands {
+        for (id, command) in &self.commands {
             let needs_go = !command.facts().work.is_safe() && !self.slandered.contains(id);
             if needs_go
                 && matches!(command.state(), State::Ended { outcome: Outcome::Complete { .. }, .. })
@@ -310,41 +416,45 @@ impl Oracle {
         }
     }
 
-    fn lists(&self, desk: &Desk) {
-        let clients: BTreeSet<_> = desk.commands.values().map(|c| &c.facts().client).collect();
+    fn lists(&self, world: &World) {
+        let (engine, limits) = (&world.engine, world.engine.limits());
+        assert_eq!(engine.commands().count(), self.commands.len());
+        let clients: BTreeSet<_> = self.commands.values().map(|c| &c.facts().client).collect();
         for client in clients {
-            assert_eq!(desk.queue.queued(client), count_queued(&desk.commands, client));
-            assert!(load(&desk.commands, client) <= desk.limits.lanes, "{client}");
+            assert!(load(&self.commands, client) <= limits.lanes, "{client}");
         }
-        for (client, kept) in &self.kept {
-            assert!(desk.retention.kept(client).eq(kept.iter().map(|(id, _)| id)));
-            assert!(kept.len() <= desk.limits.retained);
-        }
+        assert!(self.kept.values().all(|kept| kept.len() <= limits.retained));
+        let owner = Owner::from("user");
         for (client, ring) in &self.failures {
-            let listed = desk.retention.failures(client).map(|failure| &failure.correlation_id);
-            assert!(listed.eq(ring), "{client}");
+            let caller = Caller { owner: owner.clone(), client: client.clone() };
+            let listed = engine.failures(&caller);
+            assert!(listed.iter().map(|failure| &failure.correlation_id).eq(ring), "{client}");
         }
         let buried: BTreeSet<_> = self.tombstones.values().flatten().collect();
         for id in &self.gone {
-            assert_eq!(desk.retention.tombstone(id).is_some(), buried.contains(id), "{id}");
+            assert_eq!(engine.tombstone(&owner, id).is_some(), buried.contains(id), "{id}");
         }
     }
 
     /// No lane is free while somebody waits for it, and holds at most one.
-    fn nothing_waits_that_could_run(&self, desk: &Desk) {
-        for (id, command) in &desk.commands {
-            let Some(lane) = desk.lanes.get(id) else { continue };
-            let taken = occupants(&desk.commands, &desk.lanes, lane);
+    fn nothing_waits_that_could_run(&self, world: &World) {
+        for (id, command) in &self.commands {
+            let Some(lane) = self.lanes.get(id) else { continue };
+            let taken = occupants(&self.commands, &self.lanes, lane);
             assert!(taken.len() <= 1, "{lane:?} has {taken:?}");
-            let link = desk.browsers[&lane.browser].link.as_ref();
-            if command.phase() != Phase::Queued || link.is_none_or(|link| !link.is_ready) {
+            if command.phase() != Phase::Queued || !world.takes_commands(&lane.browser) {
                 continue;
             }
             let client = &command.facts().client;
-            let is_held_up = !taken.is_empty() || load(&desk.commands, client) >= desk.limits.lanes;
+            let is_held_up =
+                !taken.is_empty() || load(&self.commands, client) >= world.engine.limits().lanes;
             assert!(is_held_up && manner(command) == Manner::InTurn, "{id} could run");
         }
     }
+}
+
+fn manner(command: &Command) -> Manner {
+    Manner::of(&command.facts().work)
 }
 
 fn push_bounded(ring: &mut VecDeque<CorrelationId>, id: &CorrelationId, most: usize) {
