@@ -4,12 +4,14 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tabwire::daemon::{self, Settings};
 use tabwire::home::{Home, UsualFolder};
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +40,26 @@ impl StateDir {
     pub(crate) fn home(&self) -> Home {
         Home::open(self.path()).unwrap()
     }
+}
+
+/// Where daemons run: on the test's own thread, as in the program, or on so many of their own as
+/// `TABWIRE_TEST_THREADS` says. Nothing may depend on there being one.
+fn runtime() -> Handle {
+    static THREADS: OnceLock<Option<Runtime>> = OnceLock::new();
+    let threads = THREADS.get_or_init(|| {
+        let threads = std::env::var("TABWIRE_TEST_THREADS").ok()?.parse().expect("a number");
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        Some(builder.worker_threads(threads).enable_all().build().expect("a runtime"))
+    });
+    // A test that has stopped the clock shares it with its daemon.
+    let apart = threads.as_ref().filter(|_| !is_clock_stopped());
+    apart.map_or_else(Handle::current, |runtime| runtime.handle().clone())
+}
+
+fn is_clock_stopped() -> bool {
+    let before = tokio::time::Instant::now();
+    std::thread::sleep(Duration::from_millis(2));
+    tokio::time::Instant::now() == before
 }
 
 /// A running daemon. It ends with the test, or when it is told to.
@@ -76,10 +98,12 @@ impl Daemon {
     }
 
     async fn run(&mut self) {
-        let daemon = daemon::Daemon::start(self.settings.clone()).await.unwrap();
+        let runtime = runtime();
+        let starting = runtime.spawn(daemon::Daemon::start(self.settings.clone()));
+        let daemon = starting.await.unwrap().unwrap();
         self.port = daemon.port();
         self.stop = CancellationToken::new();
-        self.running = Some(tokio::spawn(daemon.run(self.stop.clone())));
+        self.running = Some(runtime.spawn(daemon.run(self.stop.clone())));
     }
 
     pub(crate) fn port(&self) -> u16 {
