@@ -5,6 +5,9 @@
 #[cfg(not(unix))]
 compile_error!("Tabwire runs on Linux and macOS only: file modes keep its secrets.");
 
+/// Bugs put in on purpose, to see that a test notices.
+mod seeded_bug;
+
 /// What goes over the wire: ids, actions, frames, reports.
 pub mod protocol;
 

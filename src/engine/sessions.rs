@@ -12,6 +12,7 @@ use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment, is_extension_id,
     plain_version,
 };
+use crate::seeded_bug;
 
 /// How many sessions are remembered that extensions have named.
 const SESSIONS: usize = 64;
@@ -198,7 +199,8 @@ impl Transaction<'_> {
         let new = || Browser::new(version, now);
         let Engine { browsers, sessions, .. } = &mut **self;
         let known = browsers.entry(browser.clone()).or_insert_with(new);
-        if known.poller.as_ref().is_some_and(|poller| poller.peer.instance == poll.session) {
+        let is_same = known.poller.as_ref().is_some_and(|p| p.peer.instance == poll.session);
+        if is_same && !seeded_bug::is_on("polled-again") {
             return;
         }
         let peer = Peer { browser: browser.clone(), instance: poll.session.clone() };

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Hub;
 use crate::engine::{CloseReason, Seq};
 use crate::protocol::{BrowserId, ToExtension};
+use crate::seeded_bug;
 
 /// A frame on its way to an outbox.
 #[derive(Debug)]
@@ -81,7 +82,9 @@ impl Outbox {
                 }
             };
             let Some(outgoing) = outgoing else { continue };
-            if !journal.has_recorded(outgoing.after) {
+            let is_go = matches!(outgoing.frame, ToExtension::Go { .. });
+            let overtakes = is_go && seeded_bug::is_on("go-before-the-journal");
+            if !overtakes && !journal.has_recorded(outgoing.after) {
                 self.held.push_back(outgoing);
             } else if self.hub.may_leave(&outgoing.frame) {
                 return Ok(outgoing.frame);

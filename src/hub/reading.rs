@@ -9,6 +9,7 @@ use crate::engine::{Lists, Refusal, Refused};
 use crate::journal::Trouble;
 use crate::lifecycle::{Gone, limits};
 use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
+use crate::seeded_bug;
 
 /// What is known of an id.
 #[derive(Clone, Debug)]
@@ -69,7 +70,15 @@ impl Hub {
         let mut receiver = watched.subscribe();
         drop(watched);
         let _seat = self.take_seat(caller)?;
-        let over = receiver.wait_for(|command| command.phase().is_terminal());
+        let over = async {
+            if seeded_bug::is_on("lost-wake-up") {
+                // What happens now is taken for seen.
+                tokio::task::yield_now().await;
+                receiver.mark_unchanged();
+                let _ = receiver.changed().await;
+            }
+            receiver.wait_for(|command| command.phase().is_terminal()).await.map(drop)
+        };
         tokio::select! {
             biased;
             // An error says that the record is gone; the look below says the rest.
@@ -127,7 +136,7 @@ impl Hub {
     pub(super) fn watched(&self, caller: &Caller, id: &CorrelationId) -> Option<Arc<Tracked>> {
         let watched = self.0.commands.get(id)?.clone();
         let is_own = watched.borrow().facts().owner == caller.owner;
-        is_own.then_some(watched)
+        (is_own || seeded_bug::is_on("skipped-owner-check")).then_some(watched)
     }
 
     /// What is known of an id that is no command's any more.

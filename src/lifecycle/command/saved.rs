@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Away, Command, Expiry, Facts, Hold, Mark, Outcome, Phase, State};
 use crate::lifecycle::limits;
 use crate::protocol::{Moment, TracePhase};
+use crate::seeded_bug;
 
 /// A command as it outlives the process.
 #[derive(Clone, Debug)]
@@ -73,6 +74,7 @@ impl Command {
             // The person may still be about it, and the job is begun when its turn comes.
             Stage::Accepted if matches!(command.state, State::Waiting) => {}
             Stage::Accepted => command.restore_accepted(is_same_boot, now),
+            Stage::Working { .. } if seeded_bug::is_on("job-begins-again") => {}
             // What was done of it is done, and nobody is at it any more.
             Stage::Working { .. } if is_same_boot => {
                 command.expire(Expiry::DaemonRestarted, true, now);

@@ -7,6 +7,7 @@ use crate::protocol::{
     Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, Moment, NackReason, Progress,
     TracePhase,
 };
+use crate::seeded_bug;
 
 /// The most entries that late reports may add to one trace.
 pub(super) const LATE_MARKS: usize = 8;
@@ -238,6 +239,14 @@ impl Command {
                 self.state = State::Queued { attempts, may_have_run, respond_by, reachable: true };
                 self.mark(TracePhase::Requeued, now, Some(attempt));
                 self.changed(Phase::Sent, Reply::Nothing)
+            }
+            State::Started { hold, away: None, .. }
+                if seeded_bug::is_on("redelivery-after-start")
+                    && hold.attempt.0 < limits::ATTEMPTS =>
+            {
+                let (attempts, may_have_run, respond_by) = (hold.attempt.0, true, None);
+                self.state = State::Queued { attempts, may_have_run, respond_by, reachable: true };
+                self.changed(Phase::Started, Reply::Nothing)
             }
             // It says when it is done, whichever life of it polls now.
             State::Started { hold, .. } if hold.carrier.runs_at_once() => {
