@@ -7,6 +7,7 @@ mod oracle;
 mod world;
 
 // The disk of the simulation: what rows in SQLite do with entries.
+#[expect(dead_code, reason = "the simulation asks for more")]
 #[path = "../../it/simulation/disk.rs"]
 mod disk;
 
