@@ -46,8 +46,8 @@ pub(super) struct World {
 pub(super) struct Browser {
     pub(super) extension: Extension,
     pub(super) link: Option<Link>,
-    /// What the links that are gone still had to say.
-    stragglers: VecDeque<(Peer, LinkId, Said)>,
+    /// What comes late of links that are gone: what they still had to say, then their end.
+    stragglers: VecDeque<(Peer, LinkId, Option<Said>)>,
 }
 
 pub(super) struct Link {
@@ -173,8 +173,8 @@ impl World {
         self.held_back.retain(|frame| frame.link != id);
         for browser in self.browsers.values_mut() {
             if let Some(link) = browser.link.take_if(|link| link.id == id) {
-                let late = link.up.into_iter().map(|said| (link.peer.clone(), id, said));
-                browser.stragglers.extend(late);
+                let late = link.up.into_iter().map(Some).chain([None]);
+                browser.stragglers.extend(late.map(|said| (link.peer.clone(), id, said)));
             }
         }
     }
@@ -307,10 +307,17 @@ impl World {
         }
     }
 
-    /// Something arrives over a link that is gone. Only a report counts.
+    /// Something arrives over a link that is gone, of which only a report counts; or its end is
+    /// noticed at last.
     pub(super) fn straggle(&mut self, n: u8) {
         let Some((peer, id, said)) = self.browser(n).stragglers.pop_front() else { return };
-        self.transact(|tx| tx.receive(&peer, id, frame(said)));
+        let before = self.browser(n).link.as_ref().map(|link| link.id);
+        self.transact(|tx| match said {
+            Some(said) => tx.receive(&peer, id, frame(said)),
+            None => tx.detach(&peer.browser, id),
+        });
+        let after = self.browser(n).link.as_ref().map(|link| link.id);
+        assert_eq!(before, after, "what comes late ends another link");
     }
 
     /// What the extension says of itself goes up, if there is a link.
