@@ -54,7 +54,7 @@ impl Answers {
     /// All of them in one document. What is not described is forbidden.
     pub(super) fn document(mut self) -> Value {
         let mut definitions = self.generator.take_definitions(true);
-        for (name, shape) in &self.shapes {
+        for (name, shape) in &mut self.shapes {
             // No job is for a browser.
             if !name.starts_with(jobs::NAME) {
                 notice::permit(&mut definitions, shape);

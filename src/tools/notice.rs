@@ -42,15 +42,13 @@ fn with_field(body: &RawValue, notice: &str) -> Box<RawValue> {
 
 /// Lets answers have a notice: every object that a schema describes an answer as, through
 /// references too.
-pub(super) fn permit(definitions: &mut serde_json::Map<String, Value>, shape: &Value) {
+pub(super) fn permit(definitions: &mut serde_json::Map<String, Value>, shape: &mut Value) {
     if let Some(name) = shape["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
         let Some(mut target) = definitions.get(name).cloned() else { return };
         permit_in(&mut target, definitions);
         definitions.insert(name.to_owned(), target);
-        return;
-    }
-    for part in parts(shape) {
-        permit(definitions, &part);
+    } else {
+        permit_in(shape, definitions);
     }
 }
 
@@ -66,18 +64,9 @@ fn permit_in(schema: &mut Value, definitions: &mut serde_json::Map<String, Value
     for word in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(parts)) = schema.get_mut(word) else { continue };
         for part in parts {
-            if part.get("$ref").is_some() {
-                permit(definitions, part);
-            } else {
-                permit_in(part, definitions);
-            }
+            permit(definitions, part);
         }
     }
-}
-
-fn parts(schema: &Value) -> Vec<Value> {
-    let words = ["allOf", "anyOf", "oneOf"].into_iter();
-    words.filter_map(|word| schema[word].as_array()).flatten().cloned().collect()
 }
 
 #[cfg(test)]

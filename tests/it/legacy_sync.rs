@@ -283,8 +283,16 @@ async fn replay(recorded: &str, commands: usize) {
         }
     }
     let count = async |what: &str| {
-        let answer = replay.agent.call("observe", json!({"what": what})).await;
-        answer["entries"].as_array().unwrap().len()
+        let (mut count, mut cursor) = (0, json!("oldest"));
+        loop {
+            let asked = json!({"what": what, "cursor": cursor});
+            let answer = replay.agent.call("observe", asked).await;
+            let entries = answer["entries"].as_array().unwrap().len();
+            if entries == 0 {
+                return count;
+            }
+            (count, cursor) = (count + entries, answer["next_cursor"].clone());
+        }
     };
     assert!(count("extension_logs").await >= 40 && count("logs").await >= 3);
 }
