@@ -70,19 +70,15 @@ impl Hub {
 impl Link {
     /// Takes what the extension sent.
     pub fn receive(&self, frame: FromExtension) {
+        if let FromExtension::Events { stream, entries } = frame {
+            if self.hub.transact(|tx| tx.touch(&self.peer.browser, self.id)) {
+                self.hub.0.streams.enqueue(&self.peer.browser, &stream, entries);
+            }
+            return;
+        }
         let mut frame = frame;
-        match &mut frame {
-            FromExtension::Events { .. } => {
-                let is_current = self.hub.transact(|tx| tx.touch(&self.peer.browser, self.id));
-                if let (FromExtension::Events { stream, entries }, true) = (frame, is_current) {
-                    self.hub.0.streams.enqueue(&self.peer.browser, &stream, entries);
-                }
-                return;
-            }
-            FromExtension::Report { correlation_id, report, .. } => {
-                self.hub.take_secrets_out(correlation_id, report);
-            }
-            _ => {}
+        if let FromExtension::Report { correlation_id, report, .. } = &mut frame {
+            self.hub.take_secrets_out(correlation_id, report);
         }
         self.hub.transact(|tx| tx.receive(&self.peer, self.id, frame));
     }
