@@ -56,6 +56,7 @@ fn runtime() -> Handle {
     apart.map_or_else(Handle::current, |runtime| runtime.handle().clone())
 }
 
+#[expect(clippy::disallowed_methods, reason = "whether time passes is what is asked")]
 fn is_clock_stopped() -> bool {
     let before = tokio::time::Instant::now();
     std::thread::sleep(Duration::from_millis(2));

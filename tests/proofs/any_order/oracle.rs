@@ -105,7 +105,14 @@ impl Oracle {
                 self.failures.remove(client);
                 self.tombstones.remove(client);
             }
-            _ => {}
+            Entry::Life(_)
+            | Entry::Changed(_)
+            | Entry::Read(..)
+            | Entry::Gone(_)
+            | Entry::Withdrawn(_)
+            | Entry::Current(_)
+            | Entry::Session(..)
+            | Entry::DropKeys(_) => {}
         }
     }
 
@@ -255,10 +262,10 @@ impl Oracle {
         let ring = self.tombstones.entry(client.clone()).or_default();
         push_bounded(ring, id, limits.tombstones);
         // It may have ended and gone in one step.
-        let end = match command.state() {
-            State::Ended { outcome, at, .. } => (outcome.clone(), *at),
-            _ => panic!("{id} is dropped alive"),
+        let State::Ended { outcome, at, .. } = command.state() else {
+            panic!("{id} is dropped alive")
         };
+        let end = (outcome.clone(), *at);
         self.seen.words.insert(word(&end.0));
         let first = self.ends.entry(id.clone()).or_insert_with(|| end.clone());
         assert_eq!(*first, end, "{id} has two ends");

@@ -377,6 +377,7 @@ fn caller(client: u8) -> Caller {
 }
 
 /// A frame as the model of an extension understands it; the others are nothing to it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others are nothing to it")]
 fn told(frame: ToExtension) -> Option<Told> {
     let told = match frame {
         ToExtension::Command { attempt, command } => {
