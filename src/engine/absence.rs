@@ -47,12 +47,12 @@ impl Transaction<'_> {
         let now = self.now();
         let ago = |at: Moment| in_words(now.since(at));
         // A browser that commands of an earlier life of the daemon are for has no label yet.
-        let seen = self.browsers.values().filter(|browser| !browser.label.is_empty());
-        let last = seen.max_by_key(|browser| browser.last_seen);
-        let last_seen = last.map(|browser| browser.last_seen);
+        let seen = self.browsers.values().filter(|browser| !browser.label().is_empty());
+        let last = seen.max_by_key(|browser| browser.last_seen());
+        let last_seen = last.map(|browser| browser.last_seen());
         let mut sentences = vec![match last {
             Some(last) => {
-                format!("The last browser, `{}`, left {}.", last.label, ago(last.last_seen))
+                format!("The last browser, `{}`, left {}.", last.label(), ago(last.last_seen()))
             }
             None => {
                 let started = ago(self.started);

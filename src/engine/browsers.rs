@@ -3,9 +3,12 @@
 use std::collections::HashSet;
 
 use super::links::LinkId;
-use super::sessions::Poller;
+use super::polling::{Poller, is_poller};
+use super::summaries::BrowserSummary;
 use crate::lifecycle::Peer;
-use crate::protocol::{Action, BrowserSession, Carrier, CorrelationId, Moment, Tab, TabId};
+use crate::protocol::{
+    Action, BrowserId, BrowserSession, Carrier, CorrelationId, Moment, Ready, Tab, TabId,
+};
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
 pub(super) const KEPT_FREE: usize = 4;
@@ -14,29 +17,29 @@ pub(super) const KEPT_FREE: usize = 4;
 #[derive(Debug)]
 pub(super) struct Browser {
     /// What it is shown as and may be named by: no two known browsers have the same.
-    pub(super) label: String,
+    label: String,
     /// What its extension calls it.
-    pub(super) own_label: String,
-    pub(super) user_agent: String,
-    pub(super) extension_version: String,
-    pub(super) actions: Vec<String>,
-    pub(super) tabs: Vec<Tab>,
+    own_label: String,
+    user_agent: String,
+    extension_version: String,
+    actions: Vec<String>,
+    tabs: Vec<Tab>,
     /// Which run of the browser the tabs are of, if its extension says so.
-    pub(super) session: Option<BrowserSession>,
+    session: Option<BrowserSession>,
     /// The commands that its extension has: Sent or Started.
-    pub(super) held: HashSet<CorrelationId>,
-    pub(super) last_seen: Moment,
+    held: HashSet<CorrelationId>,
+    last_seen: Moment,
     link: Option<LinkState>,
     /// Instead of a link, if its extension only polls.
-    pub(super) poller: Option<Poller>,
+    poller: Option<Poller>,
     /// Whether its extension enforces which sites may be used.
-    pub(super) enforces_sites: bool,
+    enforces_sites: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
-    pub(super) shows_older_extensions: bool,
+    shows_older_extensions: bool,
     /// Whether the person has stopped everything in it.
-    pub(super) is_stopped: bool,
+    is_stopped: bool,
     /// Whether its extension's files on the disk are not what was put there.
-    pub(super) is_changed: bool,
+    is_changed: bool,
 }
 
 /// The engine's side of a link.
@@ -76,9 +79,168 @@ impl Browser {
         }
     }
 
+    /// What it is shown as and may be named by; empty until its extension has said `ready`.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// What its extension calls it.
+    pub(super) fn own_label(&self) -> &str {
+        &self.own_label
+    }
+
+    pub(super) fn set_label(&mut self, label: String, own: String) {
+        (self.label, self.own_label) = (label, own);
+    }
+
+    pub(super) fn extension_version(&self) -> &str {
+        &self.extension_version
+    }
+
+    /// An extension of this version has attached.
+    pub(super) fn attach(&mut self, extension_version: String, now: Moment) {
+        self.extension_version = extension_version;
+        self.is_changed = false;
+        self.last_seen = now;
+    }
+
+    /// An extension of this version polls, which knows these actions.
+    pub(super) fn attach_poller(&mut self, extension_version: &str, now: Moment) {
+        extension_version.clone_into(&mut self.extension_version);
+        self.last_seen = now;
+    }
+
+    /// What its extension knows.
+    pub(super) fn set_actions(&mut self, actions: Vec<String>) {
+        self.actions = actions;
+    }
+
+    /// Takes in what its extension says of it with `ready`. The run of the browser that it names,
+    /// if that is another than before.
+    pub(super) fn introduce(&mut self, label: String, ready: &Ready) -> Option<BrowserSession> {
+        self.set_label(label, ready.label.clone());
+        self.user_agent.clone_from(&ready.user_agent);
+        self.actions.clone_from(&ready.actions);
+        self.tabs.clone_from(&ready.tabs);
+        self.enforces_sites = ready.site_rules == Some(true);
+        self.shows_older_extensions = ready.older_extensions == Some(true);
+        if let Some(link) = &mut self.link {
+            link.ready = true;
+        }
+        let is_new = self.session != ready.session;
+        self.session.clone_from(&ready.session);
+        ready.session.clone().filter(|_| is_new)
+    }
+
+    /// Which run of the browser the tabs are of, if its extension says so.
+    pub(super) const fn session(&self) -> Option<&BrowserSession> {
+        self.session.as_ref()
+    }
+
+    /// The run of the browser in the last life of the daemon.
+    pub(super) fn restore_session(&mut self, session: BrowserSession) {
+        self.session = Some(session);
+    }
+
+    pub(super) fn tabs(&self) -> &[Tab] {
+        &self.tabs
+    }
+
+    pub(super) fn set_tabs(&mut self, tabs: Vec<Tab>) {
+        self.tabs = tabs;
+    }
+
+    /// The commands that its extension has: Sent or Started.
+    pub(super) fn held(&self) -> impl Iterator<Item = &CorrelationId> {
+        self.held.iter()
+    }
+
+    /// Its extension has this command.
+    pub(super) fn hold(&mut self, id: CorrelationId) {
+        self.held.insert(id);
+    }
+
+    /// Its extension has this command no more.
+    pub(super) fn release(&mut self, id: &CorrelationId) {
+        self.held.remove(id);
+    }
+
+    /// When it last made itself heard.
+    pub(super) const fn last_seen(&self) -> Moment {
+        self.last_seen
+    }
+
+    /// It has just made itself heard.
+    pub(super) const fn note_heard(&mut self, now: Moment) {
+        self.last_seen = now;
+    }
+
+    /// Its extension, if that only polls.
+    pub(super) const fn poller(&self) -> Option<&Poller> {
+        self.poller.as_ref()
+    }
+
+    pub(super) const fn poller_mut(&mut self) -> Option<&mut Poller> {
+        self.poller.as_mut()
+    }
+
+    /// Makes this extension its own. The one that it had.
+    pub(super) const fn replace_poller(&mut self, poller: Poller) -> Option<Poller> {
+        self.poller.replace(poller)
+    }
+
+    /// Whether its extension enforces which sites may be used.
+    pub(super) const fn enforces_sites(&self) -> bool {
+        self.enforces_sites
+    }
+
+    /// Whether its extension shows the person which older extensions ask to be let in.
+    pub(super) const fn shows_older_extensions(&self) -> bool {
+        self.shows_older_extensions
+    }
+
+    /// Whether the person has stopped everything in it.
+    pub(super) const fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// The person stops everything in it, or lets it go on. Whether that is new.
+    pub(super) const fn set_stopped(&mut self, stopped: bool) -> bool {
+        let is_new = self.is_stopped != stopped;
+        self.is_stopped = stopped;
+        is_new
+    }
+
+    /// Whether its extension's files on the disk are not what was put there.
+    pub(super) const fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    pub(super) const fn set_changed(&mut self, is_changed: bool) {
+        self.is_changed = is_changed;
+    }
+
+    /// The browser as callers are shown it.
+    pub(super) fn summary(&self, id: &BrowserId) -> BrowserSummary {
+        BrowserSummary {
+            browser: id.clone(),
+            label: self.label.clone(),
+            connected: self.is_connected(),
+            last_seen: self.last_seen,
+            extension_version: self.extension_version.clone(),
+            user_agent: self.user_agent.clone(),
+            actions: self.actions.clone(),
+            tabs: self.tabs.len(),
+            polls: is_poller(id),
+            control_off: self.poller.as_ref().is_some_and(Poller::is_switched_off),
+            stopped: self.is_stopped,
+            extension_changed: self.gets_nothing(),
+        }
+    }
+
     /// Whether commands reach it now.
     pub(super) fn is_connected(&self) -> bool {
-        let polls = self.poller.as_ref().is_some_and(|poller| poller.is_here);
+        let polls = self.poller.as_ref().is_some_and(Poller::is_here);
         polls || self.is_ready()
     }
 
@@ -99,13 +261,6 @@ impl Browser {
     /// Whether it is connected and gets no commands, since its extension's files were changed.
     pub(super) fn gets_nothing(&self) -> bool {
         self.is_changed && self.is_ready()
-    }
-
-    /// Its extension may have commands from here on.
-    pub(super) const fn set_ready(&mut self) {
-        if let Some(link) = &mut self.link {
-            link.ready = true;
-        }
     }
 
     pub(super) fn has_tab(&self, tab: TabId) -> bool {

@@ -174,8 +174,8 @@ impl Engine {
             known.is_connected() && browser.is_none_or(|wanted| wanted == *id)
         });
         let (deaf, others): (Vec<_>, Vec<_>) =
-            connected.map(|(_, known)| known).partition(|known| known.poller.is_some());
-        let mut labels: Vec<_> = deaf.iter().map(|known| known.label.clone()).collect();
+            connected.map(|(_, known)| known).partition(|known| known.poller().is_some());
+        let mut labels: Vec<_> = deaf.iter().map(|known| known.label().to_owned()).collect();
         labels.sort();
         DeafBrowsers { labels, are_all: others.is_empty() }
     }
@@ -242,7 +242,7 @@ impl Transaction<'_> {
     /// Forgets what was to be recorded in tabs that were closed.
     pub(super) fn forget_closed_captures(&mut self, browser: &BrowserId) {
         let Some(known) = self.browsers.get(browser) else { return };
-        let open: BTreeSet<_> = known.tabs.iter().map(|tab| tab.tab_id).collect();
+        let open: BTreeSet<_> = known.tabs().iter().map(|tab| tab.tab_id).collect();
         self.forget_captured_tabs(browser, |tab| open.contains(&tab));
     }
 

@@ -299,7 +299,7 @@ impl Transaction<'_> {
         self.swept = now;
         self.sweep_knocks();
         let is_over = |browser: &Browser| {
-            !browser.has_link() && now.since(browser.last_seen) >= limits::BROWSER_REMEMBERED
+            !browser.has_link() && now.since(browser.last_seen()) >= limits::BROWSER_REMEMBERED
         };
         let over = self.browsers.extract_if(|_, browser| is_over(browser));
         for browser in over.map(|(id, _)| id).collect::<Vec<_>>() {

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Seq};
 use super::links::LinkId;
-use super::sessions::{Assignment, PollId};
+use super::polling::{Assignment, PollId};
 use crate::lifecycle::{Command, Lane};
 use crate::protocol::{CorrelationId, ToExtension};
 

@@ -58,9 +58,7 @@ impl Transaction<'_> {
         let now = self.now();
         let new = || Browser::new(String::new(), now);
         let browser = self.browsers.entry(peer.browser.clone()).or_insert_with(new);
-        browser.extension_version = extension_version;
-        browser.last_seen = now;
-        browser.is_changed = false;
+        browser.attach(extension_version, now);
         browser.set_link(id, peer, carrier, room);
     }
 
@@ -116,7 +114,7 @@ impl Transaction<'_> {
     pub fn touch(&mut self, browser: &BrowserId, link: LinkId) -> bool {
         let now = self.now();
         let Some(browser) = self.browsers.get_mut(browser) else { return false };
-        browser.last_seen = now;
+        browser.note_heard(now);
         browser.is_linked_by(link)
     }
 
@@ -124,7 +122,7 @@ impl Transaction<'_> {
     pub fn note_changed(&mut self, browser: &BrowserId, link: LinkId, is_changed: bool) {
         let known = self.browsers.get_mut(browser).filter(|known| known.is_linked_by(link));
         if let Some(known) = known {
-            known.is_changed = is_changed;
+            known.set_changed(is_changed);
         }
     }
 
@@ -151,8 +149,8 @@ impl Transaction<'_> {
         let now = self.now();
         let Some(browser) = self.browsers.get_mut(id) else { return };
         let Some(link) = browser.take_link() else { return };
-        browser.last_seen = now;
-        let held: Vec<_> = browser.held.iter().cloned().collect();
+        browser.note_heard(now);
+        let held: Vec<_> = browser.held().cloned().collect();
         self.effects().closed.push((link, why));
         for command in held {
             self.apply(&command, Event::LinkClosed);
@@ -165,16 +163,8 @@ impl Transaction<'_> {
         let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
         let kept = targets::kept_by_new_session(browser, &ready);
-        (browser.label, browser.own_label) = (label, ready.label);
-        browser.user_agent = ready.user_agent;
-        browser.actions = ready.actions;
-        let session = ready.session.clone().filter(|_| browser.session != ready.session);
-        browser.session = ready.session;
-        browser.tabs = ready.tabs;
-        browser.enforces_sites = ready.site_rules == Some(true);
-        browser.shows_older_extensions = ready.older_extensions == Some(true);
-        browser.set_ready();
-        let held: Vec<_> = browser.held.iter().cloned().collect();
+        let session = browser.introduce(label, &ready);
+        let held: Vec<_> = browser.held().cloned().collect();
         self.tell_decisions(&peer.browser);
         if let Some(session) = session {
             self.record(Entry::Session(peer.browser.clone(), session));
@@ -198,7 +188,7 @@ impl Transaction<'_> {
 
     fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<Tab>) {
         if let Some(browser) = self.browsers.get_mut(browser) {
-            browser.tabs = tabs;
+            browser.set_tabs(tabs);
         }
         self.forget_closed_captures(browser);
     }

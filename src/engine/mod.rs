@@ -18,19 +18,17 @@ mod effects;
 mod entry;
 mod history;
 mod keys;
-mod knocks;
 mod links;
-mod pollers;
+mod polling;
 mod quotas;
 mod reading;
 mod recovery;
 mod refusal;
 mod run_lengths;
-mod sessions;
+mod scheduler;
 mod sites;
 mod submit;
 mod summaries;
-mod syncs;
 mod targets;
 mod transaction;
 mod undertakings;
@@ -47,15 +45,14 @@ pub use effects::{
 pub(crate) use entry::LARGE;
 pub use entry::{Acceptance, Anchor, Burial, Current, Entry, Seq};
 pub use history::{History, Kept, KeptKey};
-pub use knocks::{KnockList, KnockSummary, NamelessPoller};
 pub use links::{LinkId, NewLink};
-pub use pollers::{Glimpse, Poll, Verdict};
+pub use polling::{
+    Assignment, BegunSync, Glimpse, KnockList, KnockSummary, NamelessPoller, Poll, PollId, Verdict,
+};
 pub use reading::Lists;
 pub use refusal::{BrowserChoice, Refusal, Refused};
-pub use sessions::{Assignment, PollId};
 pub use submit::{Accepted, Submission, Submitted};
 pub use summaries::{BrowserSummary, TabSummary};
-pub use syncs::BegunSync;
 pub use transaction::Transaction;
 pub use undertakings::Undertaking;
 
@@ -67,15 +64,15 @@ use commands::Commands;
 use deadlines::Deadlines;
 use drawing_tools::DrawingTools;
 use keys::Keys;
-use knocks::Knocks;
+use polling::{Knocks, Sessions};
 use quotas::Quotas;
 use run_lengths::RunLengths;
-use sessions::Sessions;
+use scheduler::Scheduler;
 use sites::PersonDecisions;
 
-use crate::lifecycle::{Lane, Limits, Queue, Retention, Wish};
+use crate::lifecycle::{Limits, Retention};
 use crate::proof::NameSource;
-use crate::protocol::{BrowserId, ClientId, CorrelationId, Moment, Owner};
+use crate::protocol::{BrowserId, ClientId, Moment, Owner};
 
 /// Who calls: the owner decides what may be seen, the client whose lists and caps
 /// count.
@@ -93,7 +90,7 @@ pub struct Engine {
     limits: Limits,
     names: NameSource,
     commands: Commands,
-    queue: Queue,
+    scheduler: Scheduler,
     retention: Retention,
     keys: Keys,
     deadlines: Deadlines,
@@ -102,11 +99,6 @@ pub struct Engine {
     quotas: Quotas,
     sessions: Sessions,
     knocks: Knocks,
-    /// What the commands that are not over asked for.
-    wishes: HashMap<CorrelationId, Wish>,
-    /// Where each command went that was given a lane: the queue forgets it with the
-    /// command's end, and observers ask for longer.
-    targets: HashMap<CorrelationId, Lane>,
     run_lengths: RunLengths,
     capture: CaptureRequests,
     drawing_tools: DrawingTools,
@@ -132,7 +124,7 @@ impl Engine {
             limits,
             names,
             commands: Commands::default(),
-            queue: Queue::default(),
+            scheduler: Scheduler::default(),
             retention: Retention::default(),
             keys: Keys::default(),
             deadlines: Deadlines::default(),
@@ -141,8 +133,6 @@ impl Engine {
             quotas: Quotas::default(),
             sessions: Sessions::default(),
             knocks: Knocks::default(),
-            wishes: HashMap::new(),
-            targets: HashMap::new(),
             run_lengths: RunLengths::default(),
             capture: CaptureRequests::default(),
             drawing_tools: DrawingTools::default(),

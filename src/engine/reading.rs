@@ -36,7 +36,7 @@ impl Engine {
     /// Where a command runs or ran, if that is known.
     #[must_use]
     pub fn lane_of(&self, id: &CorrelationId) -> Option<&Lane> {
-        self.targets.get(id)
+        self.scheduler.lane_of(id)
     }
 
     /// What is remembered of a command whose record is gone, if this owner may know of it.

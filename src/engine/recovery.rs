@@ -7,7 +7,7 @@ use super::entry::{Current, Entry, Seq};
 use super::history::{History, Kept, KeptKey};
 use super::transaction::DROPPED;
 use super::{Caller, Transaction, keys};
-use crate::lifecycle::{CallDigest, Command, Lane, Manner, Phase, Stage};
+use crate::lifecycle::{CallDigest, Command, Lane, Phase, Stage};
 use crate::protocol::{BrowserId, CorrelationId};
 
 /// What the call of a command asked for, as its record has it: journals of older versions have
@@ -43,7 +43,7 @@ impl Transaction<'_> {
         for (browser, session) in history.sessions {
             // One that nothing is known of needs none.
             if let Some(known) = self.browsers.get_mut(&browser) {
-                known.session = Some(session);
+                known.restore_session(session);
             }
         }
     }
@@ -76,7 +76,7 @@ impl Transaction<'_> {
         self.quotas.add(&command);
         if let Some(lane) = &lane {
             self.expect_browser(&lane.browser);
-            self.targets.insert(id.clone(), lane.clone());
+            self.scheduler.note_lane(&id, Some(lane));
         }
         match command.phase() {
             Phase::Ended | Phase::Leaving => {
@@ -91,14 +91,13 @@ impl Transaction<'_> {
                 return;
             }
             Phase::Queued => {
-                let manner = Manner::of(&command.facts().work);
-                self.wishes.insert(id.clone(), wish);
-                self.queue.join(client.clone(), id.clone(), manner, lane);
+                self.scheduler.note_wish(&id, wish);
+                self.scheduler.join(command.facts(), lane);
             }
             Phase::Sent | Phase::Started => self.resume(&command, lane),
             // Whoever draws still may, and jobs are begun by their own runner.
             Phase::Waiting | Phase::Working => {
-                self.wishes.insert(id.clone(), wish);
+                self.scheduler.note_wish(&id, wish);
             }
         }
         self.clients.add_command(&client, id);
@@ -108,8 +107,7 @@ impl Transaction<'_> {
     fn resume(&mut self, command: &Command, lane: Option<Lane>) {
         let facts = command.facts();
         if let Some(lane) = lane {
-            let manner = Manner::of(&facts.work);
-            self.queue.occupy(facts.client.clone(), facts.id.clone(), manner, lane);
+            self.scheduler.occupy(facts, lane);
         }
         if let Some(holder) = command.hold().map(|hold| hold.by.browser.clone()) {
             self.expect_browser(&holder);
@@ -121,7 +119,7 @@ impl Transaction<'_> {
     fn shelve(&mut self, command: &Command) {
         let facts = command.facts();
         let limits = self.limits;
-        if let Some(failure) = command.as_failed(self.targets.get(&facts.id)) {
+        if let Some(failure) = command.as_failed(self.scheduler.lane_of(&facts.id)) {
             self.retention.list_failure(&facts.client, failure, &limits);
         }
         let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);

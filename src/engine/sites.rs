@@ -72,7 +72,7 @@ impl Transaction<'_> {
     /// Tells a browser that has just come all that the person has decided, and whether its
     /// extension was changed.
     pub(super) fn tell_decisions(&mut self, browser: &BrowserId) {
-        if self.browsers.get(browser).is_some_and(|known| known.is_changed) {
+        if self.browsers.get(browser).is_some_and(|known| known.is_changed()) {
             self.send(browser, ToExtension::ExtensionChanged {});
         }
         self.tell_site_rules(browser, None);
@@ -83,7 +83,7 @@ impl Transaction<'_> {
 
     /// Tells a browser which sites may be used, if its extension asks about that.
     pub fn tell_site_rules(&mut self, browser: &BrowserId, problem: Option<String>) {
-        if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
+        if self.browsers.get(browser).is_some_and(|known| known.enforces_sites()) {
             let rules = self.decided.site_rules.clone();
             self.send(browser, ToExtension::SiteRules { rules, problem });
         }
@@ -91,7 +91,7 @@ impl Transaction<'_> {
 
     /// Tells a browser which folders are open, if its extension asks about files.
     pub fn tell_local_files(&mut self, browser: &BrowserId, problem: Option<String>) {
-        if self.browsers.get(browser).is_some_and(|known| known.enforces_sites) {
+        if self.browsers.get(browser).is_some_and(|known| known.enforces_sites()) {
             let rules = self.decided.local_files.clone();
             self.send(browser, ToExtension::LocalFiles { rules, problem });
         }
@@ -113,7 +113,7 @@ impl Transaction<'_> {
 
     /// The person at a browser ends one of its commands.
     pub(super) fn stop_one(&mut self, browser: &BrowserId, id: &CorrelationId) {
-        if self.targets.get(id).is_some_and(|lane| lane.browser == *browser) {
+        if self.scheduler.lane_of(id).is_some_and(|lane| lane.browser == *browser) {
             self.apply(id, Event::Stop);
         }
     }
@@ -121,15 +121,13 @@ impl Transaction<'_> {
     /// The person at a browser stops everything in it, or lets agents go on.
     pub(super) fn set_stopped(&mut self, browser: &BrowserId, stopped: bool) {
         let Some(known) = self.browsers.get_mut(browser) else { return };
-        if known.is_stopped != stopped {
+        if known.set_stopped(stopped) {
             tracing::info!(%browser, stopped, "the person has stopped the browser, or let it go on");
         }
-        known.is_stopped = stopped;
         if !stopped {
             return self.may_deliver_to(browser);
         }
-        let of_it = self.targets.iter().filter(|(_, lane)| lane.browser == *browser);
-        for id in of_it.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+        for id in self.scheduler.of_browser(browser) {
             self.apply(&id, Event::Stop);
         }
     }
@@ -139,12 +137,12 @@ impl Transaction<'_> {
     pub(super) fn is_withheld(&mut self, peer: &Peer, command: &Command) -> bool {
         let Some(browser) = self.browsers.get(&peer.browser) else { return false };
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return false };
-        if browser.enforces_sites && !browser.is_changed {
+        if browser.enforces_sites() && !browser.is_changed() {
             return false;
         }
         let work = &command.facts().work;
-        let error = if browser.is_changed {
-            change_refusal(&browser.label)
+        let error = if browser.is_changed() {
+            change_refusal(browser.label())
         } else if work.action().is_some_and(Action::opens_local_file) {
             file_refusal()
         } else if self.decided.site_rules.is_empty() {

@@ -9,7 +9,7 @@ use super::entry::{Acceptance, Entry, LARGE, Seq};
 use super::history::KeptKey;
 use super::refusal::{Refusal, Refused};
 use super::{Caller, Engine, Transaction, targets};
-use crate::lifecycle::{CallKey, Command, Event, Facts, Lane, Manner, Wish, Work, limits};
+use crate::lifecycle::{CallKey, Command, Event, Facts, Lane, Wish, Work, limits};
 use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
 
 /// What a call asks for.
@@ -79,7 +79,7 @@ impl Engine {
     /// What a command was to do.
     #[must_use]
     pub fn aim_of(&self, id: &CorrelationId) -> CommandAim {
-        let tab = self.targets.get(id).and_then(|lane| lane.tab);
+        let tab = self.scheduler.lane_of(id).and_then(|lane| lane.tab);
         self.commands.get(id).map(|command| command.facts().work.aim(tab)).unwrap_or_default()
     }
 }
@@ -120,16 +120,16 @@ impl Transaction<'_> {
             return known;
         }
         self.can_take(caller)?;
-        let queued = self.queue.queued(&caller.client);
-        if self.queue.is_full_for(&caller.client, &self.limits) {
+        let queued = self.scheduler.queued(&caller.client);
+        if self.scheduler.is_full_for(&caller.client, &self.limits) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(Refusal::QueueFull { queued, retry_after });
         }
         let current = self.client(caller).current();
         let lane = targets::resolve(&self.browsers, current.as_ref(), wish, action)?;
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser)) {
-            let label = || browser.label.clone();
-            if browser.is_stopped {
+            let label = || browser.label().to_owned();
+            if browser.is_stopped() {
                 return Err(Refusal::StoppedByUser { browser: label() });
             }
             if browser.gets_nothing() {
@@ -180,7 +180,7 @@ impl Transaction<'_> {
         if !known.is_of(call) {
             return Some(Err(Refusal::KeyReused { id }));
         }
-        let browser = self.targets.get(&id).and_then(|lane| self.browsers.get(&lane.browser));
+        let browser = self.scheduler.lane_of(&id).and_then(|lane| self.browsers.get(&lane.browser));
         let needs_none = work.action().is_none();
         let reachable = needs_none || browser.is_some_and(Browser::is_connected);
         let recorded = self.commands.accepted(&id);
@@ -254,15 +254,11 @@ impl Transaction<'_> {
         wish: Wish,
         key: Option<CallKey>,
     ) -> bool {
-        let (id, client) = (facts.id.clone(), facts.client.clone());
-        let manner = Manner::of(&facts.work);
+        let id = facts.id.clone();
+        self.scheduler.join(&facts, lane.clone());
         let _recorded = self.take_in(caller, facts, &lane, &wish, key);
-        self.queue.join(client, id.clone(), manner, lane.clone());
-        if let Some(lane) = &lane {
-            self.targets.insert(id.clone(), lane.clone());
-        }
         self.tell_of(&id);
-        self.wishes.insert(id.clone(), wish);
+        self.scheduler.note_wish(&id, wish);
         let Some(lane) = lane else { return false };
         self.remember_current(&id, &lane);
         let reachable = self.browsers.get(&lane.browser).is_some_and(Browser::is_connected);

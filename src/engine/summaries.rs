@@ -1,7 +1,6 @@
 //! Browsers and tabs as callers are shown them.
 
 use super::browsers::Browser;
-use super::sessions::is_poller;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, Phase};
 use crate::protocol::{BrowserId, Moment, Tab};
@@ -52,26 +51,6 @@ pub struct TabSummary {
     pub current: bool,
 }
 
-impl Browser {
-    /// The browser as it is now.
-    pub(super) fn summary(&self, id: &BrowserId) -> BrowserSummary {
-        BrowserSummary {
-            browser: id.clone(),
-            label: self.label.clone(),
-            connected: self.is_connected(),
-            last_seen: self.last_seen,
-            extension_version: self.extension_version.clone(),
-            user_agent: self.user_agent.clone(),
-            actions: self.actions.clone(),
-            tabs: self.tabs.len(),
-            polls: is_poller(id),
-            control_off: self.poller.as_ref().is_some_and(|poller| !poller.is_pilot_on),
-            stopped: self.is_stopped,
-            extension_changed: self.gets_nothing(),
-        }
-    }
-}
-
 impl Engine {
     /// The browsers that are known, connected ones first.
     #[must_use]
@@ -109,7 +88,7 @@ impl Engine {
     /// Whether a command runs in a page, or is about to.
     #[must_use]
     pub fn is_anything_running(&self) -> bool {
-        let mut held = self.browsers.values().flat_map(|browser| &browser.held);
+        let mut held = self.browsers.values().flat_map(Browser::held);
         let runs = |command: &Command| command.phase() == Phase::Started || command.may_have_run();
         held.any(|id| self.commands.get(id).is_some_and(runs))
     }

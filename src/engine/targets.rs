@@ -8,10 +8,10 @@ use serde::Deserialize;
 use super::browsers::Browser;
 use super::clients::CurrentTab;
 use super::entry::Entry;
+use super::polling::is_poller;
 use super::refusal::{BrowserChoice, Refusal, Refused};
-use super::sessions::is_poller;
-use super::{Caller, Engine, Transaction};
-use crate::lifecycle::{Command, Event, Lane, Manner, Outcome, Phase, State, Wish};
+use super::{Caller, Transaction};
+use crate::lifecycle::{Command, Event, Lane, Outcome, State, Wish};
 use crate::protocol::{Action, BrowserId, CorrelationId, Ready, Tab, TabId};
 
 /// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
@@ -24,15 +24,15 @@ pub(super) fn resolve(
 ) -> Result<Option<Lane>, Refusal> {
     let Some((id, browser)) = choose_browser(browsers, current, wish)? else { return Ok(None) };
     if browser.is_connected() && !browser.knows(action) {
-        let extension_version = browser.extension_version.clone();
+        let extension_version = browser.extension_version().to_owned();
         return Err(Refusal::UnsupportedAction { action: action.name(), extension_version });
     }
-    if let Some(poller) = &browser.poller {
-        if !poller.is_pilot_on {
-            return Err(Refusal::ControlSwitchedOff { browser: browser.label.clone() });
+    if let Some(poller) = browser.poller() {
+        if poller.is_switched_off() {
+            return Err(Refusal::ControlSwitchedOff { browser: browser.label().to_owned() });
         }
         if let Some(wanted) = wish.tab {
-            return Err(Refusal::NoChoiceOfTab { wanted, browser: browser.label.clone() });
+            return Err(Refusal::NoChoiceOfTab { wanted, browser: browser.label().to_owned() });
         }
         // It runs one command after another, and in whichever tab it follows.
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
@@ -64,19 +64,19 @@ fn find_tab(
     let of_this_browser = current.filter(|current| current.browser == *id);
     let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
     let wanted = wanted.or_else(|| browser.active_tab());
-    let tab = browser.tabs.iter().find(|tab| Some(tab.tab_id) == wanted);
+    let tab = browser.tabs().iter().find(|tab| Some(tab.tab_id) == wanted);
     tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(|| no_such_tab(browser, wanted))
 }
 
 /// Why a browser does not have the tab that is wanted, or any if none is.
 pub(super) fn no_such_tab(browser: &Browser, wanted: Option<TabId>) -> Refusal {
     match wanted {
-        Some(wanted) if browser.poller.is_none() => {
-            Refusal::TabGone { wanted, tabs: browser.tabs.clone() }
+        Some(wanted) if browser.poller().is_none() => {
+            Refusal::TabGone { wanted, tabs: browser.tabs().to_vec() }
         }
         Some(_) | None => {
-            let polls = browser.poller.is_some();
-            Refusal::NoTabKnown { browser: browser.label.clone(), polls }
+            let polls = browser.poller().is_some();
+            Refusal::NoTabKnown { browser: browser.label().to_owned(), polls }
         }
     }
 }
@@ -133,7 +133,7 @@ fn named<'a>(
     if let Some(known) = browsers.iter().find(|(id, _)| id.as_str() == wanted) {
         return Ok(known);
     }
-    let labelled = browsers.iter().find(|(_, browser)| browser.label == wanted);
+    let labelled = browsers.iter().find(|(_, browser)| browser.label() == wanted);
     labelled.ok_or_else(|| gone(browsers, wanted))
 }
 
@@ -144,10 +144,11 @@ pub(super) fn label_for(
     id: &BrowserId,
     own: &str,
 ) -> String {
-    if let Some(known) = browsers.get(id).filter(|b| b.own_label == own && !b.label.is_empty()) {
-        return known.label.clone();
+    if let Some(known) = browsers.get(id).filter(|b| b.own_label() == own && !b.label().is_empty())
+    {
+        return known.label().to_owned();
     }
-    let is_taken = |label: &String| browsers.iter().any(|(by, b)| by != id && b.label == *label);
+    let is_taken = |label: &String| browsers.iter().any(|(by, b)| by != id && b.label() == label);
     let numbered = (2_u64..).map(|number| format!("{own} {number}"));
     let mut labels = std::iter::once(own.to_owned()).chain(numbered);
     labels.find(|label| !is_taken(label)).unwrap_or_default()
@@ -161,7 +162,10 @@ pub(super) fn gone(browsers: &HashMap<BrowserId, Browser>, wanted: &str) -> Refu
 fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
     let connected = browsers.iter().filter(|(_, browser)| browser.is_connected());
     let mut choices: Vec<_> = connected
-        .map(|(id, browser)| BrowserChoice { browser: id.clone(), label: browser.label.clone() })
+        .map(|(id, browser)| BrowserChoice {
+            browser: id.clone(),
+            label: browser.label().to_owned(),
+        })
         .collect();
     choices.sort_by(|a, b| (&a.label, &a.browser).cmp(&(&b.label, &b.browser)));
     choices
@@ -176,15 +180,15 @@ fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
 pub(super) fn kept_by_new_session(before: &Browser, ready: &Ready) -> Option<HashSet<TabId>> {
     let place = |tab: &Tab| (tab.tab_id, tab.window_id);
     let is_unchanged =
-        |now: &&Tab| before.tabs.iter().any(|old| place(old) == place(now) && old.url == now.url);
-    match (&before.session, &ready.session) {
+        |now: &&Tab| before.tabs().iter().any(|old| place(old) == place(now) && old.url == now.url);
+    match (before.session(), &ready.session) {
         (Some(former), Some(now)) if former == now => None,
         (Some(_), Some(_)) => {
             Some(ready.tabs.iter().filter(is_unchanged).map(|tab| tab.tab_id).collect())
         }
         (None, _) | (_, None) => {
             let is_there = |old: &Tab| ready.tabs.iter().any(|now| place(now) == place(old));
-            let is_new = !before.tabs.is_empty() && !before.tabs.iter().any(is_there);
+            let is_new = !before.tabs().is_empty() && !before.tabs().iter().any(is_there);
             is_new.then(HashSet::new)
         }
     }
@@ -216,8 +220,8 @@ impl Transaction<'_> {
         for client in self.clients.with_current(has_lost_tab) {
             self.set_current(&client, CurrentTab { browser: browser.clone(), tab: None });
         }
-        for id in self.queue.waiting_for(browser) {
-            let was_for = self.targets.get(&id).and_then(|lane| lane.tab);
+        for id in self.scheduler.waiting_for(browser) {
+            let was_for = self.scheduler.lane_of(&id).and_then(|lane| lane.tab);
             if was_for.is_some_and(|tab| !kept.contains(&tab)) {
                 self.send_elsewhere(&id, browser);
             }
@@ -226,20 +230,18 @@ impl Transaction<'_> {
 
     /// Moves a waiting command whose tab is gone.
     fn send_elsewhere(&mut self, id: &CorrelationId, browser: &BrowserId) {
-        let has_named = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
+        let has_named = self.scheduler.has_named_tab(id);
         let active = || self.browsers.get(browser).and_then(Browser::active_tab);
         let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
         let Some(facts) = self.commands.get(id).map(|command| command.facts().clone()) else {
             return;
         };
         let lane = Lane { browser: browser.clone(), tab };
-        let Engine { queue, limits, .. } = &mut **self;
-        let _ = queue.follow(id, Phase::Ended, limits);
-        self.queue.join(facts.client, id.clone(), Manner::of(&facts.work), Some(lane.clone()));
+        let limits = self.limits;
+        self.scheduler.send_elsewhere(&facts, lane.clone(), &limits);
         self.record(Entry::Placed(id.clone(), lane.clone()));
         if !has_named {
             self.remember_current(id, &lane);
-            self.targets.insert(id.clone(), lane);
         }
     }
 }
@@ -249,17 +251,16 @@ impl Transaction<'_> {
     /// Gives the commands that wait for any browser to the one that has connected, and
     /// tells those that wait for this one that it is here.
     pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
-        for id in self.queue.unplaced() {
+        for id in self.scheduler.unplaced() {
             if !self.suits(browser, &id) {
                 continue;
             }
             let Some(lane) = self.lane_in(browser, &id) else { continue };
             self.remember_current(&id, &lane);
-            self.targets.insert(id.clone(), lane.clone());
             self.record(Entry::Placed(id.clone(), lane.clone()));
-            self.queue.place(&id, lane);
+            self.scheduler.place(&id, lane);
         }
-        for id in self.queue.waiting_for(browser) {
+        for id in self.scheduler.waiting_for(browser) {
             self.apply(&id, Event::Reachable);
         }
     }
@@ -269,7 +270,7 @@ impl Transaction<'_> {
     /// does not exist.
     fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
         let facts = self.commands.get(id)?.facts();
-        let wish = self.wishes.get(id)?;
+        let wish = self.scheduler.wish(id)?;
         let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
         let current = self.clients.current(&facts.client);
         let lane = resolve(&self.browsers, current, &here, facts.work.action()?);

@@ -156,11 +156,11 @@ impl<'a> Transaction<'a> {
 
     /// Frees the lane that a command needs no longer, for those that wait for it.
     pub(super) fn follow_lane(&mut self, id: &CorrelationId, to: Phase) {
-        let Engine { queue, limits, .. } = &mut *self.engine;
-        match queue.follow(id, to, limits) {
+        let Engine { scheduler, limits, .. } = &mut *self.engine;
+        match scheduler.follow(id, to, limits) {
             Freed::Nothing => {}
             Freed::In(browser) => self.may_deliver_to(&browser),
-            Freed::Everywhere => self.freed.extend(self.engine.queue.browsers()),
+            Freed::Everywhere => self.freed.extend(self.engine.scheduler.browsers()),
         }
     }
 
@@ -183,10 +183,10 @@ impl<'a> Transaction<'a> {
             Phase::Queued | Phase::Waiting | Phase::Working | Phase::Leaving | Phase::Ended => None,
         };
         if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
-            browser.held.remove(id);
+            browser.release(id);
         }
         if let Some(browser) = after.and_then(|browser| self.browsers.get_mut(&browser)) {
-            browser.held.insert(id.clone());
+            browser.hold(id.clone());
         }
     }
 
@@ -195,12 +195,12 @@ impl<'a> Transaction<'a> {
     pub(super) fn ended(&mut self, command: &Command) {
         let facts = command.facts();
         tracing::debug!(id = %facts.id, outcome = ?command.phase(), "command ended");
-        self.wishes.remove(&facts.id);
+        self.scheduler.forget_wish(&facts.id);
         self.remember_opened(command);
         self.clients.remove_command(&facts.client, &facts.id);
         self.follow_wait(facts);
         let limits = self.limits;
-        if let Some(failure) = command.as_failed(self.targets.get(&facts.id)) {
+        if let Some(failure) = command.as_failed(self.scheduler.lane_of(&facts.id)) {
             self.retention.list_failure(&facts.client, failure, &limits);
         }
         if let Some(took) = command.running_time() {
@@ -217,7 +217,7 @@ impl<'a> Transaction<'a> {
         let Some(command) = self.commands.remove(id) else { return };
         let facts = command.facts();
         self.deadlines.remove(id);
-        let target = self.targets.remove(id);
+        let target = self.scheduler.forget_lane(id);
         // A lane that was still held is not any more.
         self.follow_lane(id, Phase::Ended);
         self.quotas.remove(&command);
@@ -242,7 +242,7 @@ impl<'a> Transaction<'a> {
     /// Tells observers how a command is now.
     pub(super) fn tell(&mut self, command: &Command) {
         if self.effects.is_observed {
-            let lane = self.targets.get(&command.facts().id).cloned();
+            let lane = self.scheduler.lane_of(&command.facts().id).cloned();
             self.effects.events.push(CommandEvent { command: command.clone(), lane });
         }
     }
@@ -288,8 +288,8 @@ impl<'a> Transaction<'a> {
                 return false;
             }
         };
-        let Engine { queue, limits, .. } = &mut *self.engine;
-        let Some((id, lane)) = queue.next(browser, limits) else { return false };
+        let Engine { scheduler, limits, .. } = &mut *self.engine;
+        let Some((id, lane)) = scheduler.next(browser, limits) else { return false };
         self.apply(&id, Event::Deliver(peer.clone(), carrier));
         let Some(command) = self.commands.get(&id).cloned() else { return true };
         if self.is_withheld(&peer, &command) {
@@ -312,6 +312,6 @@ impl Engine {
     /// All tabs that are known, of connected browsers.
     pub(super) fn tabs(&self) -> impl Iterator<Item = (&BrowserId, &Tab)> {
         let connected = self.browsers.iter().filter(|(_, browser)| browser.is_connected());
-        connected.flat_map(|(id, browser)| browser.tabs.iter().map(move |tab| (id, tab)))
+        connected.flat_map(|(id, browser)| browser.tabs().iter().map(move |tab| (id, tab)))
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::browsers::Browser;
+use super::polling::{is_browser_of, is_poller};
 use super::refusal::{Refusal, Refused};
-use super::sessions::{is_browser_of, is_poller};
 use super::submit::{Accepted, Submitted};
 use super::{Caller, Engine, Transaction, targets};
 use crate::lifecycle::{CallKey, Event, Outcome, Phase, Wish, Work};
@@ -75,7 +75,7 @@ impl Engine {
             let browser = wish.browser.as_deref().map(BrowserId::from);
             browser.is_some_and(|browser| is_browser_of(&browser, extension_id))
         };
-        let held = self.wishes.iter().filter(|(_, wish)| is_held(wish)).map(|(id, _)| id);
+        let held = self.scheduler.wishes().filter(|(_, wish)| is_held(wish)).map(|(id, _)| id);
         let held = held.filter(|id| self.waits_for(id, session, named));
         held.filter_map(|id| Some((self.commands.get(id)?.facts().owner.clone(), id.clone())))
             .collect()
@@ -132,7 +132,7 @@ impl Transaction<'_> {
             WorkKind::Browser | WorkKind::Job => target,
         };
         let recorded = self.take_in(caller, facts, &None, &place, key);
-        self.wishes.insert(id.clone(), place);
+        self.scheduler.note_wish(&id, place);
         self.tell_of(&id);
         let accepted = Accepted { id, query_id, estimate, reachable: true };
         Ok(Submitted { accepted, recorded, is_new: true })
@@ -158,10 +158,10 @@ impl Transaction<'_> {
         }
         let is_open =
             |id: &&CorrelationId| self.commands.kind_of(id) == Some(WorkKind::Annotations);
-        let nowhere = self.wishes.iter().filter(|(_, wish)| wish.browser.is_none());
+        let nowhere = self.scheduler.wishes().filter(|(_, wish)| wish.browser.is_none());
         for id in nowhere.map(|(id, _)| id).filter(is_open).cloned().collect::<Vec<_>>() {
             let place = Wish { browser: Some(browser.as_str().to_owned()), tab: None };
-            self.wishes.insert(id, place);
+            self.scheduler.note_wish(&id, place);
         }
     }
 

@@ -5,10 +5,10 @@
 //! runs those of one answer one after another. It keeps no secret; whether it may poll is
 //! for the edge to find out.
 
-use super::analyses::take_secrets_out;
-use super::entry::Seq;
 use super::sessions::{Assignment, PollId, Poller, first_browser_of, is_browser_of};
-use super::{Engine, Transaction, targets};
+use crate::engine::analyses::take_secrets_out;
+use crate::engine::entry::Seq;
+use crate::engine::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
 use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS,
@@ -64,7 +64,7 @@ impl Engine {
     #[must_use]
     pub fn browser_with(&self, extension_id: &str) -> BrowserId {
         let known = self.browsers.iter().filter(|(id, _)| is_browser_of(id, extension_id));
-        let last = known.max_by_key(|(_, browser)| browser.last_seen);
+        let last = known.max_by_key(|(_, browser)| browser.last_seen());
         last.map_or_else(|| first_browser_of(extension_id), |(id, _)| id.clone())
     }
 
@@ -86,12 +86,12 @@ impl Engine {
 
     /// Whether a command that waits for any browser can go to this one: one that polls is
     /// told neither of tabs nor of what it does not know.
-    pub(super) fn suits(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
+    pub(in crate::engine) fn suits(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
         let Some(known) = self.browsers.get(browser) else { return false };
-        if known.poller.is_none() {
+        if known.poller().is_none() {
             return true;
         }
-        let names_tab = self.wishes.get(id).is_some_and(|wish| wish.tab.is_some());
+        let names_tab = self.scheduler.has_named_tab(id);
         let Some(command) = self.commands.get(id) else { return false };
         let knows = |work: &Work| work.action().is_some_and(|action| known.knows(action));
         !names_tab && knows(&command.facts().work)
@@ -105,8 +105,8 @@ impl Transaction<'_> {
         self.sessions.name(session, extension_id);
         let is_its = |poller: &Poller| poller.peer.instance == *session;
         let mut browsers = self.browsers.values_mut();
-        if let Some(browser) = browsers.find(|b| b.poller.as_ref().is_some_and(is_its)) {
-            browser.last_seen = now;
+        if let Some(browser) = browsers.find(|b| b.poller().is_some_and(is_its)) {
+            browser.note_heard(now);
         }
     }
 
@@ -120,7 +120,7 @@ impl Transaction<'_> {
     }
 
     /// Finds the browser that polls; from here on it may have a command. `None`: it is gone.
-    pub(super) fn begin_poll(
+    pub(in crate::engine) fn begin_poll(
         &mut self,
         id: PollId,
         extension_id: String,
@@ -131,9 +131,8 @@ impl Transaction<'_> {
         let now = self.now();
         let known = self.browsers.get_mut(&browser)?;
         // It can say anything there; the browser's name for itself is not kept at all.
-        plain_version(&poll.extension_version).clone_into(&mut known.extension_version);
-        known.last_seen = now;
-        let poller = known.poller.as_mut()?;
+        known.attach_poller(plain_version(&poll.extension_version), now);
+        let poller = known.poller_mut()?;
         poller.is_pilot_on = poll.is_pilot_on;
         poller.carrier = poll.carrier;
         let is_back = poller.polled(now);
@@ -146,15 +145,15 @@ impl Transaction<'_> {
 
     /// Lets this request have no command from here on.
     pub fn close_poll(&mut self, browser: &BrowserId, poll: PollId) {
-        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller.as_mut());
+        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller_mut());
         if let Some(poller) = poller {
             poller.close(poll);
         }
     }
 
     /// Answers all requests that wait for a command without one.
-    pub(super) fn end_waiting_polls(&mut self) {
-        let pollers = self.browsers.values_mut().filter_map(|known| known.poller.as_mut());
+    pub(in crate::engine) fn end_waiting_polls(&mut self) {
+        let pollers = self.browsers.values_mut().filter_map(|known| known.poller_mut());
         let answers: Vec<_> = pollers.flat_map(Poller::close_all).collect();
         self.effects().polls.extend(answers);
     }
@@ -170,12 +169,12 @@ impl Transaction<'_> {
     /// It polls again, or for the first time: what waited for it, or for any, may go to it.
     fn welcome_poller(&mut self, browser: &BrowserId) {
         let Some(known) = self.browsers.get(browser) else { return };
-        tracing::info!(%browser, version = known.extension_version, "an extension polls");
+        tracing::info!(%browser, version = known.extension_version(), "an extension polls");
         let own = POLLER_LABEL.to_owned();
         let label = targets::label_for(&self.browsers, browser, &own);
         if let Some(known) = self.browsers.get_mut(browser) {
-            (known.label, known.own_label) = (label, own);
-            known.actions = LEGACY_ACTIONS.map(str::to_owned).to_vec();
+            known.set_label(label, own);
+            known.set_actions(LEGACY_ACTIONS.map(str::to_owned).to_vec());
         }
         self.tell_older_extensions();
         self.hold_open_waits(browser);
@@ -186,7 +185,12 @@ impl Transaction<'_> {
 
     /// Hands a command that was just delivered to the poll that is being answered. One that
     /// the extension would never answer, or would run in another tab, is answered for it.
-    pub(super) fn hand_to_poller(&mut self, peer: &Peer, command: &Command, lane: &Lane) {
+    pub(in crate::engine) fn hand_to_poller(
+        &mut self,
+        peer: &Peer,
+        command: &Command,
+        lane: &Lane,
+    ) {
         let facts = command.facts();
         let timeout_ms = u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX);
         let known = facts.work.action().and_then(|action| LegacyAction::of(action, timeout_ms));
@@ -207,7 +211,7 @@ impl Transaction<'_> {
             query: Box::new(query),
             after: self.commands.recorded(&facts.id),
         };
-        let poller = self.browsers.get_mut(&peer.browser).and_then(|b| b.poller.as_mut());
+        let poller = self.browsers.get_mut(&peer.browser).and_then(|b| b.poller_mut());
         match poller.map(|poller| poller.assign(assignment)) {
             Some(Ok(answers)) => self.effects().polls.extend(answers),
             Some(Err(Assignment { id, attempt, .. })) => self.take_back(&id, attempt),
@@ -263,7 +267,7 @@ impl Transaction<'_> {
         };
         let now = self.now();
         if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
-            browser.last_seen = now;
+            browser.note_heard(now);
         }
         let mut report = report.into_report(&action);
         take_secrets_out(&action, &mut report);

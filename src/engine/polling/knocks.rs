@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::browsers::Browser;
 use super::sessions::{Poller, is_browser_of};
-use super::{Engine, Transaction};
+use crate::engine::browsers::Browser;
+use crate::engine::{Engine, Transaction};
 use crate::home::{Legacy, LegacyAnswer, LegacyMode};
 use crate::protocol::{
     AdmittedExtension, AskingExtension, BrowserId, InstanceId, Moment, OlderExtensions,
@@ -88,7 +88,7 @@ struct NamelessPolls {
 
 /// What the hub knows of extensions that poll and are not let in, and of who is.
 #[derive(Debug, Default)]
-pub(super) struct Knocks {
+pub(in crate::engine) struct Knocks {
     known: Vec<Knock>,
     nameless: Option<NamelessPolls>,
     not_shown: u64,
@@ -181,7 +181,7 @@ impl Engine {
     /// The extensions that poll now.
     #[must_use]
     pub fn polling_extensions(&self) -> Vec<String> {
-        let pollers = self.browsers.values().filter_map(|browser| browser.poller.as_ref());
+        let pollers = self.browsers.values().filter_map(Browser::poller);
         let here = pollers.filter(|poller| poller.is_here);
         here.map(|poller| poller.extension_id.clone()).collect()
     }
@@ -211,7 +211,7 @@ impl Engine {
     fn polls_now(&self, extension_id: &str) -> bool {
         let is_here = |poller: &Poller| poller.is_here;
         self.browsers.iter().any(|(id, browser)| {
-            is_browser_of(id, extension_id) && browser.poller.as_ref().is_some_and(is_here)
+            is_browser_of(id, extension_id) && browser.poller().is_some_and(is_here)
         })
     }
 }
@@ -290,7 +290,7 @@ impl Transaction<'_> {
     }
 
     /// Forgets those who ask no more.
-    pub(super) fn sweep_knocks(&mut self) {
+    pub(in crate::engine) fn sweep_knocks(&mut self) {
         let now = self.now();
         let before = self.knocks.known.len();
         self.knocks.known.retain(|knock| now.since(knock.summary.last_seen) < KNOCK_SHOWN);
@@ -300,7 +300,7 @@ impl Transaction<'_> {
     }
 
     /// Tells the paired extensions, if anything is other than they were told.
-    pub(super) fn tell_older_extensions(&mut self) {
+    pub(in crate::engine) fn tell_older_extensions(&mut self) {
         let now = self.older_extensions();
         if now == *self.knocks.told {
             return;
@@ -313,7 +313,7 @@ impl Transaction<'_> {
 
     /// Tells one browser, if its extension shows such things.
     pub fn show_older_extensions(&mut self, browser: &BrowserId, problem: Option<String>) {
-        if self.browsers.get(browser).is_some_and(|known| known.shows_older_extensions) {
+        if self.browsers.get(browser).is_some_and(|known| known.shows_older_extensions()) {
             let extensions = self.knocks.told.clone();
             self.send(browser, ToExtension::OlderExtensions { extensions, problem });
         }

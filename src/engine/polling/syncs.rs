@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use super::Transaction;
-use super::entry::Seq;
-use super::pollers::{Poll, Verdict};
+use super::polls::{Poll, Verdict};
 use super::sessions::PollId;
+use crate::engine::Transaction;
+use crate::engine::entry::Seq;
 use crate::lifecycle::{Event, Phase, limits};
 use crate::protocol::{BrowserId, Carrier, ExtensionReport, LegacySyncRequest, Moment};
 
@@ -54,9 +54,9 @@ impl Transaction<'_> {
         let received = request.received();
         let now = self.now();
         let Some(known) = self.browsers.get_mut(browser) else { return };
-        let Some(poller) = known.poller.as_mut() else { return };
+        let Some(poller) = known.poller_mut() else { return };
         poller.sync.says_what_runs = request.says_what_runs();
-        for id in known.held.iter().cloned().collect::<Vec<_>>() {
+        for id in known.held().cloned().collect::<Vec<_>>() {
             let Some(command) = self.commands.get(&id) else { continue };
             let names = [id.as_str(), command.facts().query_id.as_str()];
             let is_received = received.iter().any(|name| names.contains(&name.as_str()));
@@ -76,7 +76,7 @@ impl Transaction<'_> {
     /// Counts a request that does not name what its extension was given. Whether it is one too
     /// many: then the answer with the command was lost.
     fn is_lost(&mut self, browser: &BrowserId) -> bool {
-        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller.as_mut());
+        let poller = self.browsers.get_mut(browser).and_then(|known| known.poller_mut());
         let Some(poller) = poller else { return false };
         poller.sync.unmentioned += 1;
         poller.sync.unmentioned >= limits::SYNC_UNMENTIONED_TIMES
@@ -88,8 +88,8 @@ impl Transaction<'_> {
     fn is_to_be_held(&mut self, browser: &BrowserId, request: &LegacySyncRequest) -> bool {
         let is_ending = self.is_ending;
         let Some(known) = self.browsers.get_mut(browser) else { return false };
-        let is_at_work = !known.held.is_empty();
-        let Some(poller) = known.poller.as_mut() else { return false };
+        let is_at_work = known.held().next().is_some();
+        let Some(poller) = known.poller_mut() else { return false };
         let is_hurried = request.has_logs() && !poller.sync.was_hurried;
         poller.sync.was_hurried = is_hurried;
         request.can_be_held() && !is_at_work && !request.has_reports() && !is_hurried && !is_ending
@@ -103,8 +103,8 @@ impl Transaction<'_> {
         }
         let Some(known) = self.browsers.get_mut(browser) else { return (limits::SYNC_UNHELD, now) };
         // It was there all the time.
-        known.last_seen = now;
-        let next = match (known.held.is_empty(), can_be_held) {
+        known.note_heard(now);
+        let next = match (known.held().next().is_none(), can_be_held) {
             (false, _) => limits::SYNC_AT_WORK,
             (true, true) => limits::SYNC_AGAIN,
             (true, false) => limits::SYNC_UNHELD,

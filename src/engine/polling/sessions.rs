@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::browsers::Browser;
-use super::entry::Seq;
-use super::pollers::Poll;
-use super::{Engine, PollAnswer, Transaction};
+use super::polls::Poll;
+use crate::engine::browsers::Browser;
+use crate::engine::entry::Seq;
+use crate::engine::{Engine, PollAnswer, Transaction};
 use crate::lifecycle::{Event, Peer, limits};
 use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment, is_extension_id,
@@ -19,7 +19,7 @@ const SESSIONS: usize = 64;
 
 /// The sessions that extensions have named, by which they are known when they poll.
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
+pub(in crate::engine) struct Sessions {
     /// Oldest first: the session, and whose it is.
     named: Vec<(InstanceId, String)>,
     /// Those whose place another one took. If one polls again it is a browser of its own:
@@ -29,7 +29,7 @@ pub(super) struct Sessions {
 
 /// The hub's end of an extension that polls.
 #[derive(Debug)]
-pub(super) struct Poller {
+pub(in crate::engine) struct Poller {
     pub(super) extension_id: String,
     pub(super) peer: Peer,
     /// Whether it has polled lately.
@@ -101,8 +101,18 @@ fn drop_oldest<T>(sessions: &mut Vec<T>) {
 }
 
 impl Poller {
+    /// Whether it has polled lately.
+    pub(in crate::engine) const fn is_here(&self) -> bool {
+        self.is_here
+    }
+
+    /// Whether its person does not let it be controlled.
+    pub(in crate::engine) const fn is_switched_off(&self) -> bool {
+        !self.is_pilot_on
+    }
+
     /// To whom a command may be delivered now, and how: only while a poll is being answered.
-    pub(super) fn with_room(&self) -> Option<(Peer, Carrier)> {
+    pub(in crate::engine) fn with_room(&self) -> Option<(Peer, Carrier)> {
         (!self.open.is_empty()).then(|| (self.peer.clone(), self.carrier))
     }
 
@@ -150,13 +160,13 @@ impl Poller {
 impl Browser {
     /// Until when it counts as connected, if it polls and has lately. One that may be silent
     /// while it works is waited for as long as what it works at is.
-    pub(super) fn here_until(&self) -> Option<Moment> {
-        let poller = self.poller.as_ref().filter(|poller| poller.is_here)?;
+    pub(in crate::engine) fn here_until(&self) -> Option<Moment> {
+        let poller = self.poller().filter(|poller| poller.is_here)?;
         let may_be_silent = poller.carrier == Carrier::Sync && !poller.sync.says_what_runs;
-        if may_be_silent && !self.held.is_empty() {
+        if may_be_silent && self.held().next().is_some() {
             return None;
         }
-        Some(self.last_seen + limits::POLLER_GRACE + poller.interval)
+        Some(self.last_seen() + limits::POLLER_GRACE + poller.interval)
     }
 }
 
@@ -164,10 +174,14 @@ impl Engine {
     /// The browser whose extension names this session: the one that it has, or the one of
     /// this extension that was heard of longest ago, which then has a new worker. A session
     /// whose place was taken is a browser of its own.
-    pub(super) fn browser_of(&self, extension_id: &str, session: &InstanceId) -> BrowserId {
+    pub(in crate::engine) fn browser_of(
+        &self,
+        extension_id: &str,
+        session: &InstanceId,
+    ) -> BrowserId {
         let of_extension = self.browsers.iter().filter_map(|(id, browser)| {
-            let poller = browser.poller.as_ref()?;
-            (poller.extension_id == extension_id).then_some((id, browser.last_seen, poller))
+            let poller = browser.poller()?;
+            (poller.extension_id == extension_id).then_some((id, browser.last_seen(), poller))
         });
         let pollers: Vec<_> = of_extension.collect();
         if let Some((id, ..)) = pollers.iter().find(|(.., p)| p.peer.instance == *session) {
@@ -193,13 +207,18 @@ impl Engine {
 impl Transaction<'_> {
     /// Makes this session the browser's. What a former one has taken and not yet reported
     /// goes back to the queue: its worker is gone (row 7).
-    pub(super) fn take_over(&mut self, browser: &BrowserId, extension_id: String, poll: &Poll) {
+    pub(in crate::engine) fn take_over(
+        &mut self,
+        browser: &BrowserId,
+        extension_id: String,
+        poll: &Poll,
+    ) {
         let now = self.now();
         let version = plain_version(&poll.extension_version).to_owned();
         let new = || Browser::new(version, now);
         let Engine { browsers, sessions, .. } = &mut **self;
         let known = browsers.entry(browser.clone()).or_insert_with(new);
-        let is_same = known.poller.as_ref().is_some_and(|p| p.peer.instance == poll.session);
+        let is_same = known.poller().is_some_and(|p| p.peer.instance == poll.session);
         if is_same && !seeded_bug::is_on("polled-again") {
             return;
         }
@@ -215,8 +234,8 @@ impl Transaction<'_> {
             open: Vec::new(),
             sync: SyncState::default(),
         };
-        let held: Vec<_> = known.held.iter().cloned().collect();
-        if let Some(former) = known.poller.replace(poller) {
+        let held: Vec<_> = known.held().cloned().collect();
+        if let Some(former) = known.replace_poller(poller) {
             sessions.displace(former.peer.instance);
         }
         for id in held {
@@ -233,7 +252,7 @@ impl Transaction<'_> {
     }
 
     /// Those that have not polled in time are away.
-    pub(super) fn lapse_pollers(&mut self) {
+    pub(in crate::engine) fn lapse_pollers(&mut self) {
         let now = self.now();
         self.send_away("an extension polls no more", |_, browser| {
             browser.here_until().is_some_and(|until| until <= now)
@@ -246,7 +265,7 @@ impl Transaction<'_> {
             if !is_it(id, browser) {
                 continue;
             }
-            if let Some(poller) = browser.poller.as_mut().filter(|poller| poller.is_here) {
+            if let Some(poller) = browser.poller_mut().filter(|poller| poller.is_here) {
                 poller.is_here = false;
                 answers.extend(poller.close_all());
                 tracing::info!(browser = %id, "{why}");
@@ -259,7 +278,7 @@ impl Transaction<'_> {
 
 impl Engine {
     /// When the next extension that polls will be away, unless it polls again.
-    pub(super) fn next_lapse(&self) -> Option<Moment> {
+    pub(in crate::engine) fn next_lapse(&self) -> Option<Moment> {
         self.browsers.values().filter_map(Browser::here_until).min()
     }
 }
@@ -274,13 +293,13 @@ pub(super) fn first_browser_of(extension_id: &str) -> BrowserId {
 
 /// Whether the extension of this browser only polls. Also known of a browser that has not come
 /// back since the daemon started.
-pub(super) fn is_poller(browser: &BrowserId) -> bool {
+pub(in crate::engine) fn is_poller(browser: &BrowserId) -> bool {
     let id = browser.as_str().strip_prefix(POLLER_PREFIX).and_then(|rest| rest.get(..32));
     id.is_some_and(is_extension_id)
 }
 
 /// Whether this is a browser with this polling extension.
-pub(super) fn is_browser_of(browser: &BrowserId, extension_id: &str) -> bool {
+pub(in crate::engine) fn is_browser_of(browser: &BrowserId, extension_id: &str) -> bool {
     let rest = browser.as_str().strip_prefix(first_browser_of(extension_id).as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
