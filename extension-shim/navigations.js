@@ -147,6 +147,9 @@ export class Navigations {
 
   /** @param {number} tabId */
   handleRemoved(tabId) {
+    const watch = this.#watches.get(tabId);
+    // The browser closes a tab that was opened for a download alone.
+    if (watch?.download) return endAsDownload(watch, watch.download);
     this.fail(tabId, closedMeanwhile(tabId));
   }
 

@@ -34,11 +34,21 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   /** @type {Arrival} */
   const arrival = wanted === 'about:blank' ? { from: null } : await load(id, wanted, context);
   await tabs.tellNow();
-  const tab = await tabs.target(id);
+  const tab = await tabs.target(id).catch((error) => closedFor(arrival, error));
+  if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...newsOf(arrival, wanted) }, type: 'object' };
   await policy.admit(tab.url ?? '', { ran: true });
   const shown = tab.url ?? wanted;
   const status = arrival.download ? undefined : await httpStatus(id, shown);
   return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...newsOf(arrival, shown, status) }, type: 'object' };
+}
+
+/**
+ * The browser may close a tab that was opened for a download alone.
+ * @param {Arrival} arrival @param {unknown} error why the tab is not there @returns {null}
+ */
+function closedFor(arrival, error) {
+  if (!arrival.download) throw error;
+  return null;
 }
 
 /** @param {boolean} inFront @returns {Promise<number | undefined>} the new tab's id */

@@ -76,6 +76,24 @@ test('a tab that is opened with a URL is done when that has loaded', async () =>
   assert.deepEqual(done.slice(-2), ['told 7,9', 'done']);
 });
 
+test('a tab that the browser closes since only a download came is told as closed, whichever is heard first', async () => {
+  const [url, filename] = ['http://b/a.csv', '/home/ann/a.csv'];
+  for (const closesFirst of [true, false]) {
+    const opened = run('tab_open', { url });
+    await settled();
+    for (const event of ['BeforeNavigate', 'ErrorOccurred']) {
+      navigations[`handle${event}`]({ tabId: 9, frameId: 0, url, error: 'net::ERR_ABORTED' });
+    }
+    const item = { id: 1, url, finalUrl: url, filename: '', mime: 'text/csv', totalBytes: 3 };
+    navigations.handleDownload(item);
+    open.delete(9);
+    const events = [() => navigations.handleRemoved(9), () => navigations.handleDownloadChanged({ id: 1, filename: { current: filename } })];
+    for (const event of closesFirst ? events : events.toReversed()) event();
+    const download = { file_name: 'a.csv', url, mime_type: 'text/csv', bytes: 3 };
+    assert.deepEqual(await opened, { url, title: '', tab_closed: true, download });
+  }
+});
+
 test('a browser without a window opens one for the tab, in front only when asked', async () => {
   open.clear();
   chrome.tabs.create = async () => assert.fail('there is no window for it');

@@ -74,7 +74,9 @@ async fn a_download_ends_its_navigation_at_once_names_its_file_and_leaves_the_ta
     let url = stage.pages.url("/download?c.csv");
     let answer = stage.interact(json!({"action": "tab_open", "url": url})).await;
     assert_eq!(value(&answer)["download"]["file_name"], "c.csv", "{answer}");
-    assert_eq!(value(&answer)["url"], "about:blank", "{answer}");
+    // The browser may close a tab that was opened for a download alone.
+    let is_closed = value(&answer)["tab_closed"] == true && value(&answer).get("tab_id").is_none();
+    assert!(is_closed || value(&answer)["url"] == "about:blank", "{answer}");
 
     // Another answer without a page, which is no download.
     let watch = Stopwatch::start();

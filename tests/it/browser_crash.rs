@@ -40,6 +40,9 @@ async fn a_crash_ends_the_running_command_and_each_later_one_at_once_until_refre
     assert_eq!(stage.value("alert('again'); 'went on'").await, "went on");
 
     stage.crash_pages();
+    // The browser notices the end of a process a moment later.
+    let is_told = async || stage.act("page_info").await["reason"] == "tab_crashed";
+    soon("page_info says that the page has crashed", until(is_told)).await;
     // Elsewhere is a way out, too.
     let answer = stage.go("/second").await;
     assert_eq!(answer["result"]["value"]["title"], "Second Page", "{answer}");
