@@ -109,6 +109,7 @@ impl Agent {
             "action": "execute_js", "script": script, "browser": browser,
             "tab_id": 7 + self.dice.below(2), "timeout_ms": 1_000,
             "wait_ms": if self.dice.below(3) == 0 { 500 } else { 0 }, "idempotency_key": script,
+            "trace": true,
         });
         loop {
             let answer = self.bridge.call("interact", &call).await;
