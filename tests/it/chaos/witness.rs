@@ -81,7 +81,7 @@ impl Ledger {
         ledger.keys().nth(n).cloned()
     }
 
-    /// Waits until every command has ended, and asks how.
+    /// Waits until every command has ended, and asks how those did that somebody was told of.
     pub(super) async fn let_everything_end(&self, place: &Place) {
         let ids: Vec<_> = self.0.lock().unwrap().keys().cloned().collect();
         let mut client = StdioClient::start(place);
@@ -97,6 +97,15 @@ impl Ledger {
                 }
                 watch.assert_under(REST.as_millis().try_into().unwrap(), &format!("{id} is stuck"));
             }
+        }
+        // Nobody was told of what was accepted as its bridge was killed.
+        loop {
+            let health = client.call_raw("configure", json!({"action": "health"})).await;
+            if health["structuredContent"]["pending"] == 0 {
+                return;
+            }
+            watch.assert_under(REST.as_millis().try_into().unwrap(), &health.to_string());
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
 
