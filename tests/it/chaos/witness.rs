@@ -105,7 +105,7 @@ impl Ledger {
                 return;
             }
             watch.assert_under(REST.as_millis().try_into().unwrap(), &health.to_string());
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
