@@ -168,8 +168,8 @@ pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, Close
     Ok(frame)
 }
 
-pub(super) fn close_of(farewell: CloseReason) -> Close {
-    match farewell {
+pub(super) fn close_of(reason: CloseReason) -> Close {
+    match reason {
         CloseReason::Shutdown => Close::new(1001, "the daemon is shutting down"),
         CloseReason::Unpaired => {
             Close::new(4401, "the key was replaced: pair this extension again")

@@ -170,7 +170,7 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> En
         tokio::select! {
             biased;
             sent = send(sink, &frame) => sent?,
-            farewell = outbox.ended() => return Ok(conversation::close_of(farewell)),
+            reason = outbox.ended() => return Ok(conversation::close_of(reason)),
         }
     }
 }

@@ -11,7 +11,12 @@ use crate::protocol::{
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
-pub(super) const KEPT_FREE: usize = 4;
+const KEPT_FREE: usize = 4;
+
+/// Whether an outbox with room for so many frames takes a command.
+pub(super) const fn is_room_for_command(room: usize) -> bool {
+    room > KEPT_FREE
+}
 
 /// A browser with the extension, connected or away for a while.
 #[derive(Debug)]
@@ -59,12 +64,13 @@ struct LinkState {
 pub(super) struct OutboxFull;
 
 impl Browser {
-    pub(super) fn new(extension_version: String, now: Moment) -> Self {
+    /// A browser of which nothing is known yet.
+    pub(super) fn new(now: Moment) -> Self {
         Self {
             label: String::new(),
             own_label: String::new(),
             user_agent: String::new(),
-            extension_version,
+            extension_version: String::new(),
             actions: Vec::new(),
             tabs: Vec::new(),
             session: None,
@@ -284,7 +290,7 @@ impl Browser {
             return poller.with_room().ok_or(None);
         }
         let link = self.link.as_ref().filter(|link| link.ready).ok_or(None)?;
-        if link.room > KEPT_FREE {
+        if is_room_for_command(link.room) {
             return Ok((link.peer.clone(), link.carrier));
         }
         Err(Some(link.id))

@@ -1,6 +1,6 @@
 //! What browsers are asked to record: nothing, until somebody asks for it.
 //!
-//! It is kept with the books and not in the journal: a daemon that was restarted records
+//! It is kept in memory and not in the journal: a daemon that was restarted records
 //! nothing until it is asked again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -18,14 +18,14 @@ pub struct Effects {
     pub events: Vec<CommandEvent>,
     /// Frames for extensions.
     pub frames: Vec<LinkFrame>,
-    /// Links whose room was not enough for the next command: the shell says when there is more.
-    pub starved: Vec<LinkId>,
     /// Links to close.
     pub closed: Vec<(LinkId, CloseReason)>,
-    /// Answers to polls.
-    pub polls: Vec<PollAnswer>,
     /// Whether a deadline has become the first of all: the timer has to be set anew.
     pub is_sooner: bool,
+    /// Answers to polls.
+    pub polls: Vec<PollAnswer>,
+    /// Links whose room was not enough for the next command: the shell says when there is more.
+    pub starved: Vec<LinkId>,
     /// Whether anybody observes. Set by the shell; without observers no events are made.
     pub is_observed: bool,
 }
@@ -101,20 +101,4 @@ pub enum PollAnswer {
     Command(PollId, Assignment),
     /// Without one.
     Nothing(PollId),
-}
-
-impl Effects {
-    /// Whether there is nothing to do.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let Self { log, commands, events, frames, starved, closed, polls, is_sooner, .. } = self;
-        log.is_empty()
-            && commands.is_empty()
-            && events.is_empty()
-            && frames.is_empty()
-            && starved.is_empty()
-            && closed.is_empty()
-            && polls.is_empty()
-            && !is_sooner
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::browsers::{Browser, KEPT_FREE};
+use super::browsers::{Browser, is_room_for_command};
 use super::effects::CloseReason;
 use super::entry::Entry;
 use super::{Engine, Transaction, targets};
@@ -46,7 +46,7 @@ impl Engine {
     /// free for answers.
     #[must_use]
     pub const fn is_room_for_command(room: usize) -> bool {
-        room > KEPT_FREE
+        is_room_for_command(room)
     }
 }
 
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         let NewLink { id, peer, carrier, extension_version, room } = link;
         self.end_link(&peer.browser, CloseReason::Replaced);
         let now = self.now();
-        let new = || Browser::new(String::new(), now);
+        let new = || Browser::new(now);
         let browser = self.browsers.entry(peer.browser.clone()).or_insert_with(new);
         browser.attach(extension_version, now);
         browser.set_link(id, peer, carrier, room);

@@ -2,9 +2,9 @@
 //!
 //! Callers, extensions and the clock are inputs. [`Engine::transact`](crate::engine::Engine::transact)
 //! lets one happen, and fills [`Effects`](crate::engine::Effects) with all that has to happen outside
-//! for it: frames to send, entries for the journal, links to close, commands that changed. In here is no runtime, no clock, no file and
-//! no randomness but that of a seed, so the same inputs always have the same effects. The daemon
-//! drives it ([`crate::hub`]), and so do the proofs in `tests/proofs`.
+//! for it: frames to send, entries for the journal, links to close, commands that changed. In here is
+//! no runtime, no clock, no file and no randomness but that of a seed, so the same inputs always have
+//! the same effects. The daemon drives it ([`crate::hub`]), and so do the proofs in `tests/proofs`.
 
 mod absence;
 mod analyses;

@@ -58,7 +58,7 @@ impl Transaction<'_> {
     /// A browser that was known is waited for.
     fn expect_browser(&mut self, browser: &BrowserId) {
         let now = self.now();
-        let away = || Browser::new(String::new(), now);
+        let away = || Browser::new(now);
         self.browsers.entry(browser.clone()).or_insert_with(away);
     }
 
@@ -76,10 +76,12 @@ impl Transaction<'_> {
         self.quotas.add(&command);
         if let Some(lane) = &lane {
             self.expect_browser(&lane.browser);
-            self.scheduler.note_lane(&id, Some(lane));
         }
         match command.phase() {
             Phase::Ended | Phase::Leaving => {
+                if let Some(lane) = lane {
+                    self.scheduler.note_lane(&id, lane);
+                }
                 if was_over {
                     self.shelve(&command);
                 } else {

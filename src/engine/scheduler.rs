@@ -20,20 +20,22 @@ impl Scheduler {
     /// A command waits for its turn in its lane, or for a browser if it has none.
     pub(super) fn join(&mut self, facts: &Facts, lane: Option<Lane>) {
         let (client, id) = (facts.client.clone(), facts.id.clone());
-        self.note_lane(&id, lane.as_ref());
+        if let Some(lane) = &lane {
+            self.note_lane(&id, lane.clone());
+        }
         self.queue.join(client, id, Manner::of(&facts.work), lane);
     }
 
     /// A command runs in its lane already: it began in an earlier life of the daemon.
     pub(super) fn occupy(&mut self, facts: &Facts, lane: Lane) {
         let (client, id) = (facts.client.clone(), facts.id.clone());
-        self.note_lane(&id, Some(&lane));
+        self.note_lane(&id, lane.clone());
         self.queue.occupy(client, id, Manner::of(&facts.work), lane);
     }
 
     /// A command that waits for a browser gets its lane.
     pub(super) fn place(&mut self, id: &CorrelationId, lane: Lane) {
-        self.note_lane(id, Some(&lane));
+        self.note_lane(id, lane.clone());
         self.queue.place(id, lane);
     }
 
@@ -42,7 +44,7 @@ impl Scheduler {
     pub(super) fn send_elsewhere(&mut self, facts: &Facts, lane: Lane, limits: &Limits) {
         let _ = self.queue.follow(&facts.id, Phase::Ended, limits);
         if !self.has_named_tab(&facts.id) {
-            self.note_lane(&facts.id, Some(&lane));
+            self.note_lane(&facts.id, lane.clone());
         }
         let (client, id) = (facts.client.clone(), facts.id.clone());
         self.queue.join(client, id, Manner::of(&facts.work), Some(lane));
@@ -113,10 +115,8 @@ impl Scheduler {
     }
 
     /// Keeps where a command that is over has run.
-    pub(super) fn note_lane(&mut self, id: &CorrelationId, lane: Option<&Lane>) {
-        if let Some(lane) = lane {
-            self.lanes.insert(id.clone(), lane.clone());
-        }
+    pub(super) fn note_lane(&mut self, id: &CorrelationId, lane: Lane) {
+        self.lanes.insert(id.clone(), lane);
     }
 
     /// Where a command runs or ran, if that is known.

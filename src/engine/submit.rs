@@ -269,7 +269,7 @@ impl Transaction<'_> {
         reachable
     }
 
-    /// Takes a command into the books. Up to where the journal has to be for that to be
+    /// Takes a command in. Up to where the journal has to be for that to be
     /// recorded.
     pub(super) fn take_in(
         &mut self,

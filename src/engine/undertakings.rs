@@ -1,5 +1,5 @@
 //! What no browser does: waits for a person, and jobs of the daemon's own. They live the
-//! same life as all commands, in the same books; they have no lane.
+//! same life as all commands, under the same rules; they have no lane.
 
 use std::sync::Arc;
 use std::time::Duration;

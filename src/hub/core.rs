@@ -116,7 +116,7 @@ impl Core {
     }
 
     fn carry_out(&mut self, inner: &Inner, effects: Effects) {
-        let Effects { log, commands, events, frames, starved, closed, polls, is_sooner, .. } =
+        let Effects { log, commands, events, frames, closed, is_sooner, polls, starved, .. } =
             effects;
         log.into_iter().for_each(|entry| append(inner, entry));
         commands.into_iter().for_each(|update| publish(inner, update));

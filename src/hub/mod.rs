@@ -1,11 +1,10 @@
-//! The shell around the lifecycle: it holds the commands, wakes whoever waits, carries
-//! frames to and from extensions and sleeps until the next deadline. It is the only
-//! owner of commands.
+//! The shell around the engine, which owns the commands: it keeps the lock, wakes callers that
+//! wait, carries frames to and from extensions and sleeps until the next deadline.
 //!
-//! Each command lives in a watch channel under its correlation id. It changes in one
-//! place (`desk`), under one lock that is held for microseconds and never across an
-//! await. Whoever waits subscribes first, then looks, then waits: no wake-up is lost.
-//! One task, the reaper, sleeps until the next deadline; it ends with the hub.
+//! The lock is held for microseconds and never across an await; in it the engine's effects are
+//! carried out (`core`). How each command is stands in a watch channel under its correlation id. A
+//! caller that waits subscribes first, then looks, then waits: no wake-up is lost. One task, the
+//! timer, sleeps until the next deadline; it ends with the hub.
 
 mod absence;
 mod analyses;

@@ -221,7 +221,7 @@ fn failures(hub: &Hub, client: &str) -> HashMap<CorrelationId, String> {
     failures.map(|failure| (failure.correlation_id, failure.error.to_string())).collect()
 }
 
-/// Lets the reaper have its turn at a deadline that has just come.
+/// Lets the timer have its turn at a deadline that has just come.
 async fn pass(length: Duration) {
     advance(length).await;
     tokio::time::sleep(Duration::from_millis(1)).await;

@@ -127,7 +127,7 @@ impl Session {
             tokio::select! {
                 biased;
                 _ = state.wait_for(|state| state.waiting.len() < WAITING) => {}
-                farewell = outbox.ended() => return close_of(farewell),
+                reason = outbox.ended() => return close_of(reason),
             }
             match conversation::next_frame(outbox).await {
                 Ok(frame) => self.state.send_modify(|state| state.push(&frame)),

@@ -10,7 +10,6 @@ use crate::engine::{Engine, PollAnswer, Transaction};
 use crate::lifecycle::{Event, Peer, limits};
 use crate::protocol::{
     Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment, is_extension_id,
-    plain_version,
 };
 use crate::seeded_bug;
 
@@ -214,8 +213,7 @@ impl Transaction<'_> {
         poll: &Poll,
     ) {
         let now = self.now();
-        let version = plain_version(&poll.extension_version).to_owned();
-        let new = || Browser::new(version, now);
+        let new = || Browser::new(now);
         let Engine { browsers, sessions, .. } = &mut **self;
         let known = browsers.entry(browser.clone()).or_insert_with(new);
         let is_same = known.poller().is_some_and(|p| p.peer.instance == poll.session);

@@ -1,4 +1,4 @@
-//! Waits for a person and jobs, in the same books as everything else.
+//! Waits for a person and jobs, under the same lifecycle as everything else.
 
 use futures_util::FutureExt as _;
 
