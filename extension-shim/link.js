@@ -10,6 +10,7 @@
 /** @import {Takeover} from './takeover.js' */
 
 import { LOST, openHttp, openSocket, OTHER_PROGRAM } from './carriers.js';
+import { messageOf } from './errors.js';
 import { Handshake } from './handshake.js';
 import {
   BACKOFF_FIRST_MS, BACKOFF_MAX_MS, BROWSER_CALL_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
@@ -184,7 +185,7 @@ export class Link {
     this.#drop(connection);
     this.#candidate = null;
     if (this.#current) return this.#trySocketLater();
-    this.#retryUnproven(connection.config, error instanceof Error ? error.message : String(error));
+    this.#retryUnproven(connection.config, messageOf(error));
   }
 
   /** @param {Config} config @param {string} why */

@@ -6,6 +6,7 @@
 /** @import {Config} from './config.js' */
 
 import { loadConfig, readConfig } from './config.js';
+import { messageOf } from './errors.js';
 import { HOST_AGAIN_FIRST_MS, HOST_AGAIN_MAX_MS } from './limits.js';
 import { askHost } from './native_host.js';
 
@@ -171,7 +172,7 @@ export class Pairing {
       told = await askHost();
       this.#trouble = '';
     } catch (error) {
-      this.#trouble = error instanceof Error ? error.message : String(error);
+      this.#trouble = messageOf(error);
     }
     await chrome.storage.session.set({ [ASKED]: { ...asked, at: Date.now(), trouble: this.#trouble } });
     if (told && deeds === this.#deeds) await this.#keep(told);

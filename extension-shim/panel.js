@@ -9,6 +9,7 @@
 /** @import {PairingState} from './pairing.js' */
 /** @import {DrawingRequest} from './draw/open_drawings.js' */
 
+import { messageOf } from './errors.js';
 import { readPairingLine } from './pairing_line.js';
 
 /**
@@ -137,10 +138,10 @@ async function pair(parts, line) {
 
 /** @param {unknown} error */
 function notDone(error) {
-  return { trouble: `The browser did not do it: ${error instanceof Error ? error.message : error}` };
+  return { trouble: `The browser did not do it: ${messageOf(error)}` };
 }
 
 /** @param {unknown} error */
 function notStored(error) {
-  return { trouble: `The browser could not store it: ${error instanceof Error ? error.message : error}` };
+  return { trouble: `The browser could not store it: ${messageOf(error)}` };
 }

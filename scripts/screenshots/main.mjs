@@ -27,7 +27,10 @@ function copyOfExtension(folder) {
   // Its own word on the connection would come in between.
   const names = BADGE_WORDS.join(', ');
   appendFileSync(join(copy, 'background.js'), `\nimport * as face from './badge.js';\nObject.assign(self, { ...face });\n`);
-  const shim = readFileSync(join(copy, 'shim.js'), 'utf8').replace(`import { ${names} } from './badge.js';`, `const [${names}] = [() => {}, () => {}, () => {}, () => {}, () => {}];`);
+  const before = readFileSync(join(copy, 'shim.js'), 'utf8');
+  const nothing = BADGE_WORDS.map(() => '() => {}').join(', ');
+  const shim = before.replace(`import { ${names} } from './badge.js';`, `const [${names}] = [${nothing}];`);
+  if (shim === before) throw new Error('shim.js imports the badge in another way: BADGE_WORDS has to follow');
   writeFileSync(join(copy, 'shim.js'), shim);
   return copy;
 }

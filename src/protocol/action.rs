@@ -382,3 +382,25 @@ impl Action {
         value.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_told_in_short_and_without_what_could_be_secret_in_a_url() {
+        let navigate = |url: &str| Action::Navigate { url: url.to_owned(), focus: None };
+        for (url, told) in [
+            ("https://ann:pw@a.test/x?token=1#f", "https://a.test/x"),
+            ("https://ann@a.test?k=1", "https://a.test"),
+            ("https://a.test/x@y", "https://a.test/x@y"),
+            ("about:blank", "about:blank"),
+        ] {
+            assert_eq!(navigate(url).target().as_deref(), Some(told));
+        }
+        let script = |script: &str| Action::ExecuteJs { script: script.into(), user_gesture: None };
+        assert_eq!(script("a\n  b").target().as_deref(), Some("a b"));
+        let long = script(&"é".repeat(100)).target().unwrap();
+        assert_eq!(*long, *format!("{}…", "é".repeat(40)));
+    }
+}

@@ -72,22 +72,25 @@ text_id! {
 }
 
 /// How many characters of an id people are shown.
-const SHOWN: usize = 12;
+const SHOWN_CHARS: usize = 12;
 
 impl CorrelationId {
     /// The beginning of the random part of an id, as people are shown it: 48 bits. The parts before
     /// it are alike in all commands of the same minutes.
     #[must_use]
     pub fn shown(id: &str) -> &str {
-        let random = id.rsplit_once('_').map_or(id, |(_, random)| random);
-        random.get(..SHOWN).unwrap_or(random)
+        let random = Self::random_part(id);
+        random.get(..SHOWN_CHARS).unwrap_or(random)
     }
 
     /// Whether an id, or its random part, begins so.
     #[must_use]
     pub fn begins(id: &str, beginning: &str) -> bool {
-        let random = id.rsplit_once('_').map_or(id, |(_, random)| random);
-        id.starts_with(beginning) || random.starts_with(beginning)
+        id.starts_with(beginning) || Self::random_part(id).starts_with(beginning)
+    }
+
+    fn random_part(id: &str) -> &str {
+        id.rsplit_once('_').map_or(id, |(_, random)| random)
     }
 
     /// The first part of the ids of waits for drawings.

@@ -1,6 +1,5 @@
 //! The words in which an agent asks a person for a drawing.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -35,12 +34,6 @@ impl DrawingPrompt {
             _ => Ok(Self(line.into())),
         }
     }
-
-    /// The words.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl TryFrom<String> for DrawingPrompt {
@@ -53,13 +46,7 @@ impl TryFrom<String> for DrawingPrompt {
 
 impl From<DrawingPrompt> for String {
     fn from(prompt: DrawingPrompt) -> Self {
-        prompt.as_str().to_owned()
-    }
-}
-
-impl fmt::Display for DrawingPrompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        prompt.0.as_ref().to_owned()
     }
 }
 
@@ -69,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_prompt_is_one_line_in_the_order_in_which_it_is_written() {
-        let line = |words: &str| DrawingPrompt::parse(words).unwrap().to_string();
+        let line = |words: &str| String::from(DrawingPrompt::parse(words).unwrap());
         assert_eq!(line("  Circle the\n\tbutton  "), "Circle the button");
         assert_eq!(line("a\u{202e}b\u{2066}c\u{200f}d\u{1b}[31me\u{feff}"), "a b c d [31me");
         assert_eq!(line("\u{e0041}x\u{ad}y\u{2028}z"), "x y z");

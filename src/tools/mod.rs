@@ -48,6 +48,7 @@ pub use brief::Detail;
 use failure::Failure;
 pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
+pub use parts::LONGEST_PART;
 pub use picture::Picture;
 pub use result::ToolResult;
 

@@ -15,8 +15,8 @@ use crate::protocol::{PageMark, floor_escape_boundary, next_escape_boundary};
 /// answers before their model sees them.
 pub(super) const USUAL_PART: usize = 10_000;
 
-/// The length of the longest part.
-const LONGEST_PART: usize = 64 * 1024;
+/// The length of the longest part, in bytes of JSON.
+pub const LONGEST_PART: usize = 64 * 1024;
 
 /// What the quotes around a text take.
 const QUOTES: usize = 2;
@@ -33,10 +33,14 @@ impl Part {
 
     /// The part that a call asks for, if it asks for one.
     pub(super) fn asked_for(offset: Option<usize>, limit: Option<usize>) -> Option<Self> {
-        (offset.is_some() || limit.is_some()).then(|| Self {
-            offset: offset.unwrap_or(0),
-            limit: limit.unwrap_or(USUAL_PART).min(LONGEST_PART),
-        })
+        (offset.is_some() || limit.is_some()).then(|| AnswerRange { offset, limit }.into())
+    }
+}
+
+impl From<AnswerRange> for Part {
+    fn from(AnswerRange { offset, limit }: AnswerRange) -> Self {
+        let limit = limit.unwrap_or(USUAL_PART).min(LONGEST_PART);
+        Self { offset: offset.unwrap_or(0), limit }
     }
 }
 
@@ -123,16 +127,14 @@ pub(super) struct AnswerPart {
 impl AnswerPart {
     /// The part of an answer that is to be told; `None` for a short one that is told as it is.
     pub(super) fn of(answer: &RawValue, range: AnswerRange, read_on: &str) -> Option<Self> {
-        let AnswerRange { offset, limit } = range;
-        let limit = limit.unwrap_or(USUAL_PART).min(LONGEST_PART);
-        if offset.is_none() && answer.get().len() <= limit {
+        let part = Part::from(range);
+        if range.offset.is_none() && answer.get().len() <= part.limit {
             return None;
         }
         let mut answer: Map<String, Value> = serde_json::from_str(answer.get()).ok()?;
         let page = answer.shift_remove("page");
         let page = page.map(|page| PageMark::of_origin(page.as_str()));
         let own_hint = answer.shift_remove("hint");
-        let part = Part { offset: offset.unwrap_or(0), limit };
         let (fields, mut place) = cut(&to_raw_value(&answer).ok()?, Some(part), read_on)?;
         let hints = [place.hint.as_deref(), own_hint.as_ref().and_then(Value::as_str)];
         let hints: Vec<_> = hints.into_iter().flatten().collect();

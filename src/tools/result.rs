@@ -187,8 +187,7 @@ impl ToolResult {
         part: Option<Part>,
         files: Option<&AgentFiles>,
     ) -> Self {
-        let id = report.correlation_id.clone();
-        let is_over = !matches!(report.status, Status::Pending { .. });
+        let over = (!report.is_pending()).then(|| report.correlation_id.clone());
         let picture = take_picture(&mut report, files).or_else(|| newest_drawing(&report));
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
         let told = match (cut_report(report, part), job) {
@@ -197,7 +196,7 @@ impl ToolResult {
             (Err(whole), None) => take_annotations(*whole).unwrap_or_else(Told::Whole),
         };
         let result = Self::of(&told);
-        Self { picture, hands_over: is_over.then_some(id), ..result }
+        Self { picture, hands_over: over, ..result }
     }
 }
 

@@ -51,4 +51,5 @@ async fn a_script_goes_to_a_page_reads_long_values_whole_and_takes_a_picture() {
     assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
     assert!(refused.stderr.contains(OTHER_SITE), "why: {refused:?}");
     assert!(refused.stderr.contains("tabwire sites"), "the next step: {refused:?}");
+    stage.end().await;
 }

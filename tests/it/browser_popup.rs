@@ -33,6 +33,8 @@ impl Profile {
         let wiring = std::fs::read_to_string(&background).unwrap();
         let closed = "handleDetach({ tabId }, 'canceled_by_user')";
         let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");
+        // It is read-only.
+        std::fs::remove_file(&background).unwrap();
         std::fs::write(background, wiring + &more).unwrap();
     }
 
@@ -56,29 +58,6 @@ async fn shows(hand: &mut Hand, words: &str) {
     soon(words, comes).await;
 }
 
-/// Has the browser list errors of the extension from now on: of one that came by the command line it
-/// lists none unless it is told to. An opened popup makes the extension try to connect.
-async fn begin_list_of_errors(hand: &mut Hand) {
-    hand.go("chrome://extensions/").await;
-    let begin = format!(
-        "chrome.developerPrivate.updateExtensionConfiguration(\
-         {{extensionId: '{EXTENSION_ID}', errorCollection: true}}).then(() => 1)"
-    );
-    hand.read(&begin).await;
-}
-
-/// What the browser lists as errors of the extension.
-async fn errors(hand: &mut Hand) -> Vec<Value> {
-    hand.go("chrome://extensions/").await;
-    let listed = hand
-        .read(&format!(
-            "chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}').then((info) => \
-             [...info.manifestErrors, ...info.runtimeErrors].map((one) => one.message))"
-        ))
-        .await;
-    listed.as_array().unwrap().clone()
-}
-
 #[tokio::test]
 async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_daemon() {
     // Somebody else may take the port before the daemon does; then the test fails, and says so.
@@ -88,7 +67,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     let place = Place::with_port(port);
     let profile = Profile::new(&place.home(), port);
     let (browser, mut hand) = profile.open("about:blank").await;
-    begin_list_of_errors(&mut hand).await;
+    hand.begin_list_of_errors().await;
 
     hand.go(&popup()).await;
     shows(&mut hand, "Not connected").await;
@@ -100,14 +79,16 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let daemon = place.serve(&[]).await;
     shows(&mut hand, "Key refused").await;
-    assert_eq!(errors(&mut hand).await, Vec::<Value>::new());
+    assert_eq!(hand.listed_errors().await, Vec::<Value>::new());
 
     // The list is there to be read: what the extension would do without asking first is in it.
     let background = profile.0.path().join("extension/background.js");
     let wiring = std::fs::read_to_string(&background).unwrap();
+    // It is read-only.
+    std::fs::remove_file(&background).unwrap();
     std::fs::write(background, wiring + "\nnew WebSocket('ws://127.0.0.1:1/ws');\n").unwrap();
     hand.read(&format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)")).await;
-    soon("an entry", async { while errors(&mut hand).await.is_empty() {} }).await;
+    soon("an entry", async { while hand.listed_errors().await.is_empty() {} }).await;
     browser.end().await;
     daemon.stop().await;
 }
@@ -118,11 +99,11 @@ async fn a_program_that_has_the_port_is_told_as_such_and_is_no_error_of_the_exte
     let place = Place::with_port(other.port());
     let profile = Profile::new(&place.home(), other.port());
     let (browser, mut hand) = profile.open("about:blank").await;
-    begin_list_of_errors(&mut hand).await;
+    hand.begin_list_of_errors().await;
     hand.go(&popup()).await;
     shows(&mut hand, "Another program is there").await;
     assert_eq!(hand.read("chrome.action.getBadgeText({})").await, "!");
-    assert_eq!(errors(&mut hand).await, Vec::<Value>::new());
+    assert_eq!(hand.listed_errors().await, Vec::<Value>::new());
     browser.end().await;
 }
 

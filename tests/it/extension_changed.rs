@@ -72,7 +72,6 @@ async fn an_extension_that_was_written_anew_gets_commands_again_and_its_configur
     let (place, daemon) = unpacked().await;
     let client = client(&place, &daemon);
     let folder = place.path().join("extension");
-    change(&folder, "config.json");
     let shim = Shim::at(daemon.port, &place.home());
     let result = json!({"success": true, "value": "Home Page"});
     let work = json!({"action": "execute_js", "script": SCRIPT, "wait_ms": 5_000});
@@ -81,6 +80,7 @@ async fn an_extension_that_was_written_anew_gets_commands_again_and_its_configur
             change(&folder, "manifest.json");
         } else {
             assert_eq!(place.run(&["extension", "unpack"]).await.code, Some(0));
+            change(&folder, "config.json");
         }
         let answered = result.clone();
         let _extension = shim.connect().await.auto(move |_| answered.clone());

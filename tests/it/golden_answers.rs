@@ -45,7 +45,7 @@ async fn answers_about_commands_have_the_fields_that_agents_rely_on() {
     let daemon = Daemon::start().await;
     let mut extension = Shim::of(&daemon).tabs(vec![active_tab(7)]).connect().await;
     let client = McpClient::legacy(&daemon);
-    let script = json!({"action": "execute_js", "script": "1"});
+    let script = json!({"action": "execute_js", "script": "1", "trace": false});
 
     let submitted = client.call("interact", script.clone()).await;
     assert_golden("submitted", &submitted);

@@ -5,10 +5,7 @@ use serde_json::{Map, Value};
 
 use super::session::{ToolAnswer, ToolSession};
 use crate::protocol::CorrelationId;
-use crate::tools::JoinedParts;
-
-/// The largest part that can be asked for, in bytes.
-const LARGEST: u64 = 65_536;
+use crate::tools::{JoinedParts, LONGEST_PART};
 
 /// Fields that describe a part, and not the whole.
 const OF_PART: [&str; 7] = [
@@ -45,7 +42,7 @@ pub(super) async fn complete(
         id => by_id(id),
     };
     if field.is_some() {
-        read_on.insert("limit".to_owned(), LARGEST.into());
+        read_on.insert("limit".to_owned(), LONGEST_PART.into());
     }
     let mut joined = JoinedParts::default();
     joined.add(&answer.body, part_in(&answer.body, field))?;

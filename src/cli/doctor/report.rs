@@ -10,7 +10,7 @@ use crate::cli::output_file::{write_named, write_new};
 use crate::config::Place;
 use crate::home::Home;
 use crate::hub::Reading;
-use crate::proof::DEFAULT_OWNER;
+use crate::proof::{DEFAULT_OWNER, KEY_LENGTH};
 use crate::protocol::{EXTENSION_ID, PROTOCOL_VERSION, SERVER_VERSION};
 use crate::streams::{REDACTED, redact};
 use crate::terminal::{self, wrapped};
@@ -25,8 +25,8 @@ const LEFT_OUT: [&str; 4] = ["title", "url", "unconfirmed", "home"];
 /// Levels of log lines that can quote pages and frames. The report has none of them.
 const QUOTING_LEVELS: [&str; 2] = ["DEBUG", "TRACE"];
 
-/// The length of keys and tokens: 32 bytes in base64url.
-const KEY_LETTERS: usize = 43;
+/// The length of keys and tokens, in base64url.
+const KEY_LETTERS: usize = (KEY_LENGTH * 4).div_ceil(3);
 
 /// The width of a paragraph on a wide terminal.
 const WIDEST: usize = 100;

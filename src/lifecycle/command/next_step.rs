@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Expiry, Outcome};
+use crate::lifecycle::limits;
 use crate::protocol::{CorrelationId, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. The hint of a report goes first: the
@@ -97,7 +98,8 @@ pub(super) fn next_step_of(error: &ReportedError, kind: WorkKind) -> Arc<str> {
     }
     match kind {
         WorkKind::Browser => next_step_of_code(&error.code).unwrap_or(OF_OTHER_CODES),
-        WorkKind::Annotations | WorkKind::Job => Expiry::NobodyDrew.hint_for(kind),
+        WorkKind::Annotations => Expiry::NobodyDrew.hint(),
+        WorkKind::Job => Expiry::OF_JOBS,
     }
     .into()
 }
@@ -107,7 +109,7 @@ pub(super) fn next_step_of_pending(id: &CorrelationId, kind: WorkKind) -> String
     // People and jobs take their time.
     let wait_ms = match kind {
         WorkKind::Browser => 10_000,
-        WorkKind::Annotations | WorkKind::Job => 55_000,
+        WorkKind::Annotations | WorkKind::Job => limits::WAIT_MAX.as_millis(),
     };
     format!(
         "observe({{what:\"command_result\", correlation_id:\"{id}\", wait_ms:{wait_ms}}}) waits for it."

@@ -222,14 +222,16 @@ impl Expiry {
         }
     }
 
+    /// What to do next after a job that has failed, in a sentence.
+    pub(super) const OF_JOBS: &'static str =
+        "Call again: it is begun anew, and what was recorded until then is kept.";
+
     /// What to do next, in a sentence, if this is what it ended for.
     #[must_use]
     pub const fn hint_for(self, kind: WorkKind) -> &'static str {
         match kind {
             // No page has to do with it.
-            WorkKind::Job => {
-                "Call again: it is begun anew, and what was recorded until then is kept."
-            }
+            WorkKind::Job => Self::OF_JOBS,
             WorkKind::Browser | WorkKind::Annotations => self.hint(),
         }
     }

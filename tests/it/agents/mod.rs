@@ -20,7 +20,7 @@ use shown::ShownResult;
 const GREEN: [u64; 3] = [0, 120, 60];
 
 /// How many bytes of text an answer with `document.title` may have.
-const TITLE: usize = 60;
+const TITLE_MAX_BYTES: usize = 60;
 
 /// Tells how much text a model is shown, to whoever runs the tests.
 #[expect(clippy::print_stdout, reason = "what was shown is told to whoever runs the tests")]
@@ -127,7 +127,7 @@ async fn is_shown_a_short_result(program: AgentProgram) {
     let shown = agent.run_script("document.title").await;
     tell(program, &format!("document.title, {}", shown.written()), &shown);
     assert_eq!(shown.answer()["result"], "Home Page");
-    assert!(shown.written().len() <= TITLE, "{}", shown.written());
+    assert!(shown.written().len() <= TITLE_MAX_BYTES, "{}", shown.written());
     agent.end().await;
 }
 

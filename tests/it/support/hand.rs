@@ -332,8 +332,19 @@ impl Hand {
         soon(url, async { while self.read(&here).await != true {} }).await;
     }
 
-    /// What the browser lists at `chrome://extensions` as errors of the extension. It does so if
-    /// developer mode was on when it loaded the extension.
+    /// Has the browser list errors of the extension from now on: of one that came by the command
+    /// line it lists none unless it is told to.
+    pub(crate) async fn begin_list_of_errors(&mut self) {
+        self.go("chrome://extensions/").await;
+        let begin = format!(
+            "chrome.developerPrivate.updateExtensionConfiguration(\
+             {{extensionId: '{EXTENSION_ID}', errorCollection: true}}).then(() => 1)"
+        );
+        self.read(&begin).await;
+    }
+
+    /// What the browser lists at `chrome://extensions` as errors of the extension, once it was told
+    /// to [list them](Self::begin_list_of_errors).
     pub(crate) async fn listed_errors(&mut self) -> Vec<Value> {
         self.go("chrome://extensions/").await;
         let listed = format!(

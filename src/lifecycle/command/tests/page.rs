@@ -171,6 +171,11 @@ fn the_sentences_that_people_read_name_the_lengths_that_count() {
     assert!(Expiry::DeliveryFailed.message().contains(&attempts));
     let retain = format!("{}s", limits::RETAIN.as_secs());
     assert!(command().unread_at_last().contains(&retain));
+    let unread = command().as_unread(None, command().unread_at_last(), SENT_AT);
+    assert!(unread.hint.contains("never retrieved"), "{}", unread.hint);
+    assert!(unread.hint.ends_with(Expiry::ResultExpired.hint()), "{}", unread.hint);
+    assert_eq!(unread.expired_at, Some(SENT_AT));
+    assert!(unread.aim.command.is_some());
     let minutes = |length: Duration| format!("{} minutes", length.as_secs() / 60);
     assert!(Expiry::NobodyDrew.message().contains(&minutes(limits::PERSON)));
     assert!(wait().unread_at_last().contains(&minutes(limits::PERSON)));
