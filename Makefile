@@ -1,38 +1,55 @@
-# Three commands do everything, their own set-up included:
+# Four commands do everything, their own set-up included:
 #
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
-#   make test    the checks that CI runs
-#   make full    what the models of Claude Code, Codex and Gemini CLI are shown; takes 900 MB from npm
+#   make check   for each change: format, lints, types, and all tests that need no browser
+#   make test    for each merge: adds real Chromium, attacks, the conformance suite, others' clients
+#   make full    before a release: adds kills at random, seeded bugs, thousands of simulated runs, and the
+#                programs that people have agents in (900 MB from npm)
 #
-# All need Rust; test and full need Node with npm and Python, too. Chromium is installed if there is none.
+# All need Rust; all but demo need Node with npm; test and full need Python, too. Chromium is installed if
+# there is none.
 
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
+NEXTEST = $(CARGO) nextest run --locked --workspace
 
-.PHONY: screenshots hostile controls chaos clients agents full conformance macos demo test fmt clippy docs deny advisories unit extension bench bench-peers browser nextest cargo-deny
+.PHONY: demo check test full fmt clippy docs extension unit doctests browsers hostile conformance clients \
+	controls chaos soak agents deny advisories bench bench-peers screenshots macos browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
 	target/release/tabwire demo
 
 # The order: what is quick and says most comes first.
-test: fmt clippy docs extension unit hostile controls chaos conformance clients deny advisories
+check: fmt extension clippy unit docs
 	@echo "all checks passed"
+
+test: check doctests browsers hostile conformance clients deny advisories
+	@echo "all tests passed"
+
+full: test controls chaos soak agents
+	@echo "everything passed"
 
 fmt:
 	$(CARGO) fmt --all --check
 
 clippy:
-	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
+	$(CARGO) clippy --locked --workspace --all-targets --all-features -- --deny warnings
 
 docs:
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --document-private-items
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
-# Unit and integration tests, among them the proofs, the layers and real Chromium, then the
-# doctests.
-unit: nextest browser
-	$(CARGO) nextest run --locked --filterset 'not test(/^(agents|chaos|clients|hostile)/)'
+# Unit and integration tests, among them the engine, the proofs and the layers.
+# The groups and what belongs to them are in .config/nextest.toml.
+unit: nextest
+	$(NEXTEST) --filterset 'not group(browsers) & not test(/^(chaos|clients|hostile)/)'
+
+doctests:
 	$(CARGO) test --locked --doc
+
+# The tests with a real Chromium.
+browsers: nextest browser
+	$(NEXTEST) --filterset 'group(browsers) & not test(/^(agents|hostile)/)'
 
 # Whoever should not get in tries to, in each way that docs/security.md lists; what was tried is counted.
 hostile: nextest browser
@@ -42,22 +59,20 @@ hostile: nextest browser
 controls:
 	CARGO="$(CARGO)" sh scripts/negative-controls.sh
 
-# Daemon, bridges and browsers killed at random; the program as it is released.
+# Daemon, bridges and browsers killed at random; the program as it is optimized for a release.
 chaos: nextest
 	$(CARGO) build --release --locked
-	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
-		$(CARGO) nextest run --locked --filterset 'test(/^chaos/)'
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" $(NEXTEST) --filterset 'test(/^chaos/)'
 
-# The official MCP conformance suite on the program as it is released and on a build that has the
-# suite's fixtures beside the tools, and the tests of what runs it.
+# The official MCP conformance suite on the program and on a build that has the suite's fixtures beside
+# the tools, and the tests of the script that runs it.
 CONFORMANCE = tests/conformance
 CONFORMANCE_NODE = $(CONFORMANCE)/node_modules/.bin/node
 
 conformance: $(CONFORMANCE)/node_modules/.package-lock.json
-	$(CARGO) build --release --locked
-	$(CARGO) build --locked --example conformance
+	$(CARGO) build --locked --bin tabwire --example conformance
 	$(CONFORMANCE_NODE) --test $(CONFORMANCE)/*.test.js
-	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
+	TABWIRE_PROGRAM="$(CURDIR)/target/debug/tabwire" \
 		TABWIRE_FIXTURES="$(CURDIR)/target/debug/examples/conformance" \
 		$(CONFORMANCE_NODE) $(CONFORMANCE)/run.js
 
@@ -66,16 +81,14 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package-lock.json
 	npm ci --prefix $(CONFORMANCE) --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Clients that others wrote, on the program as it is released: the Inspector, the TypeScript
-# client and the Python client. Node is the conformance suite's.
+# Clients that others wrote: the Inspector, the TypeScript client and the Python client. Node is the
+# conformance suite's.
 CLIENTS = tests/clients
 CLIENTS_PYTHON = target/clients
 
 clients: nextest $(CONFORMANCE)/node_modules/.package-lock.json \
 		$(CLIENTS)/node_modules/.package-lock.json $(CLIENTS_PYTHON)/bin/mcp
-	$(CARGO) build --release --locked
-	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
-		$(CARGO) nextest run --locked --filterset 'test(/^clients/)'
+	$(NEXTEST) --filterset 'test(/^clients/)'
 
 # Nothing has to be built, so no scripts are run.
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
@@ -94,22 +107,22 @@ agents: nextest browser $(CONFORMANCE)/node_modules/.package-lock.json \
 		$(AGENTS)/node_modules/.package-lock.json
 	$(CARGO) build --release --locked
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
-		$(CARGO) nextest run --locked --success-output final --filterset 'test(/^agents/)'
+		$(NEXTEST) --success-output final --filterset 'test(/^agents/)'
 
 # Nothing has to be built, so no scripts are run.
 $(AGENTS)/node_modules/.package-lock.json: $(AGENTS)/package-lock.json
 	npm ci --prefix $(AGENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# All that was written by others and speaks with the program.
-full: clients agents
-
 # The extension: types by tsc, logic by node --test. Nothing is built: what is loaded is
 # what is read.
-extension:
-	npm ci --no-audit --no-fund
+extension: node_modules/.package-lock.json
 	npm run --silent check
 	npm test --silent
+
+node_modules/.package-lock.json: package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Licences, sources and duplicate or banned packages; needs no network.
 deny: cargo-deny
@@ -150,11 +163,11 @@ $(PEERS)/node_modules/.package-lock.json: $(PEERS)/package-lock.json
 screenshots: browser
 	node scripts/screenshots/main.mjs
 
-# What takes minutes: thousands of simulated runs, and whether an idle browser still answers
-# at once.
+# Thousands of simulated runs (SEEDS=N for another number), and whether a browser that was idle for
+# minutes still answers at once.
 soak: nextest browser
-	SIMULATION_SEEDS=5000 $(CARGO) nextest run --locked -E 'test(whatever_breaks)'
-	$(CARGO) nextest run --locked --run-ignored only --success-output final
+	SIMULATION_SEEDS=$(or $(SEEDS),5000) $(NEXTEST) --filterset 'test(whatever_breaks)'
+	$(NEXTEST) --run-ignored only --success-output final
 
 # Whether it compiles for macOS, from Linux. Fetches a target for rustup, so `test` does not need it.
 macos:
