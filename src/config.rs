@@ -13,7 +13,7 @@ use crate::protocol::DEFAULT_PORT;
 
 /// Which daemon a command is about.
 #[derive(Args, Clone, Debug)]
-pub struct Place {
+pub struct DaemonLocation {
     /// State directory [default: the platform's]
     #[arg(long, env = "TABWIRE_HOME", value_name = "DIR", global = true)]
     pub home: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct Place {
     pub port: u16,
 }
 
-impl Place {
+impl DaemonLocation {
     /// The state directory: as given, else the platform's.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Place {
 
 /// How a daemon is to run.
 #[derive(Args, Clone, Debug)]
-pub struct Serving {
+pub struct ServeOptions {
     /// Set a capacity (repeatable), for example --limit queued=10
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub limits: Vec<(String, usize)>,
@@ -91,13 +91,16 @@ pub struct Serving {
 /// How long a daemon that a bridge has started stays without work.
 const DETACHED_IDLE: Duration = Duration::from_secs(30 * 60);
 
-impl Serving {
+impl ServeOptions {
     /// What the daemon runs with.
     ///
     /// # Errors
     ///
-    /// See [`Place::home`].
-    pub fn settings(&self, place: &Place) -> Result<daemon::Settings, etcetera::HomeDirError> {
+    /// See [`DaemonLocation::home`].
+    pub fn settings(
+        &self,
+        location: &DaemonLocation,
+    ) -> Result<daemon::Settings, etcetera::HomeDirError> {
         let mut capacities = Limits::default();
         for (name, value) in &self.limits {
             // They were checked one by one when they were read.
@@ -108,14 +111,14 @@ impl Serving {
             seconds => Some(Duration::from_secs(seconds)),
         };
         Ok(daemon::Settings {
-            home: place.home()?,
-            port: place.port,
+            home: location.home()?,
+            port: location.port,
             limits: capacities,
             default_wait: Duration::from_millis(self.wait_ms).min(limits::WAIT_MAX),
             idle_exit,
             ephemeral: self.ephemeral,
             monitor_roots: self.monitor_roots(),
-            agent_files: place.agent_files()?,
+            agent_files: location.agent_files()?,
         })
     }
 

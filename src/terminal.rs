@@ -22,7 +22,7 @@ const HEIGHT: u16 = 24;
 
 /// Why nothing more can be said.
 #[derive(Debug, thiserror::Error)]
-pub enum Unheard {
+pub enum OutputError {
     /// Whoever read standard output has closed it, as `| head` does: nothing is wrong.
     #[error("standard output is closed")]
     Closed,
@@ -35,8 +35,8 @@ pub enum Unheard {
 ///
 /// # Errors
 ///
-/// [`Unheard`].
-pub fn say(line: impl fmt::Display) -> Result<(), Unheard> {
+/// [`OutputError`].
+pub fn say(line: impl fmt::Display) -> Result<(), OutputError> {
     write(format_args!("{line}\n"))
 }
 
@@ -44,14 +44,14 @@ pub fn say(line: impl fmt::Display) -> Result<(), Unheard> {
 ///
 /// # Errors
 ///
-/// [`Unheard`].
-pub fn write(text: fmt::Arguments<'_>) -> Result<(), Unheard> {
+/// [`OutputError`].
+pub fn write(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
     let mut output = io::stdout().lock();
     output.write_fmt(text).and_then(|()| output.flush()).map_err(|error| {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            Unheard::Closed
+            OutputError::Closed
         } else {
-            Unheard::Broken(error)
+            OutputError::Broken(error)
         }
     })
 }
@@ -73,7 +73,7 @@ pub fn size() -> (usize, usize) {
 
 /// A colour, or another way to stand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum TextStyle {
     /// As everything else.
     Plain,
     /// A heading.
@@ -88,7 +88,7 @@ pub enum Style {
     Notable,
 }
 
-impl Style {
+impl TextStyle {
     const fn code(self) -> &'static str {
         match self {
             Self::Plain => "0",
@@ -191,13 +191,13 @@ pub fn fitted(line: &str) -> Cow<'_, str> {
 /// Rows under headings. On a terminal its columns stand under each other; elsewhere a
 /// tab is between them and headings are left out, for `cut` and `awk`.
 #[derive(Debug)]
-pub struct Table {
+pub struct TextTable {
     headings: Vec<&'static str>,
-    rows: Vec<Vec<(String, Style)>>,
+    rows: Vec<Vec<(String, TextStyle)>>,
     wraps: bool,
 }
 
-impl Table {
+impl TextTable {
     /// One with these headings; they may be empty.
     #[must_use]
     pub fn new(headings: &[&'static str]) -> Self {
@@ -211,8 +211,8 @@ impl Table {
     }
 
     /// Adds a row.
-    pub fn row<const N: usize>(&mut self, cells: [(&str, Style); N]) {
-        let clean = |(text, style): (&str, Style)| (clean(text).into_owned(), style);
+    pub fn row<const N: usize>(&mut self, cells: [(&str, TextStyle); N]) {
+        let clean = |(text, style): (&str, TextStyle)| (clean(text).into_owned(), style);
         self.rows.push(cells.into_iter().map(clean).collect());
     }
 
@@ -223,7 +223,7 @@ impl Table {
     }
 
     fn plain(&self) -> Vec<String> {
-        let line = |row: &Vec<(String, Style)>| {
+        let line = |row: &Vec<(String, TextStyle)>| {
             row.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("\t")
         };
         self.rows.iter().map(line).collect()
@@ -231,7 +231,7 @@ impl Table {
 
     /// Lines of at most `width` characters: a longer one would wrap and break the rows.
     fn aligned(&self, width: usize) -> Vec<String> {
-        let headings = self.headings.iter().map(|text| ((*text).to_owned(), Style::Bold));
+        let headings = self.headings.iter().map(|text| ((*text).to_owned(), TextStyle::Bold));
         let head: Vec<_> = headings.collect();
         let has_head = head.iter().any(|(text, _)| !text.is_empty());
         let all: Vec<_> = has_head.then_some(&head).into_iter().chain(&self.rows).collect();
@@ -255,7 +255,7 @@ impl Table {
             for text in texts {
                 let row = [&*before, &[(text, *style)]].concat();
                 lines.push(aligned_row(&row, &widths, width));
-                before.fill((String::new(), Style::Plain));
+                before.fill((String::new(), TextStyle::Plain));
             }
         }
         lines
@@ -265,7 +265,7 @@ impl Table {
 /// How many spaces are between two columns.
 const GAP: usize = 2;
 
-fn aligned_row(row: &[(String, Style)], widths: &[usize], width: usize) -> String {
+fn aligned_row(row: &[(String, TextStyle)], widths: &[usize], width: usize) -> String {
     let mut left = width;
     let mut line = String::new();
     let last = row.iter().rposition(|(text, _)| !text.is_empty()).unwrap_or(0);
@@ -285,11 +285,11 @@ fn aligned_row(row: &[(String, Style)], widths: &[usize], width: usize) -> Strin
 
 /// Says on a terminal what takes its time, until it is dropped.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressNotice {
     is_shown: bool,
 }
 
-impl Progress {
+impl ProgressNotice {
     /// Says that `what` has begun.
     #[must_use]
     pub fn start(what: &str) -> Self {
@@ -302,7 +302,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressNotice {
     fn drop(&mut self) {
         if self.is_shown {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -375,9 +375,9 @@ mod tests {
 
     #[test]
     fn columns_stand_under_each_other_and_no_line_is_wider_than_the_terminal() {
-        let mut table = Table::new(&["NAME", "WHAT"]);
-        table.row([("a", Style::Plain), ("first", Style::Plain)]);
-        table.row([("longer", Style::Plain), ("second, of many words", Style::Plain)]);
+        let mut table = TextTable::new(&["NAME", "WHAT"]);
+        table.row([("a", TextStyle::Plain), ("first", TextStyle::Plain)]);
+        table.row([("longer", TextStyle::Plain), ("second, of many words", TextStyle::Plain)]);
         assert_eq!(table.aligned(20), ["NAME    WHAT", "a       first", "longer  second, of m"],);
         assert_eq!(table.plain(), ["a\tfirst", "longer\tsecond, of many words"]);
         assert!(table.aligned(3).iter().all(|line| line.len() <= 3));
@@ -385,9 +385,10 @@ mod tests {
 
     #[test]
     fn a_last_column_that_is_wrapped_goes_on_below_itself() {
-        let mut table = Table::new(&["", ""]).wrapping();
-        table.row([("a", Style::Plain), ("first", Style::Plain)]);
-        table.row([("longer", Style::Plain), ("a second one, of more words", Style::Plain)]);
+        let mut table = TextTable::new(&["", ""]).wrapping();
+        table.row([("a", TextStyle::Plain), ("first", TextStyle::Plain)]);
+        table
+            .row([("longer", TextStyle::Plain), ("a second one, of more words", TextStyle::Plain)]);
         let lines = ["a       first", "longer  a second one, of more", "        words"];
         assert_eq!(table.aligned(30), lines);
         assert_eq!(table.plain()[1], "longer\ta second one, of more words");

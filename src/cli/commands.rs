@@ -10,11 +10,11 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::ask::Daemon;
-use crate::config::Place;
+use super::daemon_client::DaemonClient;
+use crate::config::DaemonLocation;
 use crate::hub::Reading;
 use crate::protocol::{CorrelationId, Moment};
-use crate::terminal::{self, LocalTime, Style, Table, ago, say, shortened};
+use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, say, shortened};
 
 /// The columns of a terminal, with the most characters of each: 80 with the gaps between them.
 const ACTION: (&str, usize) = ("ACTION", 13);
@@ -39,8 +39,8 @@ const ROWS_TAKEN: usize = 3;
 /// How many commands a live view remembers at most; the oldest leave first.
 const REMEMBERED: usize = 1_000;
 
-pub(super) async fn list(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let daemon = Daemon::of(place)?;
+pub(super) async fn list(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
+    let daemon = DaemonClient::of(location)?;
     let body = daemon.get("/api/commands").await?.ok()?;
     if json {
         say(serde_json::to_string_pretty(&body)?)?;
@@ -57,21 +57,21 @@ pub(super) async fn list(place: &Place, json: bool) -> anyhow::Result<ExitCode> 
 }
 
 /// Shows changes until Ctrl-C, which is how it is meant to end, or until the daemon ends.
-pub(super) async fn follow(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn follow(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let daemon = Daemon::of(place)?;
+    let daemon = DaemonClient::of(location)?;
     let response = daemon.stream("/api/commands?follow=1").await?;
     if response.status() != StatusCode::OK {
         bail!("the daemon refuses ({}). `tabwire doctor` says what is wrong", response.status());
     }
-    let mut lines = Lines { body: response.into_body(), unread: Vec::new() };
+    let mut lines = EventLines { body: response.into_body(), unread: Vec::new() };
     let mut view = if json {
-        View::Json
+        CommandView::Json
     } else if terminal::is_terminal() {
-        View::Table(Live::default())
+        CommandView::Table(LiveTable::default())
     } else {
-        View::Plain(HashMap::new())
+        CommandView::Plain(HashMap::new())
     };
     loop {
         let line = tokio::select! {
@@ -87,12 +87,12 @@ pub(super) async fn follow(place: &Place, json: bool) -> anyhow::Result<ExitCode
 }
 
 /// The lines of an answer that goes on.
-struct Lines {
+struct EventLines {
     body: Incoming,
     unread: Vec<u8>,
 }
 
-impl Lines {
+impl EventLines {
     /// The next line; `None` when the daemon is gone.
     ///
     /// Cancel safe: what was read stays in `unread`.
@@ -109,16 +109,16 @@ impl Lines {
 }
 
 /// How changes are shown.
-enum View {
+enum CommandView {
     /// As they come.
     Json,
     /// A line each; what was last said of a command, so as not to say it twice.
     Plain(HashMap<String, String>),
     /// A table that stays where it is.
-    Table(Live),
+    Table(LiveTable),
 }
 
-impl View {
+impl CommandView {
     fn show(&mut self, line: &str) -> anyhow::Result<()> {
         if let Self::Json = self {
             say(line)?;
@@ -176,7 +176,7 @@ fn plain(said: &mut HashMap<String, String>, command: &Value) -> anyhow::Result<
 
 /// A table that is written over itself.
 #[derive(Default)]
-struct Live {
+struct LiveTable {
     commands: Vec<Value>,
     note: String,
     /// How many lines of it stand on the terminal.
@@ -184,7 +184,7 @@ struct Live {
     zone: LocalTime,
 }
 
-impl Live {
+impl LiveTable {
     fn show(&mut self, changed: Vec<Value>) -> anyhow::Result<()> {
         for command in changed {
             let is_it = |known: &&mut Value| known["correlation_id"] == command["correlation_id"];
@@ -201,7 +201,7 @@ impl Live {
         let mut lines = columns(newest, CommandTimes::Clock(&self.zone)).lines();
         let foot = format!("{} command(s); Ctrl-C ends this. {}", self.commands.len(), self.note);
         let foot: String = foot.chars().take(width).collect();
-        lines.push(Style::Dim.paint(&foot).into_owned());
+        lines.push(TextStyle::Dim.paint(&foot).into_owned());
         let back = match self.shown {
             0 => String::new(),
             shown => format!("\x1b[{shown}F\x1b[J"),
@@ -213,13 +213,13 @@ impl Live {
 }
 
 /// The commands for a person at a terminal, or a line of fields each for programs.
-fn table(commands: &[Value], times: CommandTimes<'_>) -> Table {
+fn table(commands: &[Value], times: CommandTimes<'_>) -> TextTable {
     if terminal::is_terminal() { columns(commands, times) } else { fields(commands) }
 }
 
 /// Columns that fit 80 characters: who does what first.
-fn columns(commands: &[Value], times: CommandTimes<'_>) -> Table {
-    let mut table = Table::new(&[ACTION, CLIENT, STATUS, TOOK, WHEN, ID].map(|(name, _)| name));
+fn columns(commands: &[Value], times: CommandTimes<'_>) -> TextTable {
+    let mut table = TextTable::new(&[ACTION, CLIENT, STATUS, TOOK, WHEN, ID].map(|(name, _)| name));
     for command in commands {
         let status = status(command);
         let took = command["duration_ms"].as_f64().map_or_else(|| "-".to_owned(), length);
@@ -228,33 +228,33 @@ fn columns(commands: &[Value], times: CommandTimes<'_>) -> Table {
             CommandTimes::Clock(zone) => zone.clock(at),
         });
         table.row([
-            (&*shortened(text(&command["command"]), ACTION.1), Style::Plain),
-            (&shortened(text(&command["client"]), CLIENT.1), Style::Plain),
+            (&*shortened(text(&command["command"]), ACTION.1), TextStyle::Plain),
+            (&shortened(text(&command["client"]), CLIENT.1), TextStyle::Plain),
             (&shortened(&status, STATUS.1), style(text(&command["status"]))),
-            (&took, Style::Plain),
-            (when.as_deref().unwrap_or("-"), Style::Dim),
-            (CorrelationId::shown(text(&command["correlation_id"])), Style::Plain),
+            (&took, TextStyle::Plain),
+            (when.as_deref().unwrap_or("-"), TextStyle::Dim),
+            (CorrelationId::shown(text(&command["correlation_id"])), TextStyle::Plain),
         ]);
     }
     table
 }
 
 /// Everything that is known of each command, with the whole id and the time in UTC.
-fn fields(commands: &[Value]) -> Table {
-    let mut table = Table::new(&[""; 8]);
+fn fields(commands: &[Value]) -> TextTable {
+    let mut table = TextTable::new(&[""; 8]);
     for command in commands {
         let status = status(command);
         let took = command["duration_ms"].as_f64().map(|ms| format!("{ms:.1}"));
         let tab = command["tab_id"].as_i64().map(|tab| tab.to_string());
         table.row([
-            (time_of_day(text(&command["created_at"])), Style::Dim),
+            (time_of_day(text(&command["created_at"])), TextStyle::Dim),
             (&status, style(text(&command["status"]))),
-            (took.as_deref().unwrap_or("-"), Style::Plain),
-            (text(&command["correlation_id"]), Style::Plain),
-            (text(&command["command"]), Style::Plain),
-            (tab.as_deref().unwrap_or("-"), Style::Plain),
-            (text(&command["client"]), Style::Plain),
-            (command["browser"].as_str().unwrap_or("-"), Style::Dim),
+            (took.as_deref().unwrap_or("-"), TextStyle::Plain),
+            (text(&command["correlation_id"]), TextStyle::Plain),
+            (text(&command["command"]), TextStyle::Plain),
+            (tab.as_deref().unwrap_or("-"), TextStyle::Plain),
+            (text(&command["client"]), TextStyle::Plain),
+            (command["browser"].as_str().unwrap_or("-"), TextStyle::Dim),
         ]);
     }
     table
@@ -282,12 +282,12 @@ fn status(command: &Value) -> String {
     }
 }
 
-pub(super) fn style(status: &str) -> Style {
+pub(super) fn style(status: &str) -> TextStyle {
     match status {
-        "complete" => Style::Good,
-        "error" | "timeout" | "expired" => Style::Bad,
-        "cancelled" => Style::Notable,
-        _ => Style::Plain,
+        "complete" => TextStyle::Good,
+        "error" | "timeout" | "expired" => TextStyle::Bad,
+        "cancelled" => TextStyle::Notable,
+        _ => TextStyle::Plain,
     }
 }
 

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::person::{agrees, has_person, refused};
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::home::Home;
 use crate::protocol::Widening;
 use crate::terminal::{clean, say};
 
-pub(super) fn run(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let Some(home) = Home::find(&place.home()?)? else { return tell(&[], &[], json) };
+pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
+    let Some(home) = Home::find(&location.home()?)? else { return tell(&[], &[], json) };
     let unconfirmed = home.unconfirmed()?;
     if unconfirmed.is_empty() {
         return tell(&[], &[], json);

@@ -7,15 +7,15 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::home::{Drawings, Home, KeptDrawing};
 use crate::protocol::{DrawingId, Owner, SessionName};
-use crate::terminal::{Style, Table, say};
+use crate::terminal::{TextStyle, TextTable, say};
 
 const NOTHING: &str = "nothing was drawn yet";
 
 #[derive(Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum DrawingsCommand {
     /// List them; what is done if nothing else is said
     List,
     /// Delete one, with its screenshot
@@ -41,21 +41,21 @@ fn beginning_of_id(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn run(
-    place: &Place,
-    command: Option<Command>,
+    location: &DaemonLocation,
+    command: Option<DrawingsCommand>,
     owner: &str,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let command = command.unwrap_or(Command::List);
-    let Some(home) = Home::find(&place.home()?)? else { return nothing(&command, json) };
+    let command = command.unwrap_or(DrawingsCommand::List);
+    let Some(home) = Home::find(&location.home()?)? else { return nothing(&command, json) };
     let (drawings, owner) = (home.drawings(), Owner::from(owner));
     match command {
-        Command::List => list(&drawings, &owner, json)?,
-        Command::Delete { id } => {
+        DrawingsCommand::List => list(&drawings, &owner, json)?,
+        DrawingsCommand::Delete { id } => {
             drawings.delete(&owner, &whole_id(&drawings, &owner, &id)?)?;
             said_deleted(1, json)?;
         }
-        Command::Clear { session } => {
+        DrawingsCommand::Clear { session } => {
             let deleted = match &session {
                 Some(session) => drawings.clear_session(&owner, Some(session))?,
                 None => drawings.clear(&owner)?,
@@ -67,12 +67,12 @@ pub(super) fn run(
 }
 
 /// What is said where there is no state directory yet. None is made for the question.
-fn nothing(command: &Command, json: bool) -> anyhow::Result<ExitCode> {
+fn nothing(command: &DrawingsCommand, json: bool) -> anyhow::Result<ExitCode> {
     match command {
-        Command::List if json => say(json!({"drawings": [], "damaged": []}))?,
-        Command::List => say(NOTHING)?,
-        Command::Clear { .. } => said_deleted(0, json)?,
-        Command::Delete { id } => bail!("there is no drawing `{id}`"),
+        DrawingsCommand::List if json => say(json!({"drawings": [], "damaged": []}))?,
+        DrawingsCommand::List => say(NOTHING)?,
+        DrawingsCommand::Clear { .. } => said_deleted(0, json)?,
+        DrawingsCommand::Delete { id } => bail!("there is no drawing `{id}`"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -132,16 +132,16 @@ fn list(drawings: &Drawings, owner: &Owner, json: bool) -> anyhow::Result<()> {
         say(NOTHING)?;
         return Ok(());
     }
-    let mut table = Table::new(&["ID", "WHEN", "SESSION", "MARKS", "SIZE", "READ", "PAGE"]);
+    let mut table = TextTable::new(&["ID", "WHEN", "SESSION", "MARKS", "SIZE", "READ", "PAGE"]);
     for kept in &list.drawings {
         table.row([
-            (kept.drawing_id.as_str(), Style::Bold),
-            (&kept.at.to_string(), Style::Plain),
-            (kept.session.as_ref().map_or("-", SessionName::as_str), Style::Plain),
-            (&kept.annotations.to_string(), Style::Plain),
-            (&format!("{} kB", kept.bytes.div_ceil(1_000)), Style::Plain),
-            (if kept.is_unread { "no" } else { "yes" }, Style::Plain),
-            (&kept.page_url, Style::Plain),
+            (kept.drawing_id.as_str(), TextStyle::Bold),
+            (&kept.at.to_string(), TextStyle::Plain),
+            (kept.session.as_ref().map_or("-", SessionName::as_str), TextStyle::Plain),
+            (&kept.annotations.to_string(), TextStyle::Plain),
+            (&format!("{} kB", kept.bytes.div_ceil(1_000)), TextStyle::Plain),
+            (if kept.is_unread { "no" } else { "yes" }, TextStyle::Plain),
+            (&kept.page_url, TextStyle::Plain),
         ]);
     }
     for line in table.lines() {

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 /// A failure with an exit code of its own.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(super) struct Failure {
+pub(super) struct ExitFailure {
     pub(super) code: u8,
     pub(super) message: String,
 }
@@ -28,13 +28,13 @@ pub(super) fn with_origin(error: clap::Error) -> clap::Error {
     let variable = of.iter().find(|(flag, _)| argument.starts_with(flag)).map(|(_, name)| *name);
     let is_set_so = |name: &str| std::env::var_os(name).is_some_and(|set| set == value.as_str());
     if let Some(name) = variable.filter(|name| is_set_so(name)) {
-        complain(format_args!("the value of {name} cannot be used"));
+        print_error(format_args!("the value of {name} cannot be used"));
     }
     error
 }
 
 /// An error with its causes, each once: some say themselves what they were caused by.
-pub(super) fn told(error: &anyhow::Error) -> String {
+pub(super) fn message_with_causes(error: &anyhow::Error) -> String {
     let mut said = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !said.contains(&cause) {
@@ -44,7 +44,7 @@ pub(super) fn told(error: &anyhow::Error) -> String {
     said
 }
 
-pub(super) fn complain(what: std::fmt::Arguments<'_>) {
+pub(super) fn print_error(what: std::fmt::Arguments<'_>) {
     // Standard error may be closed; there is nobody else to tell.
     let _ = writeln!(io::stderr(), "tabwire: {what}");
 }
@@ -58,9 +58,12 @@ mod tests {
         let denied = || std::io::Error::other("no permission");
         let path = "/x".into();
         let home = crate::home::HomeError::Io { path, source: denied() };
-        let said = told(&anyhow::Error::from(home).context("cannot start"));
+        let said = message_with_causes(&anyhow::Error::from(home).context("cannot start"));
         assert_eq!(said.matches("no permission").count(), 1, "{said}");
         assert!(said.starts_with("cannot start: cannot use"), "{said}");
-        assert_eq!(told(&anyhow::Error::from(denied()).context("cannot")), "cannot: no permission");
+        assert_eq!(
+            message_with_causes(&anyhow::Error::from(denied()).context("cannot")),
+            "cannot: no permission"
+        );
     }
 }

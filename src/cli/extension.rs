@@ -8,16 +8,16 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::install::installation;
-use super::person::{Unattended, person_widens_reversibly};
-use crate::config::Place;
+use super::person::{UnattendedFlag, person_widens_reversibly};
+use crate::config::DaemonLocation;
 use crate::extension;
 use crate::home::Home;
-use crate::install::System;
+use crate::install::OperatingSystem;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION, is_extension_id};
 use crate::terminal::{hanging, say};
 
 #[derive(Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum ExtensionCommand {
     /// Write the extension to a folder, with the key to this daemon
     #[command(after_help = "Example:\n  tabwire extension unpack ~/tabwire-extension")]
     Unpack {
@@ -41,27 +41,35 @@ pub(super) enum Command {
         /// Its id, 32 letters from a to p
         id: String,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
         /// Say what it needs as JSON
         #[arg(long)]
         json: bool,
     },
 }
 
-pub(super) fn run(place: &Place, command: Command) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    location: &DaemonLocation,
+    command: ExtensionCommand,
+) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Unpack { dir, json } => unpack(place, dir, json)?,
-        Command::Id { json: true } => say(json!({"id": EXTENSION_ID, "version": SERVER_VERSION}))?,
-        Command::Id { json: false } => say(EXTENSION_ID)?,
-        Command::Allow { id, consent, json } => allow(place, &id, consent, json)?,
+        ExtensionCommand::Unpack { dir, json } => unpack(location, dir, json)?,
+        ExtensionCommand::Id { json: true } => {
+            say(json!({"id": EXTENSION_ID, "version": SERVER_VERSION}))?
+        }
+        ExtensionCommand::Id { json: false } => say(EXTENSION_ID)?,
+        ExtensionCommand::Allow { id, consent, json } => allow(location, &id, consent, json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The running daemon's port, else the one that it will be started on.
-pub(super) fn port_for_extension(place: &Place, home: Option<&Home>) -> anyhow::Result<u16> {
+pub(super) fn port_for_extension(
+    location: &DaemonLocation,
+    home: Option<&Home>,
+) -> anyhow::Result<u16> {
     let running = home.map(Home::running_daemon).transpose()?.flatten();
-    match running.map_or(place.port, |record| record.port) {
+    match running.map_or(location.port, |record| record.port) {
         0 => bail!(
             "the extension has to know the port: start the daemon first, or name a port with --port"
         ),
@@ -69,12 +77,12 @@ pub(super) fn port_for_extension(place: &Place, home: Option<&Home>) -> anyhow::
     }
 }
 
-fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
-    let home = Home::open(&place.home()?)?;
-    let port = port_for_extension(place, Some(&home))?;
+fn unpack(location: &DaemonLocation, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
+    let home = Home::open(&location.home()?)?;
+    let port = port_for_extension(location, Some(&home))?;
     let dir = match dir {
         Some(dir) => std::path::absolute(dir)?,
-        None => installation(place)?.extension(),
+        None => installation(location)?.extension(),
     };
     let replaced = extension::find(&dir).map(|before| before.version);
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
@@ -92,15 +100,15 @@ fn unpack(place: &Place, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()>
         ))?;
     }
     say("To load it:")?;
-    say_steps(how_to_load(System::current()))?;
+    say_steps(how_to_load(OperatingSystem::current()))?;
     say(format!("\n{}", hanging(KEEP_FOLDER, 0)))?;
     say(format!("\nThe folder (for port {port}):\n{}", dir.display()))?;
     Ok(())
 }
 
 /// What a person does to load the extension from its folder, whose path is named below.
-pub(super) fn how_to_load(system: System) -> Vec<String> {
-    let key = if system == System::MacOs { "Cmd+Shift+G" } else { "Ctrl+L" };
+pub(super) fn how_to_load(system: OperatingSystem) -> Vec<String> {
+    let key = if system == OperatingSystem::MacOs { "Cmd+Shift+G" } else { "Ctrl+L" };
     vec![
         "Open chrome://extensions and switch on \"Developer mode\", at the top right.".to_owned(),
         format!(
@@ -122,15 +130,20 @@ pub(super) fn say_steps(steps: impl IntoIterator<Item = String>) -> anyhow::Resu
     Ok(())
 }
 
-fn allow(place: &Place, id: &str, consent: Unattended, json: bool) -> anyhow::Result<()> {
+fn allow(
+    location: &DaemonLocation,
+    id: &str,
+    consent: UnattendedFlag,
+    json: bool,
+) -> anyhow::Result<()> {
     if !is_extension_id(id) {
         bail!(
             "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
         );
     }
-    let home = Home::open(&place.home()?)?;
+    let home = Home::open(&location.home()?)?;
     // Before anybody is asked: without a port nothing is to be allowed.
-    let port = port_for_extension(place, Some(&home))?;
+    let port = port_for_extension(location, Some(&home))?;
     let is_new = !home.allowed_extensions()?.iter().any(|known| known == id);
     if is_new {
         let what = format!("the extension {id} connect");

@@ -7,14 +7,14 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::person::{Unattended, person_widens_reversibly};
-use crate::config::Place;
+use super::person::{UnattendedFlag, person_widens_reversibly};
+use crate::config::DaemonLocation;
 use crate::home::{AgentFolders, Home};
 use crate::install::native_host::in_shell;
 use crate::terminal::{clean, say};
 
 #[derive(Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum FilesCommand {
     /// List the folders; the default
     List,
     /// Open a folder to agents
@@ -28,7 +28,7 @@ pub(super) enum Command {
         #[arg(long, required = true)]
         write: bool,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
     },
     /// Close a folder to agents
     Remove {
@@ -37,22 +37,26 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(place: &Place, command: Option<Command>, json: bool) -> anyhow::Result<ExitCode> {
-    let state = place.home()?;
-    match command.unwrap_or(Command::List) {
-        Command::List => {}
-        Command::Allow { dir, write: _, consent } => {
+pub(super) fn run(
+    location: &DaemonLocation,
+    command: Option<FilesCommand>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let state = location.home()?;
+    match command.unwrap_or(FilesCommand::List) {
+        FilesCommand::List => {}
+        FilesCommand::Allow { dir, write: _, consent } => {
             allow(&Home::open(&state)?, &dir, consent)?;
         }
-        Command::Remove { dir } => remove(&Home::open(&state)?, &dir)?,
+        FilesCommand::Remove { dir } => remove(&Home::open(&state)?, &dir)?,
     }
     // No state directory is made for the question.
     let home = Home::find(&state)?;
     let folders = home.map(|home| home.agent_folders()).transpose()?.unwrap_or_default();
-    tell(&place.agent_files()?.path(), &folders, json)
+    tell(&location.agent_files()?.path(), &folders, json)
 }
 
-fn allow(home: &Home, dir: &Path, consent: Unattended) -> anyhow::Result<()> {
+fn allow(home: &Home, dir: &Path, consent: UnattendedFlag) -> anyhow::Result<()> {
     let person = etcetera::home_dir().ok();
     let folder = home.check_agent_folder(dir, person.as_deref())?;
     if !home.agent_folders()?.write.contains(&folder) {

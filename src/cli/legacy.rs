@@ -7,18 +7,18 @@ use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::ask::Daemon;
 use super::commands::text;
-use super::person::{Unattended, person_widens, person_widens_reversibly};
+use super::daemon_client::DaemonClient;
+use super::person::{UnattendedFlag, person_widens, person_widens_reversibly};
 use crate::admission::PollerStatus;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::home::{Home, LegacyApprover, LegacyMode};
 use crate::hub::KnockList;
 use crate::protocol::is_extension_id;
 use crate::terminal::{say, write};
 
 #[derive(Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum LegacyCommand {
     /// List who is let in and who asks; what is done if nothing else is said
     List,
     /// Let an extension in, from its next request on
@@ -27,7 +27,7 @@ pub(super) enum Command {
         #[arg(value_parser = extension_id)]
         id: Option<String>,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
     },
     /// Let an extension in no more
     Remove {
@@ -36,34 +36,38 @@ pub(super) enum Command {
         id: String,
     },
     /// Let in only those that a person allows; how it is at first
-    Ask(Unattended),
+    Ask(UnattendedFlag),
     /// Let in the first one that polls, until the Tabwire extension connects or you remove one
-    Auto(Unattended),
+    Auto(UnattendedFlag),
     /// Let in every one that polls
-    Any(Unattended),
+    Any(UnattendedFlag),
     /// Let in none, not even those that were allowed
     Deny,
 }
 
 /// What `tabwire serve` takes of this.
 #[derive(Args, Clone, Copy, Debug)]
-pub(super) struct LegacyServing {
+pub(super) struct LegacyFlag {
     /// Which extensions that only poll are let in from now on, as `tabwire legacy MODE` sets it
     #[arg(long, value_name = "MODE")]
-    legacy: Option<Mode>,
+    legacy: Option<LegacyModeName>,
 }
 
-impl LegacyServing {
+impl LegacyFlag {
     /// Sets which are let in, if the command line says so.
-    pub(super) fn set(self, place: &Place, consent: Unattended) -> anyhow::Result<()> {
+    pub(super) fn set(
+        self,
+        location: &DaemonLocation,
+        consent: UnattendedFlag,
+    ) -> anyhow::Result<()> {
         let Some(mode) = self.legacy else { return Ok(()) };
-        set_mode(&Home::open(&place.home()?)?, mode.into(), consent)
+        set_mode(&Home::open(&location.home()?)?, mode.into(), consent)
     }
 }
 
 /// The modes, as `tabwire serve --legacy` takes them.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Mode {
+enum LegacyModeName {
     /// Those that a person allows
     Ask,
     /// The first one that polls, until the Tabwire extension connects
@@ -74,13 +78,13 @@ enum Mode {
     Deny,
 }
 
-impl From<Mode> for LegacyMode {
-    fn from(mode: Mode) -> Self {
+impl From<LegacyModeName> for LegacyMode {
+    fn from(mode: LegacyModeName) -> Self {
         match mode {
-            Mode::Ask => Self::Ask,
-            Mode::Auto => Self::Auto,
-            Mode::Any => Self::Any,
-            Mode::Deny => Self::Deny,
+            LegacyModeName::Ask => Self::Ask,
+            LegacyModeName::Auto => Self::Auto,
+            LegacyModeName::Any => Self::Any,
+            LegacyModeName::Deny => Self::Deny,
         }
     }
 }
@@ -93,29 +97,29 @@ fn extension_id(text: &str) -> Result<String, String> {
 }
 
 pub(super) async fn run(
-    place: &Place,
-    command: Option<Command>,
+    location: &DaemonLocation,
+    command: Option<LegacyCommand>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let home = Home::open(&place.home()?)?;
-    match command.unwrap_or(Command::List) {
-        Command::List => {}
-        Command::Allow { id: Some(id), consent } => allow(&home, &id, consent)?,
-        Command::Allow { id: None, consent } => {
-            let id = choose(&status(&home, place).await?)?;
+    let home = Home::open(&location.home()?)?;
+    match command.unwrap_or(LegacyCommand::List) {
+        LegacyCommand::List => {}
+        LegacyCommand::Allow { id: Some(id), consent } => allow(&home, &id, consent)?,
+        LegacyCommand::Allow { id: None, consent } => {
+            let id = choose(&status(&home, location).await?)?;
             allow(&home, &id, consent)?;
         }
-        Command::Remove { id } => {
+        LegacyCommand::Remove { id } => {
             if !home.legacy().remove(&id)? && !json {
                 say(format!("{id} was not let in by name."))?;
             }
         }
-        Command::Ask(consent) => set_mode(&home, LegacyMode::Ask, consent)?,
-        Command::Auto(consent) => set_mode(&home, LegacyMode::Auto, consent)?,
-        Command::Any(consent) => set_mode(&home, LegacyMode::Any, consent)?,
-        Command::Deny => home.legacy().set_mode(LegacyMode::Deny)?,
+        LegacyCommand::Ask(consent) => set_mode(&home, LegacyMode::Ask, consent)?,
+        LegacyCommand::Auto(consent) => set_mode(&home, LegacyMode::Auto, consent)?,
+        LegacyCommand::Any(consent) => set_mode(&home, LegacyMode::Any, consent)?,
+        LegacyCommand::Deny => home.legacy().set_mode(LegacyMode::Deny)?,
     }
-    let status = status(&home, place).await?;
+    let status = status(&home, location).await?;
     if json {
         say(serde_json::to_string_pretty(&status)?)?;
     } else {
@@ -125,7 +129,7 @@ pub(super) async fn run(
 }
 
 /// Lets an extension in, if a person agrees.
-fn allow(home: &Home, id: &str, consent: Unattended) -> anyhow::Result<()> {
+fn allow(home: &Home, id: &str, consent: UnattendedFlag) -> anyhow::Result<()> {
     let known = home.legacy().read()?.approver_of(id);
     if known != Some(LegacyApprover::Person) {
         let what = format!("the older extension {id} run what agents ask for in its browser");
@@ -137,7 +141,7 @@ fn allow(home: &Home, id: &str, consent: Unattended) -> anyhow::Result<()> {
 }
 
 /// Sets which are let in, if a person agrees to what lets in more than before.
-fn set_mode(home: &Home, mode: LegacyMode, consent: Unattended) -> anyhow::Result<()> {
+fn set_mode(home: &Home, mode: LegacyMode, consent: UnattendedFlag) -> anyhow::Result<()> {
     let before = home.legacy().read()?.mode;
     if let Some(what) = widening(before, mode) {
         person_widens(home, what, consent.unattended)?;
@@ -167,9 +171,9 @@ const fn widening(before: LegacyMode, after: LegacyMode) -> Option<&'static str>
 }
 
 /// Who is let in and who asks: the running daemon knows both, the state directory the first.
-async fn status(home: &Home, place: &Place) -> anyhow::Result<Value> {
+async fn status(home: &Home, location: &DaemonLocation) -> anyhow::Result<Value> {
     if home.has_daemon()?
-        && let Ok(daemon) = Daemon::of(place)
+        && let Ok(daemon) = DaemonClient::of(location)
         && let Ok(answer) = daemon.get("/api/status").await
     {
         let status = answer.ok()?["older_extensions"].take();
@@ -302,17 +306,17 @@ pub(super) fn rows(status: &Value) -> Vec<String> {
 }
 
 /// The ids of those that ask the running daemon, if one runs.
-pub(super) async fn asking_now(place: &Place) -> anyhow::Result<Vec<String>> {
-    let Some(home) = Home::find(&place.home()?)? else { return Ok(Vec::new()) };
-    Ok(asking(&status(&home, place).await?))
+pub(super) async fn asking_now(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
+    let Some(home) = Home::find(&location.home()?)? else { return Ok(Vec::new()) };
+    Ok(asking(&status(&home, location).await?))
 }
 
 /// Asks a person at the terminal about each older extension that asks to be let in. Those that
 /// still ask then: nobody is at a terminal, or does not want them.
-pub(super) async fn offer(place: &Place) -> anyhow::Result<Vec<String>> {
-    let asking = asking_now(place).await?;
-    let home = Home::open(&place.home()?)?;
-    let consent = Unattended { unattended: false };
+pub(super) async fn offer(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
+    let asking = asking_now(location).await?;
+    let home = Home::open(&location.home()?)?;
+    let consent = UnattendedFlag { unattended: false };
     Ok(asking.into_iter().filter(|id| allow(&home, id, consent).is_err()).collect())
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::complain;
+use super::print_error;
 use crate::daemon::LogFile;
 use crate::home::Home;
 
@@ -30,11 +30,14 @@ pub(super) fn of_daemon(home: &Home, detached: bool) {
         Ok(file) => Some(Mutex::new(file)),
         Err(error) => {
             let path = home.log_path();
-            complain(format_args!("cannot write {}: {error}; logging here only", path.display()));
+            print_error(format_args!(
+                "cannot write {}: {error}; logging here only",
+                path.display()
+            ));
             None
         }
     };
-    let both = Both { to_stderr: !detached || file.is_none(), file };
+    let both = DaemonLogWriter { to_stderr: !detached || file.is_none(), file };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter("tabwire=info,warn"))
         .with_writer(both)
@@ -51,19 +54,19 @@ fn filter(default: &str) -> EnvFilter {
     if let Some(Ok(filter)) = parsed {
         return filter;
     }
-    complain(format_args!(
+    print_error(format_args!(
         "{VARIABLE} is not understood (example: tabwire=debug); using {default}"
     ));
     EnvFilter::new(default)
 }
 
-struct Both {
+struct DaemonLogWriter {
     to_stderr: bool,
     file: Option<Mutex<LogFile>>,
 }
 
-impl<'a> MakeWriter<'a> for Both {
-    type Writer = &'a Both;
+impl<'a> MakeWriter<'a> for DaemonLogWriter {
+    type Writer = &'a DaemonLogWriter;
 
     fn make_writer(&'a self) -> Self::Writer {
         self
@@ -71,7 +74,7 @@ impl<'a> MakeWriter<'a> for Both {
 }
 
 /// One line at a time. A log that cannot be written is no reason to stop.
-impl Write for &Both {
+impl Write for &DaemonLogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if let Some(file) = &self.file {
             let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line);

@@ -6,29 +6,29 @@ use anyhow::Context as _;
 
 use super::logs;
 use crate::bridge;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::proof;
 
 /// The first part of the names of bridges that nobody has named.
 const UNNAMED: &str = "mcp";
 
 pub(super) async fn mcp(
-    place: &Place,
+    location: &DaemonLocation,
     client: Option<String>,
     job_notifications: bool,
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let target = bridge::Target { job_notifications, ..target(place, client)? };
+    let target = bridge::Target { job_notifications, ..target(location, client)? };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The daemon of this place, for a client of this name. The first call starts it.
-pub(super) fn target(place: &Place, client: String) -> anyhow::Result<bridge::Target> {
+pub(super) fn target(location: &DaemonLocation, client: String) -> anyhow::Result<bridge::Target> {
     Ok(bridge::Target {
-        home: place.home()?,
-        port: place.port,
+        home: location.home()?,
+        port: location.port,
         client,
         program: std::env::current_exe().context("cannot tell where this program is")?,
         job_notifications: false,

@@ -1,9 +1,9 @@
 //! The command line: what there is to say, and with which code each command ends.
 
-mod ask;
 mod call;
 mod commands;
 mod confirm;
+mod daemon_client;
 mod doctor;
 mod drawings;
 mod errors;
@@ -30,13 +30,13 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use serde_json::json;
 
-use crate::config::{Place, Serving};
+use crate::config::{DaemonLocation, ServeOptions};
 use crate::demo;
 use crate::home::Home;
-use crate::install::Server;
+use crate::install::ServerEntry;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
-use crate::terminal::{Unheard, say};
-use errors::{Failure, complain, told, with_origin};
+use crate::terminal::{OutputError, say};
+use errors::{ExitFailure, message_with_causes, print_error, with_origin};
 
 /// There is no daemon to ask.
 const NOT_RUNNING: u8 = 3;
@@ -79,24 +79,24 @@ Examples:
 #[command(name = "tabwire", version, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(flatten)]
-    place: Place,
+    location: DaemonLocation,
     // Without one the person is told what is set up, and what to do next.
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Subcommand, Debug)]
-enum Command {
+enum CliCommand {
     /// Set up the extension, what browsers need for it, and MCP clients
     #[command(
         after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n  tabwire install --all --json --wait       for a script: waits until the extension connects\n\nOn a terminal it then starts the daemon and waits for the extension; Ctrl+C ends the wait, and\neverything stays set up.\n\nIt is safe to run again, for example after an update: it brings the extension, and the clients\nthat it has set up, up to date. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
     )]
-    Install(install::Install),
+    Install(install::InstallArguments),
     /// Take away what `install` has set up
     #[command(
         after_help = "Examples:\n  tabwire uninstall\n  tabwire uninstall --state            the keys, the journal and what people drew, too\n  tabwire uninstall --state --print    shows each path that would go\n\nFiles in the state directory that are not Tabwire's stay, and are named."
     )]
-    Uninstall(install::Uninstall),
+    Uninstall(install::UninstallArguments),
     /// Print the line that pairs an extension, to paste into its popup
     #[command(
         after_help = "Not needed where the extension was unpacked by `tabwire`, or after `tabwire install`.\nThe line holds the key to your browser: keep it to yourself."
@@ -127,11 +127,11 @@ enum Command {
     )]
     Serve {
         #[command(flatten)]
-        serving: Serving,
+        serving: ServeOptions,
         #[command(flatten)]
-        older: legacy::LegacyServing,
+        older: legacy::LegacyFlag,
         #[command(flatten)]
-        consent: person::Unattended,
+        consent: person::UnattendedFlag,
         /// Say where it listens as JSON
         #[arg(long)]
         json: bool,
@@ -208,14 +208,14 @@ enum Command {
     },
     /// The browser extension
     #[command(subcommand)]
-    Extension(extension::Command),
+    Extension(extension::ExtensionCommand),
     /// Which extensions that only poll are let in
     #[command(
         after_help = "Older extensions hold no key; a person lets them in. A running daemon follows at once.\n\nExamples:\n  tabwire legacy                 who is let in, and who asks\n  tabwire legacy allow           choose one of those that ask\n  tabwire legacy allow abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy remove abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy deny            none from now on\n\nWhat lets in more than before is asked at the terminal; a script needs --unattended for it."
     )]
     Legacy {
         #[command(subcommand)]
-        command: Option<legacy::Command>,
+        command: Option<legacy::LegacyCommand>,
         /// Say who is let in and who asks as JSON
         #[arg(long, global = true)]
         json: bool,
@@ -226,7 +226,7 @@ enum Command {
     )]
     Sites {
         #[command(subcommand)]
-        command: Option<sites::Command>,
+        command: Option<sites::SitesCommand>,
         /// Say what holds as JSON
         #[arg(long, global = true)]
         json: bool,
@@ -246,7 +246,7 @@ enum Command {
     )]
     Files {
         #[command(subcommand)]
-        command: Option<files::Command>,
+        command: Option<files::FilesCommand>,
         /// Print the open folders as JSON
         #[arg(long, global = true)]
         json: bool,
@@ -257,7 +257,7 @@ enum Command {
     )]
     Drawings {
         #[command(subcommand)]
-        command: Option<drawings::Command>,
+        command: Option<drawings::DrawingsCommand>,
         /// For whom they were drawn
         #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER, global = true)]
         owner: String,
@@ -292,10 +292,12 @@ pub fn run() -> ExitCode {
     });
     match done {
         Ok(code) => code,
-        Err(error) if matches!(error.downcast_ref(), Some(Unheard::Closed)) => ExitCode::SUCCESS,
+        Err(error) if matches!(error.downcast_ref(), Some(OutputError::Closed)) => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
-            complain(format_args!("{}", told(&error)));
-            match error.downcast_ref::<Failure>() {
+            print_error(format_args!("{}", message_with_causes(&error)));
+            match error.downcast_ref::<ExitFailure>() {
                 Some(failure) => ExitCode::from(failure.code),
                 None => ExitCode::FAILURE,
             }
@@ -312,48 +314,48 @@ fn correlation_id(text: &str) -> Result<String, &'static str> {
 
 impl Cli {
     async fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { place, command } = self;
-        let Some(command) = command else { return overview::overview(&place).await };
+        let Self { location, command } = self;
+        let Some(command) = command else { return overview::overview(&location).await };
         match command {
-            Command::Install(how) => install::install(&place, &how).await,
-            Command::Uninstall(how) => install::uninstall(&place, &how).await,
-            Command::Pair { json } => pair::pair(&place, json),
-            Command::Unpair { json } => pair::unpair(&place, json).await,
-            Command::NativeHost { caller } => pair::native_host(&place, &caller),
-            Command::Serve { serving, older, consent, json } => {
-                older.set(&place, consent)?;
-                monitor_roots::agreed(&place, &serving, consent)?;
-                serve::serve(&place, &serving, json).await
+            CliCommand::Install(how) => install::install(&location, &how).await,
+            CliCommand::Uninstall(how) => install::uninstall(&location, &how).await,
+            CliCommand::Pair { json } => pair::pair(&location, json),
+            CliCommand::Unpair { json } => pair::unpair(&location, json).await,
+            CliCommand::NativeHost { caller } => pair::native_host(&location, &caller),
+            CliCommand::Serve { serving, older, consent, json } => {
+                older.set(&location, consent)?;
+                monitor_roots::require_consent(&location, &serving, consent)?;
+                serve::serve(&location, &serving, json).await
             }
-            Command::Mcp { client, job_notifications } => {
-                mcp::mcp(&place, client, job_notifications).await
+            CliCommand::Mcp { client, job_notifications } => {
+                mcp::mcp(&location, client, job_notifications).await
             }
-            Command::Call(call) => call::run(&place, call).await,
-            Command::Stop { json } => serve::stop(&place, json).await,
-            Command::Status { json } => status::status(&place, json).await,
-            Command::Doctor(asked) => doctor::doctor(&place, asked).await,
-            Command::Commands { follow: false, json } => commands::list(&place, json).await,
-            Command::Commands { follow: true, json } => commands::follow(&place, json).await,
-            Command::Trace { id, json } => trace::trace(&place, &id, json).await,
-            Command::Token { owner, json } => token(&place, &owner, json),
-            Command::McpConfig { json: _ } => mcp_config(&place),
-            Command::Extension(command) => extension::run(&place, command),
-            Command::Legacy { command, json } => legacy::run(&place, command, json).await,
-            Command::Drawings { command, owner, json } => {
-                drawings::run(&place, command, &owner, json)
+            CliCommand::Call(call) => call::run(&location, call).await,
+            CliCommand::Stop { json } => serve::stop(&location, json).await,
+            CliCommand::Status { json } => status::status(&location, json).await,
+            CliCommand::Doctor(asked) => doctor::doctor(&location, asked).await,
+            CliCommand::Commands { follow: false, json } => commands::list(&location, json).await,
+            CliCommand::Commands { follow: true, json } => commands::follow(&location, json).await,
+            CliCommand::Trace { id, json } => trace::trace(&location, &id, json).await,
+            CliCommand::Token { owner, json } => token(&location, &owner, json),
+            CliCommand::McpConfig { json: _ } => mcp_config(&location),
+            CliCommand::Extension(command) => extension::run(&location, command),
+            CliCommand::Legacy { command, json } => legacy::run(&location, command, json).await,
+            CliCommand::Drawings { command, owner, json } => {
+                drawings::run(&location, command, &owner, json)
             }
-            Command::Confirm { json } => confirm::run(&place, json),
-            Command::Files { command, json } => files::run(&place, command, json),
-            Command::Sites { command, json } => sites::run(&place, command, json).await,
-            Command::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
+            CliCommand::Confirm { json } => confirm::run(&location, json),
+            CliCommand::Files { command, json } => files::run(&location, command, json),
+            CliCommand::Sites { command, json } => sites::run(&location, command, json).await,
+            CliCommand::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }
 }
 
-fn token(place: &Place, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
+fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
     let owner = valid_owner(owner)
         .with_context(|| format!("`{owner}` is no owner: use 1 to 64 letters, digits, - or _"))?;
-    let token = Home::open(&place.home()?)?.auth().token(&owner);
+    let token = Home::open(&location.home()?)?.auth().token(&owner);
     if json {
         say(json!({"owner": owner, "token": token}))?;
     } else {
@@ -362,8 +364,8 @@ fn token(place: &Place, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn mcp_config(place: &Place) -> anyhow::Result<ExitCode> {
-    let Server { command, args } = install::server(place, place.port)?;
+fn mcp_config(location: &DaemonLocation) -> anyhow::Result<ExitCode> {
+    let ServerEntry { command, args } = install::server(location, location.port)?;
     let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
     say(serde_json::to_string_pretty(&config)?)?;
     Ok(ExitCode::SUCCESS)

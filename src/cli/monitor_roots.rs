@@ -4,20 +4,24 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::person::{Unattended, person_widens};
-use crate::config::{Place, Serving};
+use super::person::{UnattendedFlag, person_widens};
+use crate::config::{DaemonLocation, ServeOptions};
 use crate::home::Home;
 
 /// Returns if a person agrees to every folder that the daemon is started for, or has agreed before.
-pub(super) fn agreed(place: &Place, serving: &Serving, consent: Unattended) -> anyhow::Result<()> {
-    let usual: Vec<_> = Serving::usual_monitor_roots().iter().map(|path| real(path)).collect();
+pub(super) fn require_consent(
+    location: &DaemonLocation,
+    options: &ServeOptions,
+    consent: UnattendedFlag,
+) -> anyhow::Result<()> {
+    let usual: Vec<_> = ServeOptions::usual_monitor_roots().iter().map(|path| real(path)).collect();
     let beyond = |root: &PathBuf| !usual.iter().any(|usual| root.starts_with(usual));
     let roots: Vec<_> =
-        serving.monitor_roots.iter().map(|root| real(root)).filter(beyond).collect();
+        options.monitor_roots.iter().map(|root| real(root)).filter(beyond).collect();
     if roots.is_empty() {
         return Ok(());
     }
-    let home = Home::open(&place.home()?)?;
+    let home = Home::open(&location.home()?)?;
     for root in roots {
         if home.agent_folders()?.sync.contains(&root) {
             continue;
@@ -27,7 +31,7 @@ pub(super) fn agreed(place: &Place, serving: &Serving, consent: Unattended) -> a
             root.display()
         );
         // A daemon in the background has nobody to ask, and is to start all the same.
-        person_widens(&home, &what, consent.unattended || serving.detach)?;
+        person_widens(&home, &what, consent.unattended || options.detach)?;
         home.note_synced_folder(&root)?;
     }
     Ok(())

@@ -5,19 +5,19 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::ask::Daemon;
+use super::daemon_client::DaemonClient;
 use super::doctor;
 use super::install::installation;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::extension;
 use crate::home::Home;
-use crate::install::{Client, Installation};
+use crate::install::{Installation, McpClient};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{clean, fitted, say};
 
 /// How far somebody is with Tabwire.
 #[derive(Debug, Default)]
-struct Overview {
+struct SetupOverview {
     /// The folder of the extension as it is shown, if it is there.
     extension: Option<String>,
     /// Whether that folder still holds the key, which the extension takes away as it connects.
@@ -30,27 +30,30 @@ struct Overview {
     clients: Vec<&'static str>,
 }
 
-pub(super) async fn overview(place: &Place) -> anyhow::Result<ExitCode> {
-    for line in Overview::find(place).await?.lines() {
+pub(super) async fn overview(location: &DaemonLocation) -> anyhow::Result<ExitCode> {
+    for line in SetupOverview::find(location).await?.lines() {
         say(fitted(&clean(&line)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Overview {
-    async fn find(place: &Place) -> anyhow::Result<Self> {
-        let home = Home::find(&place.home()?)?;
+impl SetupOverview {
+    async fn find(location: &DaemonLocation) -> anyhow::Result<Self> {
+        let home = Home::find(&location.home()?)?;
         let noted = home.as_ref().map(Home::unpacked).transpose()?.flatten();
-        let status = match Daemon::of(place) {
+        let status = match DaemonClient::of(location) {
             Ok(daemon) => daemon.get("/api/status").await.ok().map(|answer| answer.body),
             Err(_) => None,
         };
         let browsers = status.as_ref().and_then(|status| status["browsers"].as_array());
         let browsers = browsers.into_iter().flatten().filter(|one| one["connected"] == true);
-        let installation = installation(place).ok();
-        let machine = installation.as_ref().and_then(|found| found.machine.as_ref());
+        let installation = installation(location).ok();
+        let user_folders = installation.as_ref().and_then(|found| found.user_folders.as_ref());
         let shown = |dir: &Path| {
-            machine.map_or_else(|| dir.to_string_lossy().into_owned(), |machine| machine.shown(dir))
+            user_folders.map_or_else(
+                || dir.to_string_lossy().into_owned(),
+                |user_folders| user_folders.shown(dir),
+            )
         };
         let unpacked = noted.and_then(|dir| Some((extension::find(&dir)?, dir)));
         let clients = installation.as_ref().map(Installation::clients_with_server);
@@ -59,7 +62,7 @@ impl Overview {
             extension: unpacked.map(|(_, dir)| shown(&dir)),
             has_daemon: status.is_some(),
             browsers: browsers.cloned().collect(),
-            clients: clients.unwrap_or_default().into_iter().map(Client::name).collect(),
+            clients: clients.unwrap_or_default().into_iter().map(McpClient::name).collect(),
         })
     }
 
@@ -117,8 +120,8 @@ mod tests {
     use super::*;
 
     /// One of which everything is set up, with these browsers.
-    fn with(browsers: &[Value]) -> Overview {
-        Overview {
+    fn with(browsers: &[Value]) -> SetupOverview {
+        SetupOverview {
             extension: Some("~/Tabwire/extension".to_owned()),
             has_key: false,
             has_daemon: !browsers.is_empty(),
@@ -130,11 +133,11 @@ mod tests {
     #[test]
     fn what_is_next_follows_from_how_far_somebody_is() {
         for (overview, next) in [
-            (Overview::default(), "`tabwire install` sets everything up"),
-            (Overview { has_key: true, ..with(&[]) }, "load the extension"),
-            (Overview { has_daemon: true, ..with(&[]) }, "shows how to load the extension"),
-            (Overview { clients: vec![], ..with(&[]) }, "adds Tabwire to clients"),
-            (Overview { clients: vec![], ..with(&[json!({})]) }, "adds Tabwire to clients"),
+            (SetupOverview::default(), "`tabwire install` sets everything up"),
+            (SetupOverview { has_key: true, ..with(&[]) }, "load the extension"),
+            (SetupOverview { has_daemon: true, ..with(&[]) }, "shows how to load the extension"),
+            (SetupOverview { clients: vec![], ..with(&[]) }, "adds Tabwire to clients"),
+            (SetupOverview { clients: vec![], ..with(&[json!({})]) }, "adds Tabwire to clients"),
             (with(&[]), "first call starts the daemon"),
             (with(&[json!({"label": "A"})]), "ask an agent which tabs"),
             (with(&[json!({"label": "A"}), json!({"stopped": true})]), "Let agents go on"),

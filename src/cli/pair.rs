@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use super::extension::port_for_extension;
 use super::serve::end_daemon;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::extension::{pairing, pairing_line};
 use crate::home::Home;
-use crate::install::native_host::{self, Refusal};
+use crate::install::native_host::{self, PairingRefusal};
 use crate::protocol::EXTENSION_ID;
 use crate::terminal::{is_terminal, say};
 
-pub(super) fn pair(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let home = Home::open(&place.home()?)?;
-    let port = port_for_extension(place, Some(&home))?;
+pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
+    let home = Home::open(&location.home()?)?;
+    let port = port_for_extension(location, Some(&home))?;
     let key = home.auth().extension_key(EXTENSION_ID);
     let line = pairing_line(port, &key);
     if json {
@@ -34,8 +34,8 @@ pub(super) fn pair(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn unpair(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let home = Home::open(&place.home()?)?;
+pub(super) async fn unpair(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
+    let home = Home::open(&location.home()?)?;
     // No bridge may start a daemon with the old secret meanwhile.
     let _nobody_starts_one = home.lock_start()?;
     home.replace_key()?;
@@ -63,19 +63,22 @@ pub(super) async fn unpair(place: &Place, json: bool) -> anyhow::Result<ExitCode
 }
 
 /// Answers a browser over standard input and output.
-pub(super) fn native_host(place: &Place, caller: &[String]) -> anyhow::Result<ExitCode> {
+pub(super) fn native_host(
+    location: &DaemonLocation,
+    caller: &[String],
+) -> anyhow::Result<ExitCode> {
     // The first argument is who asks; on Windows the number of a window follows.
     let caller = caller.first().map(String::as_str);
-    native_host::serve(caller, io::stdin().lock(), io::stdout().lock(), || told(place))?;
+    native_host::serve(caller, io::stdin().lock(), io::stdout().lock(), || told(location))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What our extension is told. Looked up anew for each message, so that it is never old.
-fn told(place: &Place) -> Result<Value, Refusal> {
+fn told(location: &DaemonLocation) -> Result<Value, PairingRefusal> {
     let refused =
-        |code| move |error: anyhow::Error| Refusal { code, message: format!("{error:#}") };
-    let home = || -> anyhow::Result<Home> { Ok(Home::open(&place.home()?)?) };
+        |code| move |error: anyhow::Error| PairingRefusal { code, message: format!("{error:#}") };
+    let home = || -> anyhow::Result<Home> { Ok(Home::open(&location.home()?)?) };
     let home = home().map_err(refused("state_directory"))?;
-    let port = port_for_extension(place, Some(&home)).map_err(refused("no_port"))?;
+    let port = port_for_extension(location, Some(&home)).map_err(refused("no_port"))?;
     Ok(pairing(port, &home.auth().extension_key(EXTENSION_ID)))
 }

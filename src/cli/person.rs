@@ -5,14 +5,14 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use clap::Args;
 
-use super::{Failure, NEEDS_PERSON};
+use super::{ExitFailure, NEEDS_PERSON};
 use crate::home::Home;
 use crate::hub::Reading;
 use crate::terminal::clean;
 
 /// The flag of every command that can widen what agents may do.
 #[derive(Args, Clone, Copy, Debug)]
-pub(super) struct Unattended {
+pub(super) struct UnattendedFlag {
     /// Widen without asking a person; a person is asked to confirm it later
     #[arg(long)]
     pub(super) unattended: bool,
@@ -88,7 +88,7 @@ fn needs_person(what: &str) -> anyhow::Error {
 }
 
 pub(super) fn refused(message: &str) -> anyhow::Error {
-    Failure { code: NEEDS_PERSON, message: message.to_owned() }.into()
+    ExitFailure { code: NEEDS_PERSON, message: message.to_owned() }.into()
 }
 
 #[cfg(test)]

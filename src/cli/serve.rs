@@ -8,29 +8,29 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{UNAVAILABLE, complain, logs};
-use crate::config::{Place, Serving};
+use super::{UNAVAILABLE, logs, print_error};
+use crate::config::{DaemonLocation, ServeOptions};
 use crate::daemon::{Daemon, StartError};
 use crate::home::{DaemonRecord, Home};
 use crate::protocol::SERVER_VERSION;
-use crate::terminal::{Progress, say};
+use crate::terminal::{ProgressNotice, say};
 
 /// How often, and how far apart, a daemon that was asked to end is looked for.
 const STOP_LOOKS: u32 = 250;
 const STOP_LOOK: Duration = Duration::from_millis(20);
 
 pub(super) async fn serve(
-    place: &Place,
-    serving: &Serving,
+    location: &DaemonLocation,
+    options: &ServeOptions,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    if serving.detach {
+    if options.detach {
         // Fails only if this process leads a group already, and then it is detached.
         let _ = rustix::process::setsid();
     }
     let shutdown = CancellationToken::new();
     let _stop_on_signal = stop_on_signal(shutdown.clone())?;
-    let daemon = match Daemon::start(serving.settings(place)?).await {
+    let daemon = match Daemon::start(options.settings(location)?).await {
         Ok(daemon) => daemon,
         Err(error @ StartError::Running(_)) => {
             say(format!("{error}; nothing to do"))?;
@@ -44,13 +44,13 @@ pub(super) async fn serve(
             return Ok(ExitCode::SUCCESS);
         }
         Err(error @ StartError::PortTaken { .. }) => {
-            complain(format_args!("{error}"));
+            print_error(format_args!("{error}"));
             return Ok(ExitCode::from(UNAVAILABLE));
         }
         Err(error) => return Err(error.into()),
     };
     // The file is the daemon's that holds the lock, and that is this one from here on.
-    logs::of_daemon(daemon.home(), serving.detach);
+    logs::of_daemon(daemon.home(), options.detach);
     let port = daemon.port();
     let said = if json {
         say(json!({"pid": std::process::id(), "port": port, "version": SERVER_VERSION}))
@@ -79,8 +79,8 @@ fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<tokio::task::Jo
     }))
 }
 
-pub(super) async fn stop(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let home = Home::find(&place.home()?)?;
+pub(super) async fn stop(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
+    let home = Home::find(&location.home()?)?;
     let ended = match &home {
         Some(home) => end_daemon(home).await?,
         None => None,
@@ -103,7 +103,7 @@ pub(super) async fn end_daemon(home: &Home) -> anyhow::Result<Option<DaemonRecor
     // The lock is held, so the record is of the process that holds it.
     let pid = i32::try_from(record.pid).ok().and_then(Pid::from_raw).context("no such process")?;
     kill_process(pid, Signal::TERM).context("cannot end the daemon")?;
-    let _progress = Progress::start("ending the daemon");
+    let _progress = ProgressNotice::start("ending the daemon");
     for _ in 0..STOP_LOOKS {
         tokio::time::sleep(STOP_LOOK).await;
         if !home.has_daemon()? {

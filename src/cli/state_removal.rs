@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::person::{Unattended, person_widens};
+use super::person::{UnattendedFlag, person_widens};
 use super::serve::end_daemon;
 use crate::home::{DaemonRecord, Home, Removal};
-use crate::install::{Installation, Plan};
+use crate::install::{ChangePlan, Installation};
 use crate::terminal::{clean, say};
 
 /// How many paths that stay a person is shown.
@@ -30,7 +30,7 @@ pub(super) enum StateRemoval {
 
 impl StateRemoval {
     /// What would become of it once this plan is carried out.
-    pub(super) fn plan(installation: &Installation, plan: &Plan) -> anyhow::Result<Self> {
+    pub(super) fn plan(installation: &Installation, plan: &ChangePlan) -> anyhow::Result<Self> {
         let gone: Vec<_> =
             plan.changes.iter().filter_map(|change| change.removes()).map(Path::to_owned).collect();
         Self::of(installation, |home| {
@@ -41,7 +41,10 @@ impl StateRemoval {
 
     /// Returns if a person agrees that the rules for sites and what nobody has confirmed go. Without
     /// them agents may use more, once Tabwire is installed again.
-    pub(super) fn agreed(installation: &Installation, consent: Unattended) -> anyhow::Result<()> {
+    pub(super) fn agreed(
+        installation: &Installation,
+        consent: UnattendedFlag,
+    ) -> anyhow::Result<()> {
         let Some(home) = Self::home(installation)? else { return Ok(()) };
         // What cannot be read may hold any rule.
         let unconfirmed = home.unconfirmed();

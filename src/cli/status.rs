@@ -4,26 +4,26 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::ask::Daemon;
 use super::commands::{moment, text};
-use super::{Failure, NOT_RUNNING, confirm, doctor, legacy};
-use crate::config::Place;
+use super::daemon_client::DaemonClient;
+use super::{ExitFailure, NOT_RUNNING, confirm, doctor, legacy};
+use crate::config::DaemonLocation;
 use crate::home::Home;
 use crate::hub::Reading;
 use crate::protocol::{Moment, SERVER_VERSION, Widening};
-use crate::terminal::{Style, Table, ago, say};
+use crate::terminal::{TextStyle, TextTable, ago, say};
 
-pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode> {
-    let daemon = match Daemon::of(place) {
+pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
+    let daemon = match DaemonClient::of(location) {
         Ok(daemon) => daemon,
-        Err(error) => return not_running(error, &unconfirmed(place)?, json),
+        Err(error) => return not_running(error, &unconfirmed(location)?, json),
     };
     let mut body = daemon.get("/api/status").await?.ok()?;
-    let unconfirmed = unconfirmed(place)?;
+    let unconfirmed = unconfirmed(location)?;
     if json {
         body["unconfirmed"] = json!(unconfirmed);
         body["running"] = true.into();
-        body["home"] = json!(place.home()?);
+        body["home"] = json!(location.home()?);
         say(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -35,8 +35,8 @@ pub(super) async fn status(place: &Place, json: bool) -> anyhow::Result<ExitCode
 }
 
 /// What was widened and no person has confirmed yet: that needs no daemon to be known.
-fn unconfirmed(place: &Place) -> anyhow::Result<Vec<Widening>> {
-    let home = Home::find(&place.home()?)?;
+fn unconfirmed(location: &DaemonLocation) -> anyhow::Result<Vec<Widening>> {
+    let home = Home::find(&location.home()?)?;
     Ok(home.map(|home| home.unconfirmed()).transpose()?.unwrap_or_default())
 }
 
@@ -58,8 +58,8 @@ fn not_running(
     unconfirmed: &[Widening],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    match error.downcast_ref::<Failure>() {
-        Some(Failure { code: NOT_RUNNING, message }) => {
+    match error.downcast_ref::<ExitFailure>() {
+        Some(ExitFailure { code: NOT_RUNNING, message }) => {
             if json {
                 let told = json!({
                     "running": false, "message": message, "unconfirmed": unconfirmed,
@@ -80,7 +80,7 @@ const OUTDATED: &str = "an extension tried to connect that is older than the dae
 
 fn lines(body: &Value, now: Moment) -> Vec<String> {
     let since = |at: &Value| moment(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
-    let mut table = Table::new(&["", "", ""]).wrapping();
+    let mut table = TextTable::new(&["", "", ""]).wrapping();
     let daemon = format!(
         "process {}, port {}, up {}",
         body["pid"],
@@ -89,17 +89,25 @@ fn lines(body: &Value, now: Moment) -> Vec<String> {
     );
     let version = text(&body["version"]);
     table.row([
-        ("daemon", Style::Bold),
+        ("daemon", TextStyle::Bold),
         (version, unless_equal(version, SERVER_VERSION)),
-        (&daemon, Style::Plain),
+        (&daemon, TextStyle::Plain),
     ]);
     let commands = format!("{} pending, {} kept", body["pending"], body["kept"]);
-    table.row([("commands", Style::Bold), ("", Style::Plain), (&commands, Style::Plain)]);
+    table.row([
+        ("commands", TextStyle::Bold),
+        ("", TextStyle::Plain),
+        (&commands, TextStyle::Plain),
+    ]);
     let (state, style, what) = storage(&body["storage"]);
-    table.row([("journal", Style::Bold), (state, style), (&what, Style::Plain)]);
+    table.row([("journal", TextStyle::Bold), (state, style), (&what, TextStyle::Plain)]);
     let browsers = body["browsers"].as_array().map(Vec::as_slice).unwrap_or_default();
     if browsers.is_empty() {
-        table.row([("browsers", Style::Bold), ("none", Style::Notable), ("", Style::Plain)]);
+        table.row([
+            ("browsers", TextStyle::Bold),
+            ("none", TextStyle::Notable),
+            ("", TextStyle::Plain),
+        ]);
     }
     for browser in browsers {
         let mut what = if browser["polls"] == true {
@@ -108,21 +116,25 @@ fn lines(body: &Value, now: Moment) -> Vec<String> {
             ours(browser, version)
         };
         let (state, style) = if browser["connected"] == true {
-            ("connected", Style::Good)
+            ("connected", TextStyle::Good)
         } else {
             what = format!("{what}, last seen {}", since(&browser["last_seen"]));
-            ("away", Style::Notable)
+            ("away", TextStyle::Notable)
         };
-        table.row([("browser", Style::Bold), (state, style), (&what, Style::Plain)]);
+        table.row([("browser", TextStyle::Bold), (state, style), (&what, TextStyle::Plain)]);
     }
     for row in legacy::rows(&body["older_extensions"]) {
-        table.row([("older", Style::Bold), ("", Style::Plain), (row.trim(), Style::Plain)]);
+        table.row([
+            ("older", TextStyle::Bold),
+            ("", TextStyle::Plain),
+            (row.trim(), TextStyle::Plain),
+        ]);
     }
     if body["outdated_extension"] == true {
         table.row([
-            ("browser", Style::Bold),
-            ("too old", Style::Notable),
-            (OUTDATED, Style::Plain),
+            ("browser", TextStyle::Bold),
+            ("too old", TextStyle::Notable),
+            (OUTDATED, TextStyle::Plain),
         ]);
     }
     for client in body["clients"].as_array().into_iter().flatten() {
@@ -132,7 +144,11 @@ fn lines(body: &Value, now: Moment) -> Vec<String> {
             .as_str()
             .map_or_else(|| id.to_owned(), |says| format!("{says} ({id})"));
         let what = format!("{name}, last call {}", since(&client["last_seen"]));
-        table.row([("client", Style::Bold), (&pending, Style::Plain), (&what, Style::Plain)]);
+        table.row([
+            ("client", TextStyle::Bold),
+            (&pending, TextStyle::Plain),
+            (&what, TextStyle::Plain),
+        ]);
     }
     table.lines()
 }
@@ -175,27 +191,27 @@ fn polling(browser: &Value, browsers: &[Value]) -> String {
 }
 
 /// How what must outlive the daemon is kept: a word, how it looks, and what there is to say.
-fn storage(storage: &Value) -> (&'static str, Style, String) {
+fn storage(storage: &Value) -> (&'static str, TextStyle, String) {
     let text = |name: &str| storage[name].as_str().unwrap_or_default();
     match (text("state"), text("moved_aside")) {
-        ("journal", "") => ("kept", Style::Good, String::new()),
+        ("journal", "") => ("kept", TextStyle::Good, String::new()),
         ("journal", aside) => {
             let what = format!("the old one could not be used and is now {aside}");
-            ("new", Style::Notable, what)
+            ("new", TextStyle::Notable, what)
         }
         ("ephemeral", _) => {
             let what = "commands and results do not outlive this daemon".to_owned();
-            ("ephemeral", Style::Notable, what)
+            ("ephemeral", TextStyle::Notable, what)
         }
         _ => {
             let what = format!("{}; nothing new is taken until it can be", text("why"));
-            ("cannot be written", Style::Bad, what)
+            ("cannot be written", TextStyle::Bad, what)
         }
     }
 }
 
-fn unless_equal(found: &str, expected: &str) -> Style {
-    if found == expected { Style::Plain } else { Style::Notable }
+fn unless_equal(found: &str, expected: &str) -> TextStyle {
+    if found == expected { TextStyle::Plain } else { TextStyle::Notable }
 }
 
 /// A length of time in its two largest units.

@@ -6,14 +6,18 @@ use anyhow::bail;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::ask::{Answer, Daemon};
 use super::commands::{moment, style, text};
-use crate::config::Place;
+use super::daemon_client::{DaemonAnswer, DaemonClient};
+use crate::config::DaemonLocation;
 use crate::protocol::CorrelationId;
-use crate::terminal::{LocalTime, Style, Table, clean, say};
+use crate::terminal::{LocalTime, TextStyle, TextTable, clean, say};
 
-pub(super) async fn trace(place: &Place, id: &str, json: bool) -> anyhow::Result<ExitCode> {
-    let daemon = Daemon::of(place)?;
+pub(super) async fn trace(
+    location: &DaemonLocation,
+    id: &str,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let daemon = DaemonClient::of(location)?;
     let answer = look(&daemon, id).await?;
     if json {
         let found = answer.status == StatusCode::OK;
@@ -21,14 +25,16 @@ pub(super) async fn trace(place: &Place, id: &str, json: bool) -> anyhow::Result
         return Ok(if found { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let story = match answer {
-        Answer { status: StatusCode::GONE, body } => bail!(
+        DaemonAnswer { status: StatusCode::GONE, body } => bail!(
             "{id} is over, and its record went at {}: records are kept for 60 s after the end",
             moment(&body["gone_at"]).map_or_else(String::new, |at| LocalTime::new().clock(at))
         ),
-        Answer { status: StatusCode::NOT_FOUND, body } if body["error"] == "no_such_command" => {
+        DaemonAnswer { status: StatusCode::NOT_FOUND, body }
+            if body["error"] == "no_such_command" =>
+        {
             bail!("there is no command {id}; `tabwire commands` lists those that are known")
         }
-        Answer { status: StatusCode::CONFLICT, body } => {
+        DaemonAnswer { status: StatusCode::CONFLICT, body } => {
             bail!("{}", clean(text(&body["message"])))
         }
         answer => answer.ok()?,
@@ -44,7 +50,7 @@ const NAMED: usize = 5;
 
 /// Looks for the command of this id, or else for the one whose id begins so: a terminal shows no
 /// more of it.
-async fn look(daemon: &Daemon, id: &str) -> anyhow::Result<Answer> {
+async fn look(daemon: &DaemonClient, id: &str) -> anyhow::Result<DaemonAnswer> {
     let ask = async |id: &str| daemon.get(&format!("/api/commands/{id}")).await;
     let answer = ask(id).await?;
     if answer.status != StatusCode::NOT_FOUND {
@@ -57,13 +63,13 @@ async fn look(daemon: &Daemon, id: &str) -> anyhow::Result<Answer> {
     match alike.as_slice() {
         [] => Ok(answer),
         [only] => Ok(ask(only).await?),
-        several => Ok(Answer { status: StatusCode::CONFLICT, body: ambiguous(id, several) }),
+        several => Ok(DaemonAnswer { status: StatusCode::CONFLICT, body: ambiguous(id, several) }),
     }
 }
 
 /// The whole id of the one known command whose id begins so.
-pub(super) async fn whole_id(place: &Place, beginning: &str) -> Option<String> {
-    let answer = look(&Daemon::of(place).ok()?, beginning).await.ok()?;
+pub(super) async fn whole_id(location: &DaemonLocation, beginning: &str) -> Option<String> {
+    let answer = look(&DaemonClient::of(location).ok()?, beginning).await.ok()?;
     answer.body["correlation_id"].as_str().map(str::to_owned)
 }
 
@@ -107,8 +113,8 @@ fn lines(story: &Value) -> Vec<String> {
     lines
 }
 
-fn timeline(trace: &Value) -> Table {
-    let mut table = Table::new(&["PHASE", "AT", "AFTER MS", "STEP MS", "ATTEMPT"]);
+fn timeline(trace: &Value) -> TextTable {
+    let mut table = TextTable::new(&["PHASE", "AT", "AFTER MS", "STEP MS", "ATTEMPT"]);
     let zone = LocalTime::new();
     let mut before = 0.0;
     for entry in trace.as_array().into_iter().flatten() {
@@ -116,11 +122,11 @@ fn timeline(trace: &Value) -> Table {
         let at = moment(&entry["at"]).map(|at| zone.clock_with_millis(at));
         let attempt = entry["attempt"].as_u64().map(|attempt| attempt.to_string());
         table.row([
-            (text(&entry["phase"]), Style::Plain),
-            (at.as_deref().unwrap_or("-"), Style::Dim),
-            (&format!("{after:.3}"), Style::Plain),
-            (&format!("+{:.3}", after - before), Style::Plain),
-            (attempt.as_deref().unwrap_or("-"), Style::Dim),
+            (text(&entry["phase"]), TextStyle::Plain),
+            (at.as_deref().unwrap_or("-"), TextStyle::Dim),
+            (&format!("{after:.3}"), TextStyle::Plain),
+            (&format!("+{:.3}", after - before), TextStyle::Plain),
+            (attempt.as_deref().unwrap_or("-"), TextStyle::Dim),
         ]);
         before = after;
     }

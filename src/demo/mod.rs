@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use crate::extension;
 use crate::home::Home;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
-use crate::terminal::{Progress, clean, say};
+use crate::terminal::{ProgressNotice, clean, say};
 pub use browser::{Browser, find_browser};
 use client::Client;
 pub use page::PageServer;
@@ -113,7 +113,7 @@ async fn show(manner: Manner) -> anyhow::Result<()> {
         ),
     }
 
-    let progress = Progress::start("ending everything");
+    let progress = ProgressNotice::start("ending everything");
     client.end().await?;
     browser.end().await;
     end_daemon(daemon).await?;
@@ -224,7 +224,7 @@ async fn perform(
     let mut arguments = act.arguments.clone();
     arguments["trace"] = true.into();
     let action = arguments["action"].as_str().unwrap_or_default().to_owned();
-    let progress = Progress::start(&format!("  {number}. {action}: {}", act.title));
+    let progress = ProgressNotice::start(&format!("  {number}. {action}: {}", act.title));
     let answer = client.call("interact", arguments).await?;
     drop(progress);
     ensure!(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::machine::{Machine, System};
+use super::user_folders::{OperatingSystem, UserFolders};
 use crate::protocol::EXTENSION_ID;
 
 /// What the extension calls the native messaging host by.
@@ -12,7 +12,7 @@ pub const HOST_NAME: &str = "dev.tabwire.host";
 
 /// A browser of the Chromium family.
 #[derive(Debug)]
-pub struct Browser {
+pub struct ChromiumBrowser {
     /// As a person calls it.
     pub name: &'static str,
     /// Its folder of profiles below `~/.config`; `None`: there is no such browser on Linux.
@@ -25,50 +25,60 @@ pub struct Browser {
 }
 
 /// All browsers that are known.
-pub static BROWSERS: [Browser; 6] = [
-    Browser {
+pub static BROWSERS: [ChromiumBrowser; 6] = [
+    ChromiumBrowser {
         name: "Chrome",
         linux: Some("google-chrome"),
         mac_os: "Google/Chrome",
         windows: r"Google\Chrome",
     },
-    Browser { name: "Chromium", linux: Some("chromium"), mac_os: "Chromium", windows: "Chromium" },
-    Browser {
+    ChromiumBrowser {
+        name: "Chromium",
+        linux: Some("chromium"),
+        mac_os: "Chromium",
+        windows: "Chromium",
+    },
+    ChromiumBrowser {
         name: "Edge",
         linux: Some("microsoft-edge"),
         mac_os: "Microsoft Edge",
         windows: r"Microsoft\Edge",
     },
-    Browser {
+    ChromiumBrowser {
         name: "Brave",
         linux: Some("BraveSoftware/Brave-Browser"),
         mac_os: "BraveSoftware/Brave-Browser",
         windows: r"Google\Chrome",
     },
-    Browser {
+    ChromiumBrowser {
         name: "Vivaldi",
         linux: Some("vivaldi"),
         mac_os: "Vivaldi",
         windows: r"Google\Chrome",
     },
-    Browser { name: "Arc", linux: None, mac_os: "Arc/User Data", windows: r"Google\Chrome" },
+    ChromiumBrowser {
+        name: "Arc",
+        linux: None,
+        mac_os: "Arc/User Data",
+        windows: r"Google\Chrome",
+    },
 ];
 
-impl Browser {
+impl ChromiumBrowser {
     /// The folder that it makes when it first runs; `None` where the registry is asked.
     #[must_use]
-    pub fn folder(&self, machine: &Machine) -> Option<PathBuf> {
-        match machine.system {
-            System::Linux => self.linux.map(|folder| machine.settings.join(folder)),
-            System::MacOs => Some(machine.settings.join(self.mac_os)),
-            System::Windows => None,
+    pub fn folder(&self, user_folders: &UserFolders) -> Option<PathBuf> {
+        match user_folders.system {
+            OperatingSystem::Linux => self.linux.map(|folder| user_folders.settings.join(folder)),
+            OperatingSystem::MacOs => Some(user_folders.settings.join(self.mac_os)),
+            OperatingSystem::Windows => None,
         }
     }
 
     /// The file in which it looks for our host; `None` where the registry is asked.
     #[must_use]
-    pub fn manifest(&self, machine: &Machine) -> Option<PathBuf> {
-        self.folder(machine).map(|folder| manifest_below(&folder))
+    pub fn manifest(&self, user_folders: &UserFolders) -> Option<PathBuf> {
+        self.folder(user_folders).map(|folder| manifest_below(&folder))
     }
 
     /// The registry key whose value is the manifest's path (Windows).
@@ -110,16 +120,17 @@ mod tests {
 
     use super::*;
 
-    fn of(name: &str) -> &'static Browser {
+    fn of(name: &str) -> &'static ChromiumBrowser {
         BROWSERS.iter().find(|browser| browser.name == name).unwrap()
     }
 
     #[test]
     fn each_browser_has_its_place_on_each_system() {
-        let machine = |system| Machine::in_home(system, Path::new("/h"));
-        let (linux, mac) = (machine(System::Linux), machine(System::MacOs));
+        let user_folders = |system| UserFolders::in_home(system, Path::new("/h"));
+        let (linux, mac) =
+            (user_folders(OperatingSystem::Linux), user_folders(OperatingSystem::MacOs));
         let tail = "NativeMessagingHosts/dev.tabwire.host.json";
-        let at = |name: &str, machine: &Machine| of(name).manifest(machine);
+        let at = |name: &str, user_folders: &UserFolders| of(name).manifest(user_folders);
         for (name, folder) in [
             ("Chrome", "google-chrome"),
             ("Chromium", "chromium"),
@@ -144,7 +155,7 @@ mod tests {
         for (name, key) in [("Chrome", r"Google\Chrome"), ("Edge", r"Microsoft\Edge")] {
             let key = format!(r"HKCU\Software\{key}\NativeMessagingHosts\dev.tabwire.host");
             assert_eq!(of(name).registry_key(), key);
-            assert_eq!(at(name, &machine(System::Windows)), None);
+            assert_eq!(at(name, &user_folders(OperatingSystem::Windows)), None);
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::machine::Machine;
-use super::settings::Format;
+use super::settings::SettingsFormat;
+use super::user_folders::UserFolders;
 
 /// An MCP client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum McpClient {
     /// Claude Code.
     ClaudeCode,
     /// Claude Desktop.
@@ -24,7 +24,7 @@ pub enum Client {
     CodexCli,
 }
 
-impl Client {
+impl McpClient {
     /// All that are known.
     pub const ALL: [Self; 7] = [
         Self::ClaudeCode,
@@ -66,24 +66,24 @@ impl Client {
 
     /// The file with its MCP servers.
     #[must_use]
-    pub fn file(self, machine: &Machine) -> PathBuf {
+    pub fn file(self, user_folders: &UserFolders) -> PathBuf {
         match self {
-            Self::ClaudeCode => machine.claude_code.join(".claude.json"),
-            Self::ClaudeDesktop => machine.settings.join("Claude/claude_desktop_config.json"),
-            Self::Cursor => machine.home.join(".cursor/mcp.json"),
-            Self::VsCode => machine.settings.join("Code/User/mcp.json"),
-            Self::Windsurf => machine.home.join(".codeium/windsurf/mcp_config.json"),
-            Self::GeminiCli => machine.home.join(".gemini/settings.json"),
-            Self::CodexCli => machine.codex.join("config.toml"),
+            Self::ClaudeCode => user_folders.claude_code.join(".claude.json"),
+            Self::ClaudeDesktop => user_folders.settings.join("Claude/claude_desktop_config.json"),
+            Self::Cursor => user_folders.home.join(".cursor/mcp.json"),
+            Self::VsCode => user_folders.settings.join("Code/User/mcp.json"),
+            Self::Windsurf => user_folders.home.join(".codeium/windsurf/mcp_config.json"),
+            Self::GeminiCli => user_folders.home.join(".gemini/settings.json"),
+            Self::CodexCli => user_folders.codex.join("config.toml"),
         }
     }
 
     /// Whether it has ever run here: it then has made its folder, though not the file yet.
     #[must_use]
-    pub fn is_here(self, machine: &Machine) -> bool {
-        let file = self.file(machine);
+    pub fn is_here(self, user_folders: &UserFolders) -> bool {
+        let file = self.file(user_folders);
         match self {
-            Self::ClaudeCode => file.exists() || machine.home.join(".claude").is_dir(),
+            Self::ClaudeCode => file.exists() || user_folders.home.join(".claude").is_dir(),
             Self::ClaudeDesktop
             | Self::Cursor
             | Self::VsCode
@@ -95,14 +95,14 @@ impl Client {
 
     /// How an MCP server is written down there.
     #[must_use]
-    pub const fn format(self) -> Format {
+    pub const fn format(self) -> SettingsFormat {
         match self {
-            Self::ClaudeCode => Format::Json { section: "mcpServers", with_type: true },
-            Self::VsCode => Format::Json { section: "servers", with_type: true },
+            Self::ClaudeCode => SettingsFormat::Json { section: "mcpServers", with_type: true },
+            Self::VsCode => SettingsFormat::Json { section: "servers", with_type: true },
             Self::ClaudeDesktop | Self::Cursor | Self::Windsurf | Self::GeminiCli => {
-                Format::Json { section: "mcpServers", with_type: false }
+                SettingsFormat::Json { section: "mcpServers", with_type: false }
             }
-            Self::CodexCli => Format::Toml { section: "mcp_servers" },
+            Self::CodexCli => SettingsFormat::Toml { section: "mcp_servers" },
         }
     }
 }
@@ -112,42 +112,43 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::machine::System;
+    use super::super::user_folders::OperatingSystem;
     use super::*;
 
     #[test]
     fn each_client_has_its_file_on_each_system() {
-        let file = |client: Client, system| {
-            client.file(&Machine::in_home(system, Path::new("/h"))).display().to_string()
+        let file = |client: McpClient, system| {
+            client.file(&UserFolders::in_home(system, Path::new("/h"))).display().to_string()
         };
         let mac = "/h/Library/Application Support";
-        for system in [System::Linux, System::MacOs] {
-            assert_eq!(file(Client::ClaudeCode, system), "/h/.claude.json");
-            assert_eq!(file(Client::Cursor, system), "/h/.cursor/mcp.json");
-            assert_eq!(file(Client::Windsurf, system), "/h/.codeium/windsurf/mcp_config.json");
-            assert_eq!(file(Client::GeminiCli, system), "/h/.gemini/settings.json");
-            assert_eq!(file(Client::CodexCli, system), "/h/.codex/config.toml");
+        for system in [OperatingSystem::Linux, OperatingSystem::MacOs] {
+            assert_eq!(file(McpClient::ClaudeCode, system), "/h/.claude.json");
+            assert_eq!(file(McpClient::Cursor, system), "/h/.cursor/mcp.json");
+            assert_eq!(file(McpClient::Windsurf, system), "/h/.codeium/windsurf/mcp_config.json");
+            assert_eq!(file(McpClient::GeminiCli, system), "/h/.gemini/settings.json");
+            assert_eq!(file(McpClient::CodexCli, system), "/h/.codex/config.toml");
         }
         let desktop = |base: &str| format!("{base}/Claude/claude_desktop_config.json");
         let code = |base: &str| format!("{base}/Code/User/mcp.json");
         for (system, base) in [
-            (System::Linux, "/h/.config"),
-            (System::MacOs, mac),
-            (System::Windows, r"/h/AppData\Roaming"),
+            (OperatingSystem::Linux, "/h/.config"),
+            (OperatingSystem::MacOs, mac),
+            (OperatingSystem::Windows, r"/h/AppData\Roaming"),
         ] {
-            assert_eq!(file(Client::ClaudeDesktop, system), desktop(base));
-            assert_eq!(file(Client::VsCode, system), code(base));
+            assert_eq!(file(McpClient::ClaudeDesktop, system), desktop(base));
+            assert_eq!(file(McpClient::VsCode, system), code(base));
         }
     }
 
     #[test]
     fn a_client_is_found_once_it_has_made_its_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let machine = Machine::in_home(System::Linux, dir.path());
-        assert!(Client::ALL.iter().all(|client| !client.is_here(&machine)));
+        let user_folders = UserFolders::in_home(OperatingSystem::Linux, dir.path());
+        assert!(McpClient::ALL.iter().all(|client| !client.is_here(&user_folders)));
         fs::create_dir(dir.path().join(".claude")).unwrap();
         fs::create_dir_all(dir.path().join(".config/Code/User")).unwrap();
-        let found: Vec<_> = Client::ALL.into_iter().filter(|c| c.is_here(&machine)).collect();
-        assert_eq!(found, [Client::ClaudeCode, Client::VsCode]);
+        let found: Vec<_> =
+            McpClient::ALL.into_iter().filter(|c| c.is_here(&user_folders)).collect();
+        assert_eq!(found, [McpClient::ClaudeCode, McpClient::VsCode]);
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::{Change, Installation, is_missing};
+use super::{Installation, PlannedChange, is_missing};
 use crate::extension;
 use crate::home::{Home, extension_in_person_folder, extension_in_state};
 use crate::protocol::EXTENSION_ID;
@@ -14,19 +14,19 @@ impl Installation {
     /// that was named by hand.
     #[must_use]
     pub fn extension(&self) -> PathBuf {
-        match &self.machine {
-            Some(machine) => extension_in_person_folder(&machine.home),
+        match &self.user_folders {
+            Some(user_folders) => extension_in_person_folder(&user_folders.home),
             None => extension_in_state(&self.state),
         }
     }
 
     /// Where the extension went before it went to the home directory; `None`: it still goes there.
     fn former_extension(&self) -> Option<PathBuf> {
-        self.machine.as_ref().map(|_| extension_in_state(&self.state))
+        self.user_folders.as_ref().map(|_| extension_in_state(&self.state))
     }
 
     /// What takes the extension away, from its former place first.
-    pub(super) fn extension_removals(&self) -> Vec<Change> {
+    pub(super) fn extension_removals(&self) -> Vec<PlannedChange> {
         let extension = self.extension();
         let former = self.former_extension();
         let link = former
@@ -39,11 +39,11 @@ impl Installation {
             is_folder && (extension::find(dir).is_some() || is_empty())
         };
         let folders = former.iter().chain([&extension]).filter(is_ours);
-        link.chain(folders).map(|dir| Change::RemoveExtension { dir: dir.clone() }).collect()
+        link.chain(folders).map(|dir| PlannedChange::RemoveExtension { dir: dir.clone() }).collect()
     }
 
     /// What brings an extension from its former place to where it goes now.
-    pub(super) fn extension_move(&self) -> Option<Change> {
+    pub(super) fn extension_move(&self) -> Option<PlannedChange> {
         let (from, to) = (self.former_extension()?, self.extension());
         let is_folder = fs::symlink_metadata(&from).is_ok_and(|found| found.is_dir());
         let is_there = is_folder && extension::find(&from).is_some();
@@ -56,7 +56,7 @@ impl Installation {
         };
         // The second: a move broke off.
         let is_moved = is_there || (is_gone() && extension::find(&to).is_some() && is_noted());
-        is_moved.then_some(Change::MoveExtension { from, to })
+        is_moved.then_some(PlannedChange::MoveExtension { from, to })
     }
 
     /// Whether the extension is there already, just as it would be unpacked, and known to be.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::browsers::{self, BROWSERS, Browser, manifest_below};
-use super::{Installation, System, is_missing, native_host};
+use super::browsers::{self, BROWSERS, ChromiumBrowser, manifest_below};
+use super::{Installation, OperatingSystem, is_missing, native_host};
 
 /// A file by which browsers find the native messaging host: the manifest of a browser, or the
 /// script that the manifests name.
@@ -52,13 +52,16 @@ impl Installation {
         self.own_files().into_iter().map(look).collect()
     }
 
-    fn is_manifest_of(&self, browser: &Browser, path: &Path) -> bool {
-        let machine = self.machine.as_ref();
-        machine.and_then(|machine| browser.manifest(machine)).as_deref() == Some(path)
+    fn is_manifest_of(&self, browser: &ChromiumBrowser, path: &Path) -> bool {
+        let user_folders = self.user_folders.as_ref();
+        user_folders.and_then(|user_folders| browser.manifest(user_folders)).as_deref()
+            == Some(path)
     }
 
-    fn system(&self) -> System {
-        self.machine.as_ref().map_or(System::current(), |machine| machine.system)
+    fn system(&self) -> OperatingSystem {
+        self.user_folders
+            .as_ref()
+            .map_or(OperatingSystem::current(), |user_folders| user_folders.system)
     }
 
     /// The wrapper, and the manifests of the browsers that are here: path, text, permissions.
@@ -75,9 +78,9 @@ impl Installation {
         let wrapper = self.state.join(native_host::wrapper_name(self.system()));
         let text = native_host::wrapper(self.system(), &self.program, &self.state, self.port);
         let manifest = browsers::manifest(&wrapper);
-        let manifests: Vec<_> = match &self.machine {
-            Some(machine) if machine.system != System::Windows => {
-                BROWSERS.iter().filter_map(|browser| browser.manifest(machine)).collect()
+        let manifests: Vec<_> = match &self.user_folders {
+            Some(user_folders) if user_folders.system != OperatingSystem::Windows => {
+                BROWSERS.iter().filter_map(|browser| browser.manifest(user_folders)).collect()
             }
             // For the registry to name, or a browser with a profile of its own.
             Some(_) | None => vec![manifest_below(&self.state)],

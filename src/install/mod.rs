@@ -2,29 +2,29 @@
 //! manifests by which browsers start `tabwire native-host`, and itself in the settings of MCP
 //! clients.
 //!
-//! What is to be changed is found out first, as a `Plan`, and then shown or done. If the state
+//! What is to be changed is found out first, as a `ChangePlan`, and then shown or done. If the state
 //! directory was named by hand, nothing outside of it is part of any plan.
 
 mod browsers;
 mod clients;
 mod extension_folder;
 mod host_files;
-mod machine;
 pub mod native_host;
 mod plan;
 mod record;
 mod settings;
+mod user_folders;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use browsers::{BROWSERS, Browser, HOST_NAME, manifest_below};
-pub use clients::Client;
+pub use browsers::{BROWSERS, ChromiumBrowser, HOST_NAME, manifest_below};
+pub use clients::McpClient;
 pub use host_files::{HostFile, HostFileState};
-pub use machine::{Machine, System, lasting_name};
-pub use plan::{ApplyError, Change, FileChange, Plan};
-use record::{Edit, Record};
-pub use settings::{Format, Server, SettingsError};
+pub use plan::{ApplyError, ChangePlan, FileChange, PlannedChange};
+use record::{EditRecord, SettingsEdit};
+pub use settings::{ServerEntry, SettingsError, SettingsFormat};
+pub use user_folders::{OperatingSystem, UserFolders, lasting_name};
 
 /// What is installed, and where.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Installation {
     /// The state directory, as an absolute path.
     pub state: PathBuf,
     /// The computer around it; `None`: nothing is changed outside the state directory.
-    pub machine: Option<Machine>,
+    pub user_folders: Option<UserFolders>,
     /// The program, as an absolute path.
     pub program: PathBuf,
     /// The port on which the daemon is started.
@@ -54,7 +54,7 @@ pub enum PlanError {
     #[error("{path} is left alone: {source}. Nothing was changed; correct that file, or leave {} out", .client.name())]
     Settings {
         /// Whose they are.
-        client: Client,
+        client: McpClient,
         /// The file.
         path: PathBuf,
         /// What is wrong with them.
@@ -73,16 +73,17 @@ pub enum PlanError {
 impl Installation {
     /// The clients that have run on this computer.
     #[must_use]
-    pub fn clients(&self) -> Vec<Client> {
-        let is_here =
-            |client: &Client| self.machine.as_ref().is_some_and(|machine| client.is_here(machine));
-        Client::ALL.into_iter().filter(is_here).collect()
+    pub fn clients(&self) -> Vec<McpClient> {
+        let is_here = |client: &McpClient| {
+            self.user_folders.as_ref().is_some_and(|user_folders| client.is_here(user_folders))
+        };
+        McpClient::ALL.into_iter().filter(is_here).collect()
     }
 
     /// The clients whose settings have our server, whoever has put it there.
     #[must_use]
-    pub fn clients_with_server(&self) -> Vec<Client> {
-        let has_server = |(client, path): &(Client, PathBuf)| {
+    pub fn clients_with_server(&self) -> Vec<McpClient> {
+        let has_server = |(client, path): &(McpClient, PathBuf)| {
             let text = fs::read_to_string(path).unwrap_or_default();
             settings::has_server(&text, client.format())
         };
@@ -95,10 +96,10 @@ impl Installation {
     /// # Errors
     ///
     /// [`PlanError`].
-    pub fn installed_clients(&self) -> Result<Vec<Client>, PlanError> {
-        let record = Record::read(&self.state)?;
-        let is_noted = |client: &Client| {
-            let file = self.machine.as_ref().map(|machine| client.file(machine));
+    pub fn installed_clients(&self) -> Result<Vec<McpClient>, PlanError> {
+        let record = EditRecord::read(&self.state)?;
+        let is_noted = |client: &McpClient| {
+            let file = self.user_folders.as_ref().map(|user_folders| client.file(user_folders));
             let file = file.and_then(|file| fs::canonicalize(file).ok());
             file.is_some_and(|file| record.of(&file).is_some())
         };
@@ -107,11 +108,11 @@ impl Installation {
 
     /// The browsers that have run on this computer, and are told of the host by a file.
     #[must_use]
-    pub fn browsers(&self) -> Vec<&'static Browser> {
-        let is_here = |browser: &&Browser| {
-            self.machine
+    pub fn browsers(&self) -> Vec<&'static ChromiumBrowser> {
+        let is_here = |browser: &&ChromiumBrowser| {
+            self.user_folders
                 .as_ref()
-                .and_then(|machine| browser.folder(machine))
+                .and_then(|user_folders| browser.folder(user_folders))
                 .is_some_and(|folder| folder.is_dir())
         };
         BROWSERS.iter().filter(is_here).collect()
@@ -122,19 +123,23 @@ impl Installation {
     /// # Errors
     ///
     /// [`PlanError`]: a file cannot be read, or would not survive.
-    pub fn install(&self, clients: &[Client], server: &Server) -> Result<Plan, PlanError> {
-        let mut record = Record::read(&self.state)?;
+    pub fn install(
+        &self,
+        clients: &[McpClient],
+        server: &ServerEntry,
+    ) -> Result<ChangePlan, PlanError> {
+        let mut record = EditRecord::read(&self.state)?;
         let mut changes = Vec::new();
         changes.extend(self.extension_move());
         if !self.is_unpacked() {
-            changes.push(Change::Unpack { dir: self.extension(), port: self.port });
+            changes.push(PlannedChange::Unpack { dir: self.extension(), port: self.port });
         }
         for (path, text, mode) in self.own_files() {
-            changes.extend(FileChange::put(&path, text, mode)?.map(Change::File));
+            changes.extend(FileChange::put(&path, text, mode)?.map(PlannedChange::File));
         }
         changes.extend(
             self.registry_keys()
-                .map(|key| Change::Register { key, manifest: manifest_below(&self.state) }),
+                .map(|key| PlannedChange::Register { key, manifest: manifest_below(&self.state) }),
         );
         let mut edits = Vec::new();
         for (client, path) in self.files_of(clients) {
@@ -145,7 +150,7 @@ impl Installation {
             changes.extend(self.record_change(&record)?);
         }
         changes.extend(edits);
-        Ok(Plan { changes })
+        Ok(ChangePlan { changes })
     }
 
     /// What takes all of it away again. Settings that nobody has touched since are again as
@@ -154,40 +159,42 @@ impl Installation {
     /// # Errors
     ///
     /// [`PlanError`].
-    pub fn uninstall(&self) -> Result<Plan, PlanError> {
-        let mut record = Record::read(&self.state)?;
+    pub fn uninstall(&self) -> Result<ChangePlan, PlanError> {
+        let mut record = EditRecord::read(&self.state)?;
         let mut changes = Vec::new();
-        if self.machine.is_some() {
+        if self.user_folders.is_some() {
             // By the record: a file stays where it was, whatever the environment says today.
             for edit in record.take_all() {
                 changes.extend(undo_edit(&edit)?);
             }
         }
-        changes.extend(self.registry_keys().map(|key| Change::Unregister { key }));
+        changes.extend(self.registry_keys().map(|key| PlannedChange::Unregister { key }));
         for (path, ..) in self.own_files_anywhere() {
-            changes.extend(FileChange::remove(&path)?.map(Change::File));
+            changes.extend(FileChange::remove(&path)?.map(PlannedChange::File));
         }
         changes.extend(self.extension_removals());
         changes.extend(self.record_change(&record)?);
-        Ok(Plan { changes })
+        Ok(ChangePlan { changes })
     }
 
     /// The registry keys that lead browsers to the manifest, each once (Windows).
     fn registry_keys(&self) -> impl Iterator<Item = String> + use<> {
-        let is_asked =
-            self.machine.as_ref().is_some_and(|machine| machine.system == System::Windows);
-        let mut keys: Vec<_> = BROWSERS.iter().map(Browser::registry_key).collect();
+        let is_asked = self
+            .user_folders
+            .as_ref()
+            .is_some_and(|user_folders| user_folders.system == OperatingSystem::Windows);
+        let mut keys: Vec<_> = BROWSERS.iter().map(ChromiumBrowser::registry_key).collect();
         keys.sort();
         keys.dedup();
         keys.into_iter().filter(move |_| is_asked)
     }
 
     /// The settings of these clients, each file once.
-    fn files_of(&self, clients: &[Client]) -> Vec<(Client, PathBuf)> {
-        let Some(machine) = &self.machine else { return Vec::new() };
-        let mut files: Vec<(Client, PathBuf)> = Vec::new();
+    fn files_of(&self, clients: &[McpClient]) -> Vec<(McpClient, PathBuf)> {
+        let Some(user_folders) = &self.user_folders else { return Vec::new() };
+        let mut files: Vec<(McpClient, PathBuf)> = Vec::new();
         for client in clients {
-            let file = client.file(machine);
+            let file = client.file(user_folders);
             if files.iter().all(|(_, known)| *known != file) {
                 files.push((*client, file));
             }
@@ -195,23 +202,23 @@ impl Installation {
         files
     }
 
-    fn record_change(&self, record: &Record) -> Result<Option<Change>, PlanError> {
-        let path = Record::path(&self.state);
+    fn record_change(&self, record: &EditRecord) -> Result<Option<PlannedChange>, PlanError> {
+        let path = EditRecord::path(&self.state);
         let change = match record.text() {
             Some(text) => FileChange::put(&path, text, 0o600)?,
             None => FileChange::remove(&path)?,
         };
-        Ok(change.map(Change::File))
+        Ok(change.map(PlannedChange::File))
     }
 }
 
 /// What puts our server into a client's settings; `None` if it is there already.
 fn edit(
-    client: Client,
+    client: McpClient,
     path: &Path,
-    server: &Server,
-    record: &mut Record,
-) -> Result<Option<Change>, PlanError> {
+    server: &ServerEntry,
+    record: &mut EditRecord,
+) -> Result<Option<PlannedChange>, PlanError> {
     let (path, before) = read_linked(path)?;
     let wrong = |source| PlanError::Settings { client, path: path.clone(), source };
     let text = text_of(before.as_deref()).map_err(wrong)?;
@@ -232,7 +239,7 @@ fn edit(
     };
     let is_all_ours = known.is_none() || is_untouched;
     let left = is_all_ours.then_some(after.as_bytes());
-    record.note(Edit::new(client, &path, backup, left));
+    record.note(SettingsEdit::new(client, &path, backup, left));
     let adds = settings::with_server("", client.format(), server).map_err(wrong)?;
     let change = FileChange {
         before,
@@ -243,11 +250,11 @@ fn edit(
         shown: adds,
         path,
     };
-    Ok(Some(Change::Edit(client, change)))
+    Ok(Some(PlannedChange::Edit(client, change)))
 }
 
 /// What takes our server out of a client's settings; `None` if it is not there any more.
-fn undo_edit(noted: &Edit) -> Result<Option<Change>, PlanError> {
+fn undo_edit(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
     let Some(client) = noted.client() else { return Ok(None) };
     let (path, before) = read_linked(&noted.path)?;
     let drop = noted.backup.clone().filter(|backup| backup.exists());
@@ -268,7 +275,7 @@ fn undo_edit(noted: &Edit) -> Result<Option<Change>, PlanError> {
     }
     let shown = String::new();
     let change = FileChange { path, before, after, mode: 0o600, keep: None, drop, shown };
-    Ok(Some(Change::Edit(client, change)))
+    Ok(Some(PlannedChange::Edit(client, change)))
 }
 
 /// Where what was in a file is kept, the first time and after a file of that name was found.

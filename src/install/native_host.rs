@@ -9,14 +9,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::browsers::origin;
-use super::machine::System;
+use super::user_folders::OperatingSystem;
 
 /// The longest message that is read, in bytes. Ours are some dozens.
 pub const MESSAGE_MAX: usize = 1024 * 1024;
 
 /// Why no key is told: a word for programs, and a sentence with the next step for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct PairingRefusal {
     /// Which it is.
     pub code: &'static str,
     /// What to do.
@@ -44,7 +44,7 @@ pub fn serve(
     caller: Option<&str>,
     mut input: impl Read,
     mut output: impl Write,
-    pairing: impl Fn() -> Result<Value, Refusal>,
+    pairing: impl Fn() -> Result<Value, PairingRefusal>,
 ) -> Result<(), HostError> {
     loop {
         let message = match read(&mut input) {
@@ -65,11 +65,11 @@ pub fn serve(
 fn answer(
     caller: Option<&str>,
     message: &[u8],
-    pairing: impl Fn() -> Result<Value, Refusal>,
-) -> Result<Value, Refusal> {
+    pairing: impl Fn() -> Result<Value, PairingRefusal>,
+) -> Result<Value, PairingRefusal> {
     if caller != Some(origin().as_str()) {
         let message = "only the Tabwire extension is told the key".to_owned();
-        return Err(Refusal { code: "foreign_origin", message });
+        return Err(PairingRefusal { code: "foreign_origin", message });
     }
     let message: Value = serde_json::from_slice(message).map_err(|_| bad_message("not JSON"))?;
     match message["type"].as_str() {
@@ -78,13 +78,15 @@ fn answer(
     }
 }
 
-fn bad_message(what: &str) -> Refusal {
+fn bad_message(what: &str) -> PairingRefusal {
     let message = format!("the message is {what}; update Tabwire and its extension");
-    Refusal { code: "bad_message", message }
+    PairingRefusal { code: "bad_message", message }
 }
 
-fn told(answer: Result<Value, Refusal>) -> Value {
-    answer.unwrap_or_else(|Refusal { code, message }| json!({"error": code, "message": message}))
+fn told(answer: Result<Value, PairingRefusal>) -> Value {
+    answer.unwrap_or_else(
+        |PairingRefusal { code, message }| json!({"error": code, "message": message}),
+    )
 }
 
 /// The next message; `None` at the end.
@@ -116,9 +118,9 @@ fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
 /// The script that a browser starts. A host manifest carries no arguments, and a browser not the
 /// environment of a shell: so everything stands here.
 #[must_use]
-pub fn wrapper(system: System, program: &Path, state: &Path, port: u16) -> String {
+pub fn wrapper(system: OperatingSystem, program: &Path, state: &Path, port: u16) -> String {
     let (program, state) = (program.display().to_string(), state.display().to_string());
-    if system == System::Windows {
+    if system == OperatingSystem::Windows {
         return format!(
             "@echo off\r\nset \"TABWIRE_HOME={}\"\r\nset \"TABWIRE_PORT={port}\"\r\n\"{}\" native-host %*\r\n",
             in_batch(&state),
@@ -145,10 +147,10 @@ fn in_batch(word: &str) -> String {
 
 /// What the wrapper is called in the state directory.
 #[must_use]
-pub const fn wrapper_name(system: System) -> &'static str {
+pub const fn wrapper_name(system: OperatingSystem) -> &'static str {
     match system {
-        System::Linux | System::MacOs => "native-host",
-        System::Windows => "native-host.bat",
+        OperatingSystem::Linux | OperatingSystem::MacOs => "native-host",
+        OperatingSystem::Windows => "native-host.bat",
     }
 }
 
@@ -238,10 +240,10 @@ mod tests {
             wrapper(system, Path::new(program), Path::new(state), 7891)
         };
         assert_eq!(
-            of(System::Linux, "/o'b $(x)/tabwire", "/s p"),
+            of(OperatingSystem::Linux, "/o'b $(x)/tabwire", "/s p"),
             "#!/bin/sh\nTABWIRE_HOME='/s p' TABWIRE_PORT=7891 exec '/o'\\''b $(x)/tabwire' native-host \"$@\"\n"
         );
-        let windows = of(System::Windows, r"C:\100%\tabwire.exe", r"C:\s");
+        let windows = of(OperatingSystem::Windows, r"C:\100%\tabwire.exe", r"C:\s");
         assert!(windows.contains("\"C:\\100%%\\tabwire.exe\" native-host %*\r\n"), "{windows}");
         assert!(windows.contains("set \"TABWIRE_HOME=C:\\s\"\r\n"), "{windows}");
     }

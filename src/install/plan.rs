@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Client, PlanError, is_missing};
+use super::{McpClient, PlanError, is_missing};
 use crate::extension::{self, UnpackError};
 use crate::home::{Home, HomeError, PERSON_FOLDER, write_private};
 use crate::proof;
@@ -16,14 +16,14 @@ use crate::protocol::EXTENSION_ID;
 
 /// What is to be changed.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct ChangePlan {
     /// In this order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PlannedChange>,
 }
 
 /// One thing that is to be changed.
 #[derive(Debug)]
-pub enum Change {
+pub enum PlannedChange {
     /// The extension is written, with its key.
     Unpack {
         /// Where to.
@@ -46,7 +46,7 @@ pub enum Change {
     /// A file of ours is written or removed.
     File(FileChange),
     /// A client's settings are edited.
-    Edit(Client, FileChange),
+    Edit(McpClient, FileChange),
     /// A registry key is set (Windows).
     Register {
         /// Which one.
@@ -102,7 +102,7 @@ pub enum ApplyError {
     Home(#[from] HomeError),
 }
 
-impl Plan {
+impl ChangePlan {
     /// Does it, for the state directory `state`. Each file is changed whole or not at all.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Plan {
     }
 }
 
-impl Change {
+impl PlannedChange {
     fn apply(&self, state: &Path) -> Result<(), ApplyError> {
         match self {
             Self::Unpack { dir, port } => {
@@ -262,14 +262,14 @@ impl FileChange {
         }
     }
 
-    fn to_json(&self, client: Option<Client>) -> Value {
+    fn to_json(&self, client: Option<McpClient>) -> Value {
         let action = match (&self.after, client) {
             (None, _) => "remove",
             (Some(_), Some(_)) => "edit",
             (Some(_), None) => "write",
         };
         json!({
-            "action": action, "path": self.path, "client": client.map(Client::id),
+            "action": action, "path": self.path, "client": client.map(McpClient::id),
             "backup": self.keep, "adds": (!self.shown.is_empty()).then_some(&self.shown),
         })
     }
@@ -375,16 +375,19 @@ mod tests {
 
     #[test]
     fn the_registry_is_changed_by_the_tool_that_comes_with_windows() {
-        let words = |change: Change| {
+        let words = |change: PlannedChange| {
             let command = change.registry().unwrap();
             command.get_args().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let key = || r"HKCU\Software\X".to_owned();
         let manifest = PathBuf::from(r"C:\a b\x.json");
         assert_eq!(
-            words(Change::Register { key: key(), manifest }),
+            words(PlannedChange::Register { key: key(), manifest }),
             ["add", r"HKCU\Software\X", "/ve", "/t", "REG_SZ", "/d", r"C:\a b\x.json", "/f"]
         );
-        assert_eq!(words(Change::Unregister { key: key() }), ["delete", r"HKCU\Software\X", "/f"]);
+        assert_eq!(
+            words(PlannedChange::Unregister { key: key() }),
+            ["delete", r"HKCU\Software\X", "/f"]
+        );
     }
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Client, PlanError, is_missing};
+use super::{McpClient, PlanError, is_missing};
 
 /// One file of another program that has our server in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Edit {
+pub(super) struct SettingsEdit {
     /// Whose settings they are, as the command line calls it.
     client: String,
     /// The file; no link.
@@ -20,9 +20,9 @@ pub(super) struct Edit {
     after: Option<String>,
 }
 
-impl Edit {
+impl SettingsEdit {
     pub(super) fn new(
-        client: Client,
+        client: McpClient,
         path: &Path,
         backup: Option<PathBuf>,
         after: Option<&[u8]>,
@@ -32,8 +32,8 @@ impl Edit {
     }
 
     /// Whose settings they are, if this version knows it.
-    pub(super) fn client(&self) -> Option<Client> {
-        Client::ALL.into_iter().find(|client| client.id() == self.client)
+    pub(super) fn client(&self) -> Option<McpClient> {
+        McpClient::ALL.into_iter().find(|client| client.id() == self.client)
     }
 
     /// Whether the file is still as we left it.
@@ -48,9 +48,9 @@ fn digest(bytes: &[u8]) -> String {
 
 /// All edits, as they stand in the state directory.
 #[derive(Debug, Default)]
-pub(super) struct Record(Vec<Edit>);
+pub(super) struct EditRecord(Vec<SettingsEdit>);
 
-impl Record {
+impl EditRecord {
     pub(super) fn path(state: &Path) -> PathBuf {
         state.join("installed.json")
     }
@@ -69,7 +69,7 @@ impl Record {
     /// What the file has to say; `None`: there is nothing to remember.
     pub(super) fn text(&self) -> Option<String> {
         // A name that JSON cannot hold is not remembered.
-        let can_be_told = |edit: &&Edit| {
+        let can_be_told = |edit: &&SettingsEdit| {
             edit.path.to_str().is_some()
                 && edit.backup.as_ref().is_none_or(|backup| backup.to_str().is_some())
         };
@@ -78,17 +78,17 @@ impl Record {
         (!edits.is_empty()).then(|| format!("{text}\n"))
     }
 
-    pub(super) fn of(&self, path: &Path) -> Option<&Edit> {
+    pub(super) fn of(&self, path: &Path) -> Option<&SettingsEdit> {
         self.0.iter().find(|edit| edit.path == path)
     }
 
-    pub(super) fn note(&mut self, edit: Edit) {
+    pub(super) fn note(&mut self, edit: SettingsEdit) {
         self.0.retain(|known| known.path != edit.path);
         self.0.push(edit);
     }
 
     /// All that this version can undo. What a newer one has edited stays noted.
-    pub(super) fn take_all(&mut self) -> Vec<Edit> {
+    pub(super) fn take_all(&mut self) -> Vec<SettingsEdit> {
         let (known, unknown) =
             std::mem::take(&mut self.0).into_iter().partition(|edit| edit.client().is_some());
         self.0 = unknown;

@@ -14,7 +14,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// How a client writes down its MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SettingsFormat {
     /// JSON, with comments and trailing commas where there are any.
     Json {
         /// The object that has the servers by name.
@@ -31,7 +31,7 @@ pub enum Format {
 
 /// What a client is to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerEntry {
     /// The program.
     pub command: String,
     /// Its arguments.
@@ -60,12 +60,12 @@ pub enum SettingsError {
 /// [`SettingsError`].
 pub(super) fn with_server(
     text: &str,
-    format: Format,
-    server: &Server,
+    format: SettingsFormat,
+    server: &ServerEntry,
 ) -> Result<String, SettingsError> {
     edit(text, |text| match format {
-        Format::Json { section, with_type } => with_json(text, section, with_type, server),
-        Format::Toml { section } => with_toml(text, section, server),
+        SettingsFormat::Json { section, with_type } => with_json(text, section, with_type, server),
+        SettingsFormat::Toml { section } => with_toml(text, section, server),
     })
 }
 
@@ -74,15 +74,15 @@ pub(super) fn with_server(
 /// # Errors
 ///
 /// [`SettingsError::Unparsable`].
-pub(super) fn without_server(text: &str, format: Format) -> Result<String, SettingsError> {
+pub(super) fn without_server(text: &str, format: SettingsFormat) -> Result<String, SettingsError> {
     edit(text, |text| match format {
-        Format::Json { section, .. } => without_json(text, section),
-        Format::Toml { section } => without_toml(text, section),
+        SettingsFormat::Json { section, .. } => without_json(text, section),
+        SettingsFormat::Toml { section } => without_toml(text, section),
     })
 }
 
 /// Whether the text has our server. One that cannot be read has none.
-pub(super) fn has_server(text: &str, format: Format) -> bool {
+pub(super) fn has_server(text: &str, format: SettingsFormat) -> bool {
     without_server(text, format).is_ok_and(|without| without != text)
 }
 
@@ -117,7 +117,7 @@ fn with_json(
     text: &str,
     section: &str,
     with_type: bool,
-    server: &Server,
+    server: &ServerEntry,
 ) -> Result<String, SettingsError> {
     let misshapen = |what: &str| SettingsError::Misshapen(what.to_owned());
     let root = parse_json(text)?;
@@ -184,7 +184,7 @@ fn parse_toml(text: &str) -> Result<DocumentMut, SettingsError> {
     })
 }
 
-fn with_toml(text: &str, section: &str, server: &Server) -> Result<String, SettingsError> {
+fn with_toml(text: &str, section: &str, server: &ServerEntry) -> Result<String, SettingsError> {
     let misshapen = |what: &str| SettingsError::Misshapen(what.to_owned());
     let mut document = parse_toml(text)?;
     if !document.contains_key(section) {

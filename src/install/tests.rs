@@ -13,13 +13,13 @@ struct World {
 }
 
 impl World {
-    fn new(system: System) -> Self {
+    fn new(system: OperatingSystem) -> Self {
         let dir = tempfile::tempdir().unwrap();
         // Temporary folders may be behind a link.
         let home = dir.path().canonicalize().unwrap();
         let installation = Installation {
             state: home.join("state"),
-            machine: Some(Machine::in_home(system, &home)),
+            user_folders: Some(UserFolders::in_home(system, &home)),
             program: "/opt/bin/tabwire".into(),
             port: 7890,
         };
@@ -37,21 +37,21 @@ impl World {
         path
     }
 
-    fn file(&self, client: Client) -> PathBuf {
-        client.file(self.installation.machine.as_ref().unwrap())
+    fn file(&self, client: McpClient) -> PathBuf {
+        client.file(self.installation.user_folders.as_ref().unwrap())
     }
 
     /// Makes the client's settings say this.
-    fn settings(&self, client: Client, text: &str) -> PathBuf {
+    fn settings(&self, client: McpClient, text: &str) -> PathBuf {
         let path = self.file(client);
         self.write(path.strip_prefix(self.at("")).unwrap().to_str().unwrap(), text)
     }
 
-    fn plan(&self, clients: &[Client]) -> Result<Plan, PlanError> {
+    fn plan(&self, clients: &[McpClient]) -> Result<ChangePlan, PlanError> {
         self.installation.install(clients, &server())
     }
 
-    fn install(&self, clients: &[Client]) {
+    fn install(&self, clients: &[McpClient]) {
         self.plan(clients).unwrap().apply(&self.installation.state).unwrap();
     }
 
@@ -85,26 +85,28 @@ impl World {
     }
 }
 
-fn server() -> Server {
-    Server { command: "/opt/bin/tabwire".to_owned(), args: vec!["mcp".to_owned()] }
+fn server() -> ServerEntry {
+    ServerEntry { command: "/opt/bin/tabwire".to_owned(), args: vec!["mcp".to_owned()] }
 }
 
 /// Settings that each client might have, odd but valid.
-fn some_settings(client: Client) -> &'static str {
+fn some_settings(client: McpClient) -> &'static str {
     match client.format() {
-        Format::Toml { .. } => "# mine\nmodel = 'x' # best\n\n[mcp_servers.a]\ncommand = \"a\"\n",
-        Format::Json { section: "servers", .. } => {
+        SettingsFormat::Toml { .. } => {
+            "# mine\nmodel = 'x' # best\n\n[mcp_servers.a]\ncommand = \"a\"\n"
+        }
+        SettingsFormat::Json { section: "servers", .. } => {
             "{\n  // mine\n  \"servers\": {\"a\": {\"command\": \"a\"},},\n}\n"
         }
-        Format::Json { .. } => "{\"z\":1,\n   \"mcpServers\": { \"a\" : {} }, \"b\": [ ]}",
+        SettingsFormat::Json { .. } => "{\"z\":1,\n   \"mcpServers\": { \"a\" : {} }, \"b\": [ ]}",
     }
 }
 
 #[test]
 fn every_client_gets_the_server_and_is_as_it_was_afterwards() {
-    for client in Client::ALL {
+    for client in McpClient::ALL {
         for before in [None, Some(some_settings(client))] {
-            let world = World::new(System::Linux);
+            let world = World::new(OperatingSystem::Linux);
             if let Some(text) = before {
                 let path = world.settings(client, text);
                 fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
@@ -128,17 +130,17 @@ fn every_client_gets_the_server_and_is_as_it_was_afterwards() {
 
 #[test]
 fn twice_is_the_same_as_once() {
-    let world = World::new(System::Linux);
-    for client in Client::ALL {
+    let world = World::new(OperatingSystem::Linux);
+    for client in McpClient::ALL {
         world.settings(client, some_settings(client));
     }
     fs::create_dir_all(world.at(".config/chromium")).unwrap();
-    world.install(&Client::ALL);
+    world.install(&McpClient::ALL);
     let once = world.files();
-    let again = world.plan(&Client::ALL).unwrap();
-    let is_unpack = |change: &Change| matches!(change, Change::Unpack { .. });
+    let again = world.plan(&McpClient::ALL).unwrap();
+    let is_unpack = |change: &PlannedChange| matches!(change, PlannedChange::Unpack { .. });
     assert!(again.changes.iter().all(is_unpack), "{again:?}");
-    world.install(&Client::ALL);
+    world.install(&McpClient::ALL);
     assert_eq!(world.files(), once);
     world.uninstall();
     let gone = world.files();
@@ -148,9 +150,9 @@ fn twice_is_the_same_as_once() {
 
 #[test]
 fn what_others_have_changed_since_stays_when_it_goes() {
-    let world = World::new(System::Linux);
-    let path = world.settings(Client::Cursor, "{\n  \"mcpServers\": {}\n}\n");
-    world.install(&[Client::Cursor]);
+    let world = World::new(OperatingSystem::Linux);
+    let path = world.settings(McpClient::Cursor, "{\n  \"mcpServers\": {}\n}\n");
+    world.install(&[McpClient::Cursor]);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("{\n", "{\n  \"new\": true, // since\n", 1)).unwrap();
     world.uninstall();
@@ -161,12 +163,12 @@ fn what_others_have_changed_since_stays_when_it_goes() {
 
 #[test]
 fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() {
-    let world = World::new(System::Linux);
-    let before = some_settings(Client::Windsurf);
-    let path = world.settings(Client::Windsurf, before);
-    world.install(&[Client::Windsurf]);
-    let moved = Server { command: "/new/tabwire".to_owned(), args: Vec::new() };
-    let plan = world.installation.install(&[Client::Windsurf], &moved).unwrap();
+    let world = World::new(OperatingSystem::Linux);
+    let before = some_settings(McpClient::Windsurf);
+    let path = world.settings(McpClient::Windsurf, before);
+    world.install(&[McpClient::Windsurf]);
+    let moved = ServerEntry { command: "/new/tabwire".to_owned(), args: Vec::new() };
+    let plan = world.installation.install(&[McpClient::Windsurf], &moved).unwrap();
     plan.apply(&world.installation.state).unwrap();
     assert!(fs::read_to_string(&path).unwrap().contains("/new/tabwire"));
     world.uninstall();
@@ -175,13 +177,13 @@ fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() 
 
 #[test]
 fn a_second_edit_of_what_others_have_changed_is_taken_back_as_well() {
-    let world = World::new(System::Linux);
-    let path = world.settings(Client::ClaudeCode, "{\n  \"a\": 1\n}\n");
-    world.install(&[Client::ClaudeCode]);
+    let world = World::new(OperatingSystem::Linux);
+    let path = world.settings(McpClient::ClaudeCode, "{\n  \"a\": 1\n}\n");
+    world.install(&[McpClient::ClaudeCode]);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"a\": 1", "\"a\": 2")).unwrap();
-    let moved = Server { command: "/new/tabwire".to_owned(), args: Vec::new() };
-    let plan = world.installation.install(&[Client::ClaudeCode], &moved).unwrap();
+    let moved = ServerEntry { command: "/new/tabwire".to_owned(), args: Vec::new() };
+    let plan = world.installation.install(&[McpClient::ClaudeCode], &moved).unwrap();
     plan.apply(&world.installation.state).unwrap();
     world.uninstall();
     let text = fs::read_to_string(&path).unwrap();
@@ -191,11 +193,11 @@ fn a_second_edit_of_what_others_have_changed_is_taken_back_as_well() {
 
 #[test]
 fn a_backup_that_nobody_has_noted_is_neither_written_over_nor_removed() {
-    let world = World::new(System::Linux);
-    let path = world.settings(Client::Cursor, "{}");
+    let world = World::new(OperatingSystem::Linux);
+    let path = world.settings(McpClient::Cursor, "{}");
     fs::write(backup_of(&path, 1), "an older one").unwrap();
     symlink("nowhere", backup_of(&path, 2)).unwrap();
-    world.install(&[Client::Cursor]);
+    world.install(&[McpClient::Cursor]);
     assert_eq!(fs::read_to_string(backup_of(&path, 3)).unwrap(), "{}");
     world.uninstall();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
@@ -205,55 +207,55 @@ fn a_backup_that_nobody_has_noted_is_neither_written_over_nor_removed() {
 
 #[test]
 fn what_was_edited_is_found_again_wherever_programs_keep_their_settings_by_then() {
-    let mut world = World::new(System::Linux);
-    let path = world.settings(Client::VsCode, some_settings(Client::VsCode));
-    world.install(&[Client::VsCode, Client::VsCode]);
+    let mut world = World::new(OperatingSystem::Linux);
+    let path = world.settings(McpClient::VsCode, some_settings(McpClient::VsCode));
+    world.install(&[McpClient::VsCode, McpClient::VsCode]);
     assert!(fs::read_to_string(&path).unwrap().contains("tabwire"));
     let elsewhere = world.at("elsewhere");
-    world.installation.machine.as_mut().unwrap().settings = elsewhere;
+    world.installation.user_folders.as_mut().unwrap().settings = elsewhere;
     world.uninstall();
-    assert_eq!(fs::read_to_string(&path).unwrap(), some_settings(Client::VsCode));
+    assert_eq!(fs::read_to_string(&path).unwrap(), some_settings(McpClient::VsCode));
 }
 
 #[test]
 fn settings_that_cannot_be_parsed_stop_everything_before_it_begins() {
-    for client in Client::ALL {
-        let world = World::new(System::Linux);
+    for client in McpClient::ALL {
+        let world = World::new(OperatingSystem::Linux);
         let path = world.settings(client, "{ = not settings");
         let before = world.files();
-        let error = world.plan(&Client::ALL).unwrap_err().to_string();
+        let error = world.plan(&McpClient::ALL).unwrap_err().to_string();
         assert!(error.contains(&path.display().to_string()), "{error}");
         assert!(error.contains(client.name()) && error.contains("Nothing was changed"), "{error}");
         assert_eq!(world.files(), before);
     }
-    let world = World::new(System::Linux);
-    let path = world.settings(Client::Cursor, "");
+    let world = World::new(OperatingSystem::Linux);
+    let path = world.settings(McpClient::Cursor, "");
     fs::write(&path, b"{\"a\": \"\xff\"}").unwrap();
-    assert!(matches!(world.plan(&[Client::Cursor]), Err(PlanError::Settings { .. })));
+    assert!(matches!(world.plan(&[McpClient::Cursor]), Err(PlanError::Settings { .. })));
 }
 
 #[test]
 fn a_link_stays_one_and_a_link_to_nothing_is_refused() {
-    let world = World::new(System::Linux);
+    let world = World::new(OperatingSystem::Linux);
     let real = world.write("dotfiles/mcp.json", "{}");
-    let link = world.file(Client::Cursor);
+    let link = world.file(McpClient::Cursor);
     fs::create_dir_all(link.parent().unwrap()).unwrap();
     symlink(&real, &link).unwrap();
-    world.install(&[Client::Cursor]);
+    world.install(&[McpClient::Cursor]);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("tabwire"));
     world.uninstall();
     assert_eq!(fs::read_to_string(&link).unwrap(), "{}");
     fs::remove_file(&real).unwrap();
-    assert!(matches!(world.plan(&[Client::Cursor]), Err(PlanError::Io { .. })));
+    assert!(matches!(world.plan(&[McpClient::Cursor]), Err(PlanError::Io { .. })));
     assert!(!real.exists());
 }
 
 #[test]
 fn a_file_that_another_program_writes_meanwhile_is_left_alone() {
-    let world = World::new(System::Linux);
-    let path = world.settings(Client::ClaudeCode, "{}");
-    let plan = world.plan(&[Client::ClaudeCode]).unwrap();
+    let world = World::new(OperatingSystem::Linux);
+    let path = world.settings(McpClient::ClaudeCode, "{}");
+    let plan = world.plan(&[McpClient::ClaudeCode]).unwrap();
     fs::write(&path, "{\"sessions\": 4}").unwrap();
     let error = plan.apply(&world.installation.state).unwrap_err();
     assert!(matches!(error, ApplyError::Changed(_)), "{error}");
@@ -264,11 +266,11 @@ fn a_file_that_another_program_writes_meanwhile_is_left_alone() {
 
 #[test]
 fn a_plan_changes_nothing() {
-    let world = World::new(System::Linux);
-    world.settings(Client::Cursor, "{}");
+    let world = World::new(OperatingSystem::Linux);
+    world.settings(McpClient::Cursor, "{}");
     let before = world.files();
-    let plan = world.plan(&Client::ALL).unwrap();
-    assert!(plan.changes.len() > Client::ALL.len());
+    let plan = world.plan(&McpClient::ALL).unwrap();
+    assert!(plan.changes.len() > McpClient::ALL.len());
     world.installation.uninstall().unwrap();
     assert_eq!(world.files(), before);
     assert!(!world.installation.state.exists());
@@ -276,11 +278,11 @@ fn a_plan_changes_nothing() {
 
 #[test]
 fn what_is_shown_of_settings_is_what_they_get_and_nothing_that_is_in_them() {
-    let world = World::new(System::Linux);
-    world.settings(Client::ClaudeCode, "{\"oauth\": \"s3cret\"}");
-    let plan = world.plan(&[Client::ClaudeCode]).unwrap();
-    let shown: Vec<_> = plan.changes.iter().flat_map(Change::lines).collect();
-    let told: Vec<_> = plan.changes.iter().map(Change::to_json).collect();
+    let world = World::new(OperatingSystem::Linux);
+    world.settings(McpClient::ClaudeCode, "{\"oauth\": \"s3cret\"}");
+    let plan = world.plan(&[McpClient::ClaudeCode]).unwrap();
+    let shown: Vec<_> = plan.changes.iter().flat_map(PlannedChange::lines).collect();
+    let told: Vec<_> = plan.changes.iter().map(PlannedChange::to_json).collect();
     let all = format!("{shown:?} {told:?}");
     assert!(all.contains("mcpServers") && all.contains("tabwire-backup"), "{all}");
     assert!(!all.contains("s3cret"), "{all}");
@@ -288,13 +290,13 @@ fn what_is_shown_of_settings_is_what_they_get_and_nothing_that_is_in_them() {
 
 #[test]
 fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
-    for system in [System::Linux, System::MacOs] {
+    for system in [OperatingSystem::Linux, OperatingSystem::MacOs] {
         let world = World::new(system);
-        let machine = world.installation.machine.clone().unwrap();
+        let user_folders = world.installation.user_folders.clone().unwrap();
         let (here, absent) = (&BROWSERS[1], &BROWSERS[0]);
-        fs::create_dir_all(here.folder(&machine).unwrap()).unwrap();
+        fs::create_dir_all(here.folder(&user_folders).unwrap()).unwrap();
         world.install(&[]);
-        let text = fs::read_to_string(here.manifest(&machine).unwrap()).unwrap();
+        let text = fs::read_to_string(here.manifest(&user_folders).unwrap()).unwrap();
         let manifest: Value = serde_json::from_str(&text).unwrap();
         let origin = format!("chrome-extension://{EXTENSION_ID}/");
         assert_eq!(manifest["allowed_origins"], serde_json::json!([origin]));
@@ -302,9 +304,9 @@ fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
         assert_eq!(fs::metadata(&wrapper).unwrap().permissions().mode() & 0o777, 0o700);
         let text = fs::read_to_string(&wrapper).unwrap();
         assert!(text.contains("'/opt/bin/tabwire' native-host") && text.contains("/state'"));
-        assert!(!absent.folder(&machine).unwrap().exists());
+        assert!(!absent.folder(&user_folders).unwrap().exists());
         world.uninstall();
-        let folder = here.folder(&machine).unwrap();
+        let folder = here.folder(&user_folders).unwrap();
         assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "the folder we made is gone too");
         assert!(!wrapper.exists() && !world.installation.extension().exists());
     }
@@ -312,39 +314,41 @@ fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
 
 #[test]
 fn on_windows_the_registry_names_the_manifest() {
-    let world = World::new(System::Windows);
+    let world = World::new(OperatingSystem::Windows);
     let plan = world.plan(&[]).unwrap();
     let manifest = manifest_below(&world.installation.state);
     let keys = plan.changes.iter().filter_map(|change| match change {
-        Change::Register { key, manifest: named } if *named == manifest => Some(key.clone()),
-        Change::Register { .. }
-        | Change::Unregister { .. }
-        | Change::Unpack { .. }
-        | Change::MoveExtension { .. }
-        | Change::RemoveExtension { .. }
-        | Change::File(_)
-        | Change::Edit(..) => None,
+        PlannedChange::Register { key, manifest: named } if *named == manifest => Some(key.clone()),
+        PlannedChange::Register { .. }
+        | PlannedChange::Unregister { .. }
+        | PlannedChange::Unpack { .. }
+        | PlannedChange::MoveExtension { .. }
+        | PlannedChange::RemoveExtension { .. }
+        | PlannedChange::File(_)
+        | PlannedChange::Edit(..) => None,
     });
     let keys: Vec<_> = keys.collect();
     assert_eq!(keys.len(), 3, "Chrome's, Chromium's, Edge's: {keys:?}");
-    let is_manifest = |change: &Change| matches!(change, Change::File(f) if f.path == manifest);
+    let is_manifest =
+        |change: &PlannedChange| matches!(change, PlannedChange::File(f) if f.path == manifest);
     assert!(plan.changes.iter().any(is_manifest));
     let wrapper = world.installation.state.join("native-host.bat");
-    let is_wrapper = |change: &Change| matches!(change, Change::File(f) if f.path == wrapper);
+    let is_wrapper =
+        |change: &PlannedChange| matches!(change, PlannedChange::File(f) if f.path == wrapper);
     assert!(plan.changes.iter().any(is_wrapper));
 }
 
 #[test]
 fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
-    let mut world = World::new(System::Linux);
-    for client in Client::ALL {
+    let mut world = World::new(OperatingSystem::Linux);
+    for client in McpClient::ALL {
         world.settings(client, some_settings(client));
     }
     fs::create_dir_all(world.at(".config/google-chrome")).unwrap();
-    world.installation.machine = None;
+    world.installation.user_folders = None;
     let before = world.files_of_others();
     assert!(world.installation.clients().is_empty() && world.installation.browsers().is_empty());
-    world.install(&Client::ALL);
+    world.install(&McpClient::ALL);
     assert_eq!(world.files_of_others(), before);
     assert!(manifest_below(&world.installation.state).is_file());
     world.uninstall();
@@ -358,7 +362,7 @@ fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
 
 #[test]
 fn a_folder_that_somebody_else_uses_is_not_removed() {
-    let world = World::new(System::Linux);
+    let world = World::new(OperatingSystem::Linux);
     let thesis = world.write("state/extension/thesis.txt", "years of work");
     fs::set_permissions(&world.installation.state, std::fs::Permissions::from_mode(0o700)).unwrap();
     world.installation.uninstall().unwrap().apply(&world.installation.state).unwrap();

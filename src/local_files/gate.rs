@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::extension;
 use crate::home::LocalFileStore;
-use crate::install::{BROWSERS, Machine};
+use crate::install::{BROWSERS, UserFolders};
 use crate::protocol::LocalFileRules;
 
 /// How many entries of closed folders are looked at to find another name of a file. A file that
@@ -71,7 +71,7 @@ pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, 
     let Some(text) = real.to_str().filter(is_plain) else {
         return Err(FolderError::NoFolder(real));
     };
-    let gate = FileGate::new(store.clone(), Machine::current().ok().as_ref());
+    let gate = FileGate::new(store.clone(), UserFolders::current().ok().as_ref());
     let closed = gate.closed();
     if real.ancestors().any(|folder| closed.has_folder(folder)) {
         return Err(FolderError::Closed(real));
@@ -93,7 +93,7 @@ struct Closed {
 impl FileGate {
     /// One for this state directory. Without a machine no browser's folder is known by its place,
     /// only by what lies in it.
-    pub(super) fn new(store: LocalFileStore, machine: Option<&Machine>) -> Self {
+    pub(super) fn new(store: LocalFileStore, machine: Option<&UserFolders>) -> Self {
         let profiles = machine
             .into_iter()
             .flat_map(|machine| BROWSERS.iter().filter_map(|browser| browser.folder(machine)));
@@ -229,7 +229,7 @@ mod tests {
 
     use super::*;
     use crate::home::Home;
-    use crate::install::System;
+    use crate::install::OperatingSystem;
     use crate::proof::AuthKey;
     use crate::protocol::{EXTENSION_ID, LocalFileChange};
 
@@ -274,7 +274,7 @@ mod tests {
             ] {
                 fs::write(root.join(file), "x").unwrap();
             }
-            let machine = Machine::in_home(System::Linux, &root);
+            let machine = UserFolders::in_home(OperatingSystem::Linux, &root);
             let gate = FileGate::new(home.local_files(), Some(&machine));
             let mut rules = LocalFileRules::default();
             let folder = root.join("site").to_str().unwrap().to_owned();

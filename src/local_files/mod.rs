@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::extension;
 use crate::home::{HomeError, LocalFileStore, LocalFileStoreError};
 use crate::hub::Hub;
-use crate::install::Machine;
+use crate::install::UserFolders;
 use crate::proof::ExtensionKey;
 use crate::protocol::{LocalFileChange, LocalFileRules};
 use gate::FileGate;
@@ -44,7 +44,7 @@ impl LocalFiles {
     ///
     /// [`HomeError`]: the file cannot be read.
     pub fn open(hub: Hub, store: LocalFileStore) -> Result<Self, HomeError> {
-        let gate = Arc::new(FileGate::new(store.clone(), Machine::current().ok().as_ref()));
+        let gate = Arc::new(FileGate::new(store.clone(), UserFolders::current().ok().as_ref()));
         let this = Self { hub, store, gate };
         this.reload()?;
         Ok(this)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::terminal::{self, Style, say, wrapped};
+use crate::terminal::{self, TextStyle, say, wrapped};
 use crate::tools;
 
 /// Where descriptions begin, and how wide a line gets on a wide terminal.
@@ -51,7 +51,7 @@ impl<'a> ToolSchema<'a> {
 
     /// The tool for a person: its purpose, its choices, its parameters.
     fn lines(&self, width: usize) -> Vec<String> {
-        let name = Style::Bold.paint(self.name()).into_owned();
+        let name = TextStyle::Bold.paint(self.name()).into_owned();
         let about = self.0["description"].as_str().unwrap_or_default();
         let mut lines = vec![name];
         lines.extend(wrapped(about, width - 2).into_iter().map(|line| format!("  {line}")));

@@ -14,7 +14,7 @@ use super::parts;
 use super::session::{ToolAnswer, ToolSession};
 use crate::bridge::Target;
 use crate::lifecycle::limits::WAIT_MAX;
-use crate::terminal::Progress;
+use crate::terminal::ProgressNotice;
 use crate::tools;
 
 /// How long a call goes on before a terminal shows that it does.
@@ -233,7 +233,7 @@ async fn with_progress<T>(work: impl Future<Output = T>) -> T {
         done = &mut work => return done,
         () = tokio::time::sleep(QUIET) => {}
     }
-    let _progress = Progress::start("waiting for the result; Ctrl+C stops");
+    let _progress = ProgressNotice::start("waiting for the result; Ctrl+C stops");
     work.await
 }
 

@@ -19,8 +19,8 @@ use serde_json::{Map, Value};
 
 use super::mcp::{client_name, target};
 use super::output_file::check_new;
-use super::{Failure, complain, correlation_id, logs, trace};
-use crate::config::Place;
+use super::{ExitFailure, correlation_id, logs, print_error, trace};
+use crate::config::DaemonLocation;
 use crate::tools;
 use caller::default_client;
 use catalog::ToolSchema;
@@ -91,17 +91,20 @@ pub(super) struct CallArguments {
     json: bool,
 }
 
-pub(super) async fn run(place: &Place, call: CallArguments) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    location: &DaemonLocation,
+    call: CallArguments,
+) -> anyhow::Result<ExitCode> {
     let CallArguments { tool, arguments, client, wait, out, json } = call;
     let Some(tool) = tool else {
         catalog::show(json)?;
         return Ok(ExitCode::SUCCESS);
     };
     let read = arguments::read(&tool, &arguments, io::stdin());
-    let mut given = read.map_err(|message| Failure { code: USAGE, message })?;
+    let mut given = read.map_err(|message| ExitFailure { code: USAGE, message })?;
     if let Some(id) = given.get_mut("correlation_id")
         && let Some(beginning) = id.as_str().filter(|text| correlation_id(text).is_ok())
-        && let Some(whole) = trace::whole_id(place, beginning).await
+        && let Some(whole) = trace::whole_id(location, beginning).await
     {
         // `tabwire commands` shows the beginning only. An id that is not known is the tool's to name.
         *id = whole.into();
@@ -110,7 +113,7 @@ pub(super) async fn run(place: &Place, call: CallArguments) -> anyhow::Result<Ex
         check_new(out)?;
     }
     logs::to_stderr("warn");
-    let target = target(place, client.unwrap_or_else(default_client))?;
+    let target = target(location, client.unwrap_or_else(default_client))?;
     let named_after = named_after(&tool, &given);
     let printing = AnswerPrinter { json, out: out.as_deref(), named_after: &named_after };
     let code = match CallFollower::start(target, tool, given, wait)?.follow().await? {
@@ -122,7 +125,7 @@ pub(super) async fn run(place: &Place, call: CallArguments) -> anyhow::Result<Ex
             PENDING
         }
         CallEnd::Stopped { code, told } => {
-            complain(format_args!("{told}"));
+            print_error(format_args!("{told}"));
             code
         }
     };

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::session::{AnswerPicture, ToolAnswer};
 use super::shell_form::in_shell;
-use crate::cli::complain;
 use crate::cli::output_file::{write_named, write_new};
+use crate::cli::print_error;
 use crate::terminal::{clean, clean_lines, is_terminal, say};
 
 /// Fields that say how a call went, beside the value.
@@ -41,7 +41,10 @@ impl AnswerPrinter<'_> {
         }
         match self.out {
             Some(out) if !has_picture && !failed => {
-                complain(format_args!("the answer has no picture: {} is not there", out.display()));
+                print_error(format_args!(
+                    "the answer has no picture: {} is not there",
+                    out.display()
+                ));
                 Ok(false)
             }
             _ => Ok(!failed),
@@ -63,7 +66,7 @@ impl AnswerPrinter<'_> {
         }
         let id = answer.command_id();
         say(clean(id))?;
-        complain(format_args!(
+        print_error(format_args!(
             "it is not over. `tabwire call observe what=command_result correlation_id={}` waits for it",
             clean(id)
         ));
@@ -85,7 +88,7 @@ fn print_value(answer: &ToolAnswer, picture: Option<&Path>) -> anyhow::Result<()
             say(path.display())?;
             return Ok(());
         }
-        Some(path) => complain(format_args!("the picture is in {}", path.display())),
+        Some(path) => print_error(format_args!("the picture is in {}", path.display())),
         None => {}
     }
     let value = value_of(answer);
@@ -128,13 +131,13 @@ fn say_failure(answer: &ToolAnswer) {
         ("", error, _) => error,
         (message, _, _) => message,
     };
-    complain(format_args!("{}", clean_lines(why)));
+    print_error(format_args!("{}", clean_lines(why)));
     say_hint(answer);
     if let Some(choices) = choices(&answer.body) {
-        complain(format_args!("choose from: {}", clean_lines(&choices)));
+        print_error(format_args!("choose from: {}", clean_lines(&choices)));
     }
     if answer.body["may_have_run"] == true {
-        complain(format_args!("it may have begun in the page"));
+        print_error(format_args!("it may have begun in the page"));
     }
 }
 
@@ -142,7 +145,7 @@ fn say_failure(answer: &ToolAnswer) {
 fn say_hint(answer: &ToolAnswer) {
     let hint = answer.text("hint");
     if !hint.is_empty() {
-        complain(format_args!("{}", clean_lines(&in_shell(hint))));
+        print_error(format_args!("{}", clean_lines(&in_shell(hint))));
     }
 }
 

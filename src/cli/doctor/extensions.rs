@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Findings;
+use super::HopFindings;
 use crate::cli::commands::text;
 use crate::cli::legacy;
 use crate::protocol::SERVER_VERSION;
@@ -20,7 +20,7 @@ pub(in crate::cli) const RESTORE: &str =
 
 /// Whether a browser is connected; else when one was.
 pub(super) fn extension_connected(
-    findings: &mut Findings,
+    findings: &mut HopFindings,
     browsers: &[Value],
     connected: &[&Value],
     status: &Value,
@@ -80,7 +80,7 @@ fn not_let_in(older: &Value) -> Option<(String, String)> {
 }
 
 /// Which extensions that only poll are let in, and which ask.
-pub(super) fn older_extensions(findings: &mut Findings, older: &Value) {
+pub(super) fn older_extensions(findings: &mut HopFindings, older: &Value) {
     let says = legacy::rows(older).iter().map(|row| row.trim()).collect::<Vec<_>>().join("; ");
     findings.fine(OLDER, if says.is_empty() { "none".to_owned() } else { says });
 }
@@ -95,7 +95,7 @@ pub(in crate::cli) fn label(browser: &Value) -> String {
 
 /// Whether each connected extension is of this build's version. Older ones, which only poll, have
 /// versions of their own.
-pub(super) fn extension_version(findings: &mut Findings, connected: &[&Value]) {
+pub(super) fn extension_version(findings: &mut HopFindings, connected: &[&Value]) {
     if connected.is_empty() {
         findings.unknown(EXTENSION_VERSION, "none is connected");
         return;

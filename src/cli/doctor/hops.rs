@@ -6,18 +6,18 @@ use std::time::Duration;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::Findings;
+use super::HopFindings;
 use super::extensions::{
     CHANGED, CONNECTED, EXTENSION_VERSION, OLDER, RESTORE, extension_connected, extension_version,
     label, older_extensions,
 };
 use super::native_host::native_host;
 use super::other_users::other_users;
-use crate::cli::ask::{Daemon, NoAnswer};
 use crate::cli::commands::text;
+use crate::cli::daemon_client::{DaemonClient, DaemonClientError};
 use crate::cli::install::installation;
 use crate::cli::legacy;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::daemon::PortHolder;
 use crate::extension::{self, FolderCheck};
 use crate::home::{DaemonRecord, Home, HomeError, extension_in_state};
@@ -39,28 +39,28 @@ const UNPACK: &str = "run `tabwire install` and load the folder that it names in
 const RESTART: &str = "run `tabwire stop`; the next call of a client starts the daemon again";
 
 /// Walks all hops.
-pub(super) async fn walk(place: &Place) -> Findings {
-    let mut findings = Findings::default();
-    let home = state_directory(&mut findings, place);
+pub(super) async fn walk(location: &DaemonLocation) -> HopFindings {
+    let mut findings = HopFindings::default();
+    let home = state_directory(&mut findings, location);
     let record = home.as_ref().and_then(|home| home.running_daemon().ok().flatten());
-    let is_reachable = port(&mut findings, place, record.as_ref()).await;
+    let is_reachable = port(&mut findings, location, record.as_ref()).await;
     let daemon = daemon(&mut findings, home.as_ref());
     version(&mut findings, daemon.as_ref());
     let daemon = daemon.map(|record| (home.as_ref(), record)).and_then(|(home, record)| {
         // The token is for the daemon only.
-        is_reachable.then(|| home.map(|home| Daemon::new(home, record))).flatten()
+        is_reachable.then(|| home.map(|home| DaemonClient::new(home, record))).flatten()
     });
     let status = token(&mut findings, daemon.as_ref()).await;
     other_users(&mut findings, status.as_ref());
     let browsers = status.as_ref().and_then(|status| status["browsers"].as_array());
     let connected: Option<Vec<_>> =
         browsers.map(|all| all.iter().filter(|browser| browser["connected"] == true).collect());
-    let port = record.map_or(place.port, |record| record.port);
+    let port = record.map_or(location.port, |record| record.port);
     let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
     let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
     let has_older = !legacy::asking(older).is_empty();
-    folder(&mut findings, place, home.as_ref(), port, is_connected, has_older);
-    native_host(&mut findings, place, home.is_some(), is_connected);
+    folder(&mut findings, location, home.as_ref(), port, is_connected, has_older);
+    native_host(&mut findings, location, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
             let found = status.as_ref().unwrap_or(&Value::Null);
@@ -79,8 +79,8 @@ pub(super) async fn walk(place: &Place) -> Findings {
 }
 
 /// The state directory and the key in it: there, ours, and closed to others.
-fn state_directory(findings: &mut Findings, place: &Place) -> Option<Home> {
-    let dir = match place.home() {
+fn state_directory(findings: &mut HopFindings, location: &DaemonLocation) -> Option<Home> {
+    let dir = match location.home() {
         Ok(dir) => dir,
         Err(error) => {
             findings.broken(STATE, error.to_string(), "name one with TABWIRE_HOME");
@@ -134,8 +134,12 @@ fn remedy(error: &HomeError) -> String {
 }
 
 /// Whose port it is. Whether it is the daemon's.
-async fn port(findings: &mut Findings, place: &Place, record: Option<&DaemonRecord>) -> bool {
-    let port = record.map_or(place.port, |record| record.port);
+async fn port(
+    findings: &mut HopFindings,
+    location: &DaemonLocation,
+    record: Option<&DaemonRecord>,
+) -> bool {
+    let port = record.map_or(location.port, |record| record.port);
     if port == 0 {
         findings.unknown(PORT, "any that is free");
         return false;
@@ -178,7 +182,7 @@ async fn port(findings: &mut Findings, place: &Place, record: Option<&DaemonReco
 }
 
 /// Whether the daemon runs: its lock is held and its record says where it is.
-fn daemon(findings: &mut Findings, home: Option<&Home>) -> Option<DaemonRecord> {
+fn daemon(findings: &mut HopFindings, home: Option<&Home>) -> Option<DaemonRecord> {
     let Some(home) = home else {
         findings.unknown(DAEMON, "it needs the state directory and the key");
         return None;
@@ -206,7 +210,7 @@ fn daemon(findings: &mut Findings, home: Option<&Home>) -> Option<DaemonRecord> 
 }
 
 /// Whether the daemon is of this program's version.
-fn version(findings: &mut Findings, record: Option<&DaemonRecord>) {
+fn version(findings: &mut HopFindings, record: Option<&DaemonRecord>) {
     match record {
         None => findings.unknown(VERSION, "no daemon runs"),
         Some(record) if record.version == SERVER_VERSION => {
@@ -221,7 +225,7 @@ fn version(findings: &mut Findings, record: Option<&DaemonRecord>) {
 }
 
 /// Whether the daemon answers to the token; how it is.
-async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value> {
+async fn token(findings: &mut HopFindings, daemon: Option<&DaemonClient>) -> Option<Value> {
     let Some(daemon) = daemon else {
         findings.unknown(TOKEN, "there is no daemon to show it to");
         return None;
@@ -239,7 +243,11 @@ async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value
             let says = format!("the daemon refuses: {}", text(&answer.body["message"]));
             findings.broken(TOKEN, says, RESTART);
         }
-        Err(error @ (NoAnswer::Nobody(_) | NoAnswer::TimedOut { .. } | NoAnswer::Broken(_))) => {
+        Err(
+            error @ (DaemonClientError::Nobody(_)
+            | DaemonClientError::TimedOut { .. }
+            | DaemonClientError::Broken(_)),
+        ) => {
             findings.broken(TOKEN, error.to_string(), RESTART);
         }
     }
@@ -250,8 +258,8 @@ async fn token(findings: &mut Findings, daemon: Option<&Daemon>) -> Option<Value
 /// daemon. It is the one that was unpacked last.
 /// An older extension may be all that the person uses.
 fn folder(
-    findings: &mut Findings,
-    place: &Place,
+    findings: &mut HopFindings,
+    location: &DaemonLocation,
     home: Option<&Home>,
     port: u16,
     is_connected: bool,
@@ -268,7 +276,7 @@ fn folder(
             return;
         }
     };
-    let usual = installation(place).map(|installation| installation.extension());
+    let usual = installation(location).map(|installation| installation.extension());
     let usual = usual.unwrap_or_else(|_| extension_in_state(home.dir()));
     let dir = noted.unwrap_or_else(|| usual.clone());
     let written = home.unpacked_version().ok().flatten();
@@ -319,7 +327,7 @@ fn unpack_again(dir: &Path, usual: &Path) -> String {
 }
 
 /// Whether each connected browser answers a command that only looks.
-async fn test_command(findings: &mut Findings, daemon: &Daemon, connected: &[&Value]) {
+async fn test_command(findings: &mut HopFindings, daemon: &DaemonClient, connected: &[&Value]) {
     if connected.is_empty() {
         findings.unknown(COMMAND, "there is no browser to ask");
         return;

@@ -15,14 +15,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::output_file::check_new;
-use crate::config::Place;
-use crate::terminal::{Progress, Style, clean, hanging, say};
+use crate::config::DaemonLocation;
+use crate::terminal::{ProgressNotice, TextStyle, clean, hanging, say};
 pub(super) use extensions::{CHANGED, RESTORE, label};
 
 /// How a hop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum HopState {
     Fine,
     Broken,
     /// It could not be looked at, or there is nothing to say of it.
@@ -31,9 +31,9 @@ enum State {
 
 /// What was found at one hop.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct HopFinding {
     hop: &'static str,
-    state: State,
+    state: HopState,
     /// What is so, in a sentence.
     says: String,
     /// What to do about it, if it is broken.
@@ -44,18 +44,18 @@ struct Finding {
     comes_with_use: bool,
 }
 
-impl Finding {
+impl HopFinding {
     /// A line, with the hop in a column of this width, and a line with what to do.
     fn show(&self, widest: usize) -> anyhow::Result<()> {
         let Self { hop, state, says, remedy, .. } = self;
         let sign = match state {
-            State::Fine => Style::Good.paint("✓"),
-            State::Broken => Style::Bad.paint("✗"),
-            State::Unknown => Style::Dim.paint("–"),
+            HopState::Fine => TextStyle::Good.paint("✓"),
+            HopState::Broken => TextStyle::Bad.paint("✗"),
+            HopState::Unknown => TextStyle::Dim.paint("–"),
         };
         let indent = widest + 4;
         say(format!("{sign} {hop:widest$}  {}", hanging(&clean(says), indent)))?;
-        if let Some(remedy) = remedy.as_ref().filter(|_| *state == State::Broken) {
+        if let Some(remedy) = remedy.as_ref().filter(|_| *state == HopState::Broken) {
             let indent = indent + 2;
             say(format!("{:>indent$}{}", "→ ", hanging(&clean(remedy), indent)))?;
         }
@@ -65,15 +65,15 @@ impl Finding {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Finding>);
+pub(super) struct HopFindings(Vec<HopFinding>);
 
-impl Findings {
+impl HopFindings {
     fn fine(&mut self, hop: &'static str, says: impl Into<String>) {
-        self.add(hop, State::Fine, says.into(), None);
+        self.add(hop, HopState::Fine, says.into(), None);
     }
 
     fn broken(&mut self, hop: &'static str, says: impl Into<String>, remedy: impl Into<String>) {
-        self.add(hop, State::Broken, says.into(), Some(remedy.into()));
+        self.add(hop, HopState::Broken, says.into(), Some(remedy.into()));
     }
 
     /// Broken, but to be expected of what has only just been installed.
@@ -93,23 +93,25 @@ impl Findings {
     }
 
     fn unknown(&mut self, hop: &'static str, says: impl Into<String>) {
-        self.add(hop, State::Unknown, says.into(), None);
+        self.add(hop, HopState::Unknown, says.into(), None);
     }
 
-    fn add(&mut self, hop: &'static str, state: State, says: String, remedy: Option<String>) {
-        self.0.push(Finding { hop, state, says, remedy, comes_with_use: false });
+    fn add(&mut self, hop: &'static str, state: HopState, says: String, remedy: Option<String>) {
+        self.0.push(HopFinding { hop, state, says, remedy, comes_with_use: false });
     }
 
     /// Whether a browser is connected.
     pub(super) fn has_browser(&self) -> bool {
-        self.0.iter().any(|found| found.hop == extensions::CONNECTED && found.state == State::Fine)
+        self.0
+            .iter()
+            .any(|found| found.hop == extensions::CONNECTED && found.state == HopState::Fine)
     }
 
     /// The same, as it is to be seen by somebody who has not used Tabwire yet: what comes with
     /// use is not broken.
     pub(super) fn before_use(mut self) -> Self {
         for finding in self.0.iter_mut().filter(|finding| finding.comes_with_use) {
-            finding.state = State::Unknown;
+            finding.state = HopState::Unknown;
         }
         self
     }
@@ -137,11 +139,11 @@ impl Findings {
                 say(format!("\n{}", hanging(text, 0)))?;
             }
             None => say("\nAll is well.")?,
-            Some(Finding { hop, remedy, .. }) => {
+            Some(HopFinding { hop, remedy, .. }) => {
                 let broken = format!("Broken: {hop}.");
                 let remedy = remedy.as_deref().unwrap_or_default();
                 let text = hanging(&clean(&format!("{broken} What to do: {remedy}")), 0);
-                say(format!("\n{}{}", Style::Bold.paint(&broken), &text[broken.len()..]))?;
+                say(format!("\n{}{}", TextStyle::Bold.paint(&broken), &text[broken.len()..]))?;
             }
         }
         Ok(())
@@ -149,7 +151,7 @@ impl Findings {
 
     /// Shows what is broken, and nothing if nothing is.
     pub(super) fn show_broken(&self) -> anyhow::Result<()> {
-        let broken = || self.0.iter().filter(|finding| finding.state == State::Broken);
+        let broken = || self.0.iter().filter(|finding| finding.state == HopState::Broken);
         let widest = broken().map(|finding| finding.hop.len()).max().unwrap_or(0);
         if broken().next().is_some() {
             say("\n`tabwire doctor` finds broken:")?;
@@ -157,8 +159,8 @@ impl Findings {
         broken().try_for_each(|finding| finding.show(widest))
     }
 
-    fn first_broken(&self) -> Option<&Finding> {
-        self.0.iter().find(|finding| finding.state == State::Broken)
+    fn first_broken(&self) -> Option<&HopFinding> {
+        self.0.iter().find(|finding| finding.state == HopState::Broken)
     }
 }
 
@@ -174,19 +176,22 @@ pub(super) struct DoctorArguments {
     json: bool,
 }
 
-pub(super) async fn doctor(place: &Place, asked: DoctorArguments) -> anyhow::Result<ExitCode> {
-    let DoctorArguments { report, json } = asked;
+pub(super) async fn doctor(
+    location: &DaemonLocation,
+    arguments: DoctorArguments,
+) -> anyhow::Result<ExitCode> {
+    let DoctorArguments { report, json } = arguments;
     if let Some(Some(file)) = &report {
         check_new(file)?;
     }
-    let findings = look(place).await;
+    let findings = look(location).await;
     let is_well = findings.first_broken().is_none();
     let mut told = findings.to_json();
     if !json {
         findings.show()?;
     }
     if let Some(file) = report {
-        let path = report::write(place, &told, file).await?;
+        let path = report::write(location, &told, file).await?;
         if json {
             told["report"] = json!(path);
         } else {
@@ -200,7 +205,7 @@ pub(super) async fn doctor(place: &Place, asked: DoctorArguments) -> anyhow::Res
 }
 
 /// Looks at every hop, which takes a moment.
-pub(super) async fn look(place: &Place) -> Findings {
-    let _progress = Progress::start("looking at every hop");
-    hops::walk(place).await
+pub(super) async fn look(location: &DaemonLocation) -> HopFindings {
+    let _progress = ProgressNotice::start("looking at every hop");
+    hops::walk(location).await
 }

@@ -1,8 +1,8 @@
 //! Whether an extension that has no key can get one by itself.
 
-use super::Findings;
+use super::HopFindings;
 use crate::cli::install::installation;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::install::{HostFile, HostFileState};
 
 const HOST: &str = "native host";
@@ -12,12 +12,12 @@ const INSTALL: &str = "run `tabwire install`";
 /// What browsers start when the extension asks for its key: the manifest of each browser that is
 /// here, and the script that the manifests name. It matters to an extension that is not connected.
 pub(super) fn native_host(
-    findings: &mut Findings,
-    place: &Place,
+    findings: &mut HopFindings,
+    location: &DaemonLocation,
     has_home: bool,
     is_connected: bool,
 ) {
-    let installation = match installation(place) {
+    let installation = match installation(location) {
         Ok(installation) => installation,
         // Why there is none stands with the hops before.
         Err(_) if !has_home => {

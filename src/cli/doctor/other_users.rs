@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::Findings;
+use super::HopFindings;
 use crate::cli::commands::text;
 
 pub(super) const HOP: &str = "other users";
 
 /// Whether the daemon can tell other users' connections from this user's.
-pub(super) fn other_users(findings: &mut Findings, status: Option<&Value>) {
+pub(super) fn other_users(findings: &mut HopFindings, status: Option<&Value>) {
     match status.map(|status| text(&status["peer_users"])) {
         Some("known") => findings.fine(HOP, "the daemon closes their connections"),
         Some(_) => findings.unknown(
@@ -24,17 +24,17 @@ pub(super) fn other_users(findings: &mut Findings, status: Option<&Value>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::State;
+    use super::super::HopState;
     use super::*;
 
     #[test]
     fn where_the_system_does_not_tell_users_apart_the_doctor_says_what_that_means() {
-        let mut findings = Findings::default();
+        let mut findings = HopFindings::default();
         other_users(&mut findings, Some(&json!({"peer_users": "unknown"})));
         other_users(&mut findings, Some(&json!({"peer_users": "known"})));
         other_users(&mut findings, None);
         let [unknown, known, nobody] = &findings.0[..] else { panic!("{findings:?}") };
-        assert_eq!((unknown.state, known.state), (State::Unknown, State::Fine));
+        assert_eq!((unknown.state, known.state), (HopState::Unknown, HopState::Fine));
         assert!(unknown.says.contains("only poll are refused"), "{}", unknown.says);
         assert_eq!(nobody.says, "only the daemon can tell");
     }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::cli::ask::Daemon;
+use crate::cli::daemon_client::DaemonClient;
 use crate::cli::output_file::{write_named, write_new};
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::home::Home;
 use crate::hub::Reading;
 use crate::proof::{DEFAULT_OWNER, KEY_LENGTH};
@@ -36,18 +36,18 @@ const PERSON: &str = "[user]";
 
 /// Writes the report to this new file, or to one that it names.
 pub(super) async fn write(
-    place: &Place,
+    location: &DaemonLocation,
     doctor: &Value,
     file: Option<PathBuf>,
 ) -> anyhow::Result<PathBuf> {
-    let home = place.home().ok().and_then(|dir| Home::find(&dir).ok().flatten());
+    let home = location.home().ok().and_then(|dir| Home::find(&dir).ok().flatten());
     let cleaner = TextCleaner::new(home.as_ref());
     let report = cleaner.value(&json!({
         "written_at": Reading::now().system,
         "versions": versions(),
         "system": system(),
         "doctor": doctor,
-        "status": status(place).await,
+        "status": status(location).await,
         "log": home.as_ref().map(|home| last_lines(&home.log_path())),
     }));
     let text = format!("{}\n", serde_json::to_string_pretty(&report)?);
@@ -88,8 +88,8 @@ fn system() -> Value {
 }
 
 /// The status of the daemon, or why there is none.
-async fn status(place: &Place) -> Value {
-    let asked = async { Daemon::of(place)?.get("/api/status").await?.ok() };
+async fn status(location: &DaemonLocation) -> Value {
+    let asked = async { DaemonClient::of(location)?.get("/api/status").await?.ok() };
     asked.await.unwrap_or_else(|error| json!({"error": error.to_string()}))
 }
 

@@ -17,21 +17,21 @@ use serde_json::{Value, json};
 use super::doctor;
 use super::extension::port_for_extension;
 use super::legacy;
-use super::person::Unattended;
+use super::person::UnattendedFlag;
 use super::state_removal::StateRemoval;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::home::Home;
-use crate::install::{Client, Installation, Machine, Plan, Server, lasting_name};
+use crate::install::{ChangePlan, Installation, McpClient, ServerEntry, UserFolders, lasting_name};
 use crate::protocol::DEFAULT_PORT;
 use crate::terminal::{clean, hanging, is_terminal, say};
-use wait::Waited;
+use wait::WaitEnd;
 
 /// What to install.
 #[derive(Args, Debug)]
-pub(super) struct Install {
+pub(super) struct InstallArguments {
     /// Add Tabwire to this MCP client (repeatable)
     #[arg(long = "client", value_name = "NAME", value_parser = client)]
-    clients: Vec<Client>,
+    clients: Vec<McpClient>,
     /// Add Tabwire to every MCP client that is found
     #[arg(long, conflicts_with = "clients")]
     all: bool,
@@ -48,7 +48,7 @@ pub(super) struct Install {
 
 /// What to take away.
 #[derive(Args, Debug)]
-pub(super) struct Uninstall {
+pub(super) struct UninstallArguments {
     /// The state too: keys, journal, logs, what people drew; ends the daemon
     #[arg(long)]
     state: bool,
@@ -56,21 +56,24 @@ pub(super) struct Uninstall {
     #[arg(long)]
     print: bool,
     #[command(flatten)]
-    consent: Unattended,
+    consent: UnattendedFlag,
     /// Say what is done as JSON
     #[arg(long)]
     json: bool,
 }
 
-fn client(text: &str) -> Result<Client, String> {
-    let known = || Client::ALL.iter().map(|client| client.id()).collect::<Vec<_>>().join(", ");
-    let found = Client::ALL.into_iter().find(|client| client.id() == text);
+fn client(text: &str) -> Result<McpClient, String> {
+    let known = || McpClient::ALL.iter().map(|client| client.id()).collect::<Vec<_>>().join(", ");
+    let found = McpClient::ALL.into_iter().find(|client| client.id() == text);
     found.ok_or_else(|| format!("there are: {}", known()))
 }
 
-pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<ExitCode> {
-    let installation = installation(place)?;
-    if installation.machine.is_none() && (how.all || !how.clients.is_empty()) {
+pub(super) async fn install(
+    location: &DaemonLocation,
+    arguments: &InstallArguments,
+) -> anyhow::Result<ExitCode> {
+    let installation = installation(location)?;
+    if installation.user_folders.is_none() && (arguments.all || !arguments.clients.is_empty()) {
         bail!(
             "TABWIRE_HOME or --home names a state directory of its own: nothing outside of it is \
              changed, so no MCP client either. `tabwire mcp-config` prints what to put there"
@@ -78,39 +81,39 @@ pub(super) async fn install(place: &Place, how: &Install) -> anyhow::Result<Exit
     }
     // Those that have it are to start it as it is now: on this port, from this place.
     let had = installation.installed_clients()?;
-    let picked = chosen(&installation, how)?;
+    let picked = chosen(&installation, arguments)?;
     let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
-    let plan = installation.install(&clients, &server(place, installation.port)?)?;
-    if how.print {
-        show(&plan, how.json)?;
-        if !how.json {
+    let plan = installation.install(&clients, &server(location, installation.port)?)?;
+    if arguments.print {
+        show(&plan, arguments.json)?;
+        if !arguments.json {
             steps::say_clients_left(&installation, &clients)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&installation.state)?;
-    if how.json {
-        return install_as_json(place, &installation, how, &picked, &plan).await;
+    if arguments.json {
+        return install_as_json(location, &installation, arguments, &picked, &plan).await;
     }
     say_done(&plan, "Everything was in place already.")?;
-    if installation.port != place.port {
-        say_whose_port(&installation, place.port)?;
+    if installation.port != location.port {
+        say_whose_port(&installation, location.port)?;
     }
-    let found = doctor::look(place).await.before_use();
+    let found = doctor::look(location).await.before_use();
     found.show_broken()?;
-    for id in legacy::offer(place).await? {
+    for id in legacy::offer(location).await? {
         steps::paragraph(&format!(
             "The older extension {id} asks to be let in. If it is yours and you want to go on using \
              it, run `tabwire legacy allow {id}`."
         ))?;
     }
     steps::say_all(&installation, &clients, &plan, found.has_browser()).await?;
-    if !how.wait && !has_person() {
+    if !arguments.wait && !has_person() {
         return Ok(ExitCode::SUCCESS);
     }
-    let waited = wait::for_extension(place, installation.port).await?;
+    let waited = wait::for_extension(location, installation.port).await?;
     waited.say()?;
-    Ok(if how.wait { waited.exit_code() } else { ExitCode::SUCCESS })
+    Ok(if arguments.wait { waited.exit_code() } else { ExitCode::SUCCESS })
 }
 
 /// Whether somebody can be asked, and can wait.
@@ -120,26 +123,29 @@ fn has_person() -> bool {
 
 /// The rest of an installation for a program.
 async fn install_as_json(
-    place: &Place,
+    location: &DaemonLocation,
     installation: &Installation,
-    how: &Install,
-    picked: &[Client],
-    plan: &Plan,
+    arguments: &InstallArguments,
+    picked: &[McpClient],
+    plan: &ChangePlan,
 ) -> anyhow::Result<ExitCode> {
     let mut body = told(installation, picked, plan);
-    let waited =
-        if how.wait { Some(wait::for_extension(place, installation.port).await?) } else { None };
+    let waited = if arguments.wait {
+        Some(wait::for_extension(location, installation.port).await?)
+    } else {
+        None
+    };
     if let Some(waited) = &waited {
         body["connected"] = json!(waited.browser());
     }
-    body["doctor"] = doctor::look(place).await.to_json();
-    body["older_extensions"] = json!(legacy::asking_now(place).await?);
+    body["doctor"] = doctor::look(location).await.to_json();
+    body["older_extensions"] = json!(legacy::asking_now(location).await?);
     say(serde_json::to_string_pretty(&body)?)?;
-    Ok(waited.as_ref().map_or(ExitCode::SUCCESS, Waited::exit_code))
+    Ok(waited.as_ref().map_or(ExitCode::SUCCESS, WaitEnd::exit_code))
 }
 
 /// What was done, a line for each thing; or that nothing was to be done.
-fn say_done(plan: &Plan, nothing: &str) -> anyhow::Result<()> {
+fn say_done(plan: &ChangePlan, nothing: &str) -> anyhow::Result<()> {
     say(if plan.changes.is_empty() { nothing } else { "Done:" })?;
     for line in plan.changes.iter().filter_map(|change| change.lines().into_iter().next()) {
         say(format!("  {}", hanging(&clean(&line), 4)))?;
@@ -156,20 +162,25 @@ fn say_whose_port(installation: &Installation, asked: u16) -> anyhow::Result<()>
     ))
 }
 
-pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<ExitCode> {
-    let installation = installation(place)?;
+pub(super) async fn uninstall(
+    location: &DaemonLocation,
+    arguments: &UninstallArguments,
+) -> anyhow::Result<ExitCode> {
+    let installation = installation(location)?;
     let plan = installation.uninstall()?;
-    if how.print {
-        let state = how.state.then(|| StateRemoval::plan(&installation, &plan)).transpose()?;
-        show_uninstall(&installation, &plan, state.as_ref(), how.json)?;
+    if arguments.print {
+        let state =
+            arguments.state.then(|| StateRemoval::plan(&installation, &plan)).transpose()?;
+        show_uninstall(&installation, &plan, state.as_ref(), arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if how.state {
-        StateRemoval::agreed(&installation, how.consent)?;
+    if arguments.state {
+        StateRemoval::agreed(&installation, arguments.consent)?;
     }
     plan.apply(&installation.state)?;
-    let removed = if how.state { Some(StateRemoval::make(&installation).await?) } else { None };
-    if how.json {
+    let removed =
+        if arguments.state { Some(StateRemoval::make(&installation).await?) } else { None };
+    if arguments.json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
         let is_gone = removed.as_ref().is_some_and(StateRemoval::is_whole);
         let stays = removed.as_ref().map(StateRemoval::stays).unwrap_or_default();
@@ -192,13 +203,13 @@ pub(super) async fn uninstall(place: &Place, how: &Uninstall) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn installation(place: &Place) -> anyhow::Result<Installation> {
-    let state = std::path::absolute(place.home()?)?;
+pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installation> {
+    let state = std::path::absolute(location.home()?)?;
     // Browsers are told in JSON where it is.
     state.to_str().context("the state directory's path is no text; name one with TABWIRE_HOME")?;
-    let machine = if place.home.is_some() { None } else { Some(Machine::current()?) };
-    let port = port_for_extension(place, Home::find(&state)?.as_ref())?;
-    Ok(Installation { state, machine, program: program()?, port })
+    let user_folders = if location.home.is_some() { None } else { Some(UserFolders::current()?) };
+    let port = port_for_extension(location, Home::find(&state)?.as_ref())?;
+    Ok(Installation { state, user_folders, program: program()?, port })
 }
 
 /// This program, under the name by which it is found after an update as well.
@@ -209,38 +220,41 @@ fn program() -> anyhow::Result<PathBuf> {
 
 /// What MCP clients are to start, for a daemon on this port. They need not have this shell's
 /// environment.
-pub(super) fn server(place: &Place, port: u16) -> anyhow::Result<Server> {
+pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<ServerEntry> {
     let command = program()?;
     let command = command.to_str().context("this program's path is no text; move it elsewhere")?;
     let mut args = vec!["mcp".to_owned()];
-    if place.home.is_some() || env::var_os("XDG_STATE_HOME").is_some() {
-        let state = std::path::absolute(place.home()?)?;
+    if location.home.is_some() || env::var_os("XDG_STATE_HOME").is_some() {
+        let state = std::path::absolute(location.home()?)?;
         let state = state.to_str().context("the state directory's path is no text")?;
         args.extend(["--home".to_owned(), state.to_owned()]);
     }
     if port != DEFAULT_PORT {
         args.extend(["--port".to_owned(), port.to_string()]);
     }
-    Ok(Server { command: command.to_owned(), args })
+    Ok(ServerEntry { command: command.to_owned(), args })
 }
 
 /// The clients that were named, or that a person picks. Without one to ask, none.
-fn chosen(installation: &Installation, how: &Install) -> anyhow::Result<Vec<Client>> {
-    if !how.clients.is_empty() {
-        return Ok(how.clients.clone());
+fn chosen(
+    installation: &Installation,
+    arguments: &InstallArguments,
+) -> anyhow::Result<Vec<McpClient>> {
+    if !arguments.clients.is_empty() {
+        return Ok(arguments.clients.clone());
     }
     let here = installation.clients();
-    if how.all {
+    if arguments.all {
         return Ok(here);
     }
-    let is_asked = !how.json && !how.print && has_person();
+    let is_asked = !arguments.json && !arguments.print && has_person();
     if here.is_empty() || !is_asked {
         return Ok(Vec::new());
     }
     pick::ask(installation, &here)
 }
 
-fn show(plan: &Plan, json: bool) -> anyhow::Result<()> {
+fn show(plan: &ChangePlan, json: bool) -> anyhow::Result<()> {
     if json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
         say(serde_json::to_string_pretty(&json!({"would": changes}))?)?;
@@ -255,7 +269,7 @@ fn show(plan: &Plan, json: bool) -> anyhow::Result<()> {
 
 fn show_uninstall(
     installation: &Installation,
-    plan: &Plan,
+    plan: &ChangePlan,
     state: Option<&StateRemoval>,
     json: bool,
 ) -> anyhow::Result<()> {
@@ -270,8 +284,8 @@ fn show_uninstall(
     state.say_plan(&installation.state)
 }
 
-fn told(installation: &Installation, clients: &[Client], plan: &Plan) -> Value {
-    let ids = |clients: &[Client]| clients.iter().map(|client| client.id()).collect::<Vec<_>>();
+fn told(installation: &Installation, clients: &[McpClient], plan: &ChangePlan) -> Value {
+    let ids = |clients: &[McpClient]| clients.iter().map(|client| client.id()).collect::<Vec<_>>();
     let browsers: Vec<_> = installation.browsers().iter().map(|browser| browser.name).collect();
     json!({
         "changes": plan.changes.iter().map(|change| change.to_json()).collect::<Vec<_>>(),
@@ -287,7 +301,7 @@ mod tests {
 
     #[test]
     fn clients_are_called_by_their_ids() {
-        for known in Client::ALL {
+        for known in McpClient::ALL {
             assert_eq!(client(known.id()), Ok(known));
         }
         assert!(client("emacs").unwrap_err().contains("claude-code"));

@@ -4,16 +4,21 @@ use std::io::{self, BufRead as _};
 
 use anyhow::bail;
 
-use crate::install::{Client, Installation};
+use crate::install::{Installation, McpClient};
 use crate::terminal::{clean, hanging, say, write};
 
 /// Asks which of the clients that are here to add Tabwire to, until the answer is one.
-pub(super) fn ask(installation: &Installation, here: &[Client]) -> anyhow::Result<Vec<Client>> {
+pub(super) fn ask(
+    installation: &Installation,
+    here: &[McpClient],
+) -> anyhow::Result<Vec<McpClient>> {
     say("These MCP clients are on this computer:")?;
     let with_server = installation.clients_with_server();
     for (number, client) in here.iter().enumerate() {
-        let machine = installation.machine.as_ref();
-        let file = machine.map(|machine| machine.shown(&client.file(machine))).unwrap_or_default();
+        let user_folders = installation.user_folders.as_ref();
+        let file = user_folders
+            .map(|user_folders| user_folders.shown(&client.file(user_folders)))
+            .unwrap_or_default();
         let has = if with_server.contains(client) { ", has Tabwire already" } else { "" };
         let line = format!("{} ({file}{has})", client.name());
         say(format!("  {}  {}", number + 1, hanging(&clean(&line), 5)))?;
@@ -38,7 +43,7 @@ pub(super) fn ask(installation: &Installation, here: &[Client]) -> anyhow::Resul
 }
 
 /// The clients that an answer names, each once; `None`: it makes no sense.
-fn picked(answer: &str, here: &[Client]) -> Option<Vec<Client>> {
+fn picked(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let answer = answer.trim().to_lowercase();
     match answer.as_str() {
         "" | "all" => return Some(here.to_vec()),
@@ -68,7 +73,7 @@ fn picked(answer: &str, here: &[Client]) -> Option<Vec<Client>> {
 }
 
 /// The clients of a number, a range such as `1-3`, or a name.
-fn of_word(word: &str, here: &[Client]) -> Option<Vec<Client>> {
+fn of_word(word: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
         return Some(here.get(first.checked_sub(1)?..last)?.to_vec()).filter(|all| !all.is_empty());
@@ -77,13 +82,13 @@ fn of_word(word: &str, here: &[Client]) -> Option<Vec<Client>> {
 }
 
 /// The client of this name, else all whose names begin so.
-fn named(name: &str, here: &[Client]) -> Option<Vec<Client>> {
-    let names = |client: &Client| [client.id().to_owned(), client.name().to_lowercase()];
-    let is_exact = |client: &&Client| names(client).iter().any(|known| known == name);
+fn named(name: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
+    let names = |client: &McpClient| [client.id().to_owned(), client.name().to_lowercase()];
+    let is_exact = |client: &&McpClient| names(client).iter().any(|known| known == name);
     if let Some(client) = here.iter().find(is_exact) {
         return Some(vec![*client]);
     }
-    let begins = |client: &&Client| names(client).iter().any(|known| known.starts_with(name));
+    let begins = |client: &&McpClient| names(client).iter().any(|known| known.starts_with(name));
     let found: Vec<_> = here.iter().filter(begins).copied().collect();
     (!found.is_empty()).then_some(found)
 }
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_answer_picks_the_clients_that_it_names_or_is_asked_for_again() {
-        use Client::{ClaudeCode, ClaudeDesktop, CodexCli, Cursor};
+        use McpClient::{ClaudeCode, ClaudeDesktop, CodexCli, Cursor};
         let here = [ClaudeCode, ClaudeDesktop, Cursor, CodexCli];
         for (answer, picks) in [
             ("\n", Some(here.to_vec())),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{clipboard, has_person};
 use crate::cli::extension::{KEEP_FOLDER, how_to_load, say_steps};
-use crate::install::{Change, Client, Installation, Plan, System};
+use crate::install::{ChangePlan, Installation, McpClient, OperatingSystem, PlannedChange};
 use crate::terminal::{clean, hanging, say};
 
 /// The bar that a browser shows while its debugger is used.
@@ -15,23 +15,23 @@ const DEBUGGER_BAR: &str = "While an agent uses a tab, the browser shows a bar: 
 /// What is for the person to do. The path of the folder comes last.
 pub(super) async fn say_all(
     installation: &Installation,
-    clients: &[Client],
-    plan: &Plan,
+    clients: &[McpClient],
+    plan: &ChangePlan,
     is_connected: bool,
 ) -> anyhow::Result<()> {
     let moved = plan.changes.iter().find_map(|change| match change {
-        Change::MoveExtension { from, .. } => Some(from.as_path()),
-        Change::Unpack { .. }
-        | Change::RemoveExtension { .. }
-        | Change::File(_)
-        | Change::Edit(..)
-        | Change::Register { .. }
-        | Change::Unregister { .. } => None,
+        PlannedChange::MoveExtension { from, .. } => Some(from.as_path()),
+        PlannedChange::Unpack { .. }
+        | PlannedChange::RemoveExtension { .. }
+        | PlannedChange::File(_)
+        | PlannedChange::Edit(..)
+        | PlannedChange::Register { .. }
+        | PlannedChange::Unregister { .. } => None,
     });
     if let Some(from) = moved {
         say_moved(from)?;
     }
-    if installation.machine.is_none() {
+    if installation.user_folders.is_none() {
         paragraph(
             "The state directory was named by hand, so nothing outside of it was changed: no browser \
              and no MCP client knows of it. `tabwire mcp-config` prints what a client needs.",
@@ -50,7 +50,10 @@ pub(super) async fn say_all(
     let folder = installation.extension();
     let folder = folder.to_string_lossy();
     let is_copied = has_person() && clipboard::copy(&folder).await;
-    let system = installation.machine.as_ref().map_or(System::current(), |machine| machine.system);
+    let system = installation
+        .user_folders
+        .as_ref()
+        .map_or(OperatingSystem::current(), |user_folders| user_folders.system);
     say("\nWhat is left for you:")?;
     let restart = restart.map(|names| format!("Restart {names}."));
     say_steps(how_to_load(system).into_iter().chain(restart))?;
@@ -64,10 +67,10 @@ pub(super) async fn say_all(
 /// What is left where the extension is loaded and connected.
 fn say_for_connected(
     installation: &Installation,
-    plan: &Plan,
+    plan: &ChangePlan,
     restart: Option<String>,
 ) -> anyhow::Result<()> {
-    let is_unpacked = |change: &Change| matches!(change, Change::Unpack { .. });
+    let is_unpacked = |change: &PlannedChange| matches!(change, PlannedChange::Unpack { .. });
     if plan.changes.iter().any(is_unpacked) {
         paragraph(
             "The extension was written anew: press its reload arrow in chrome://extensions.",
@@ -99,15 +102,15 @@ pub(super) fn paragraph(text: &str) -> anyhow::Result<()> {
 }
 
 /// Which clients have to read their settings again.
-fn whom_to_restart(plan: &Plan) -> Option<String> {
-    let name = |change: &Change| match change {
-        Change::Edit(client, _) => Some(client.name()),
-        Change::Unpack { .. }
-        | Change::MoveExtension { .. }
-        | Change::RemoveExtension { .. }
-        | Change::File(_)
-        | Change::Register { .. }
-        | Change::Unregister { .. } => None,
+fn whom_to_restart(plan: &ChangePlan) -> Option<String> {
+    let name = |change: &PlannedChange| match change {
+        PlannedChange::Edit(client, _) => Some(client.name()),
+        PlannedChange::Unpack { .. }
+        | PlannedChange::MoveExtension { .. }
+        | PlannedChange::RemoveExtension { .. }
+        | PlannedChange::File(_)
+        | PlannedChange::Register { .. }
+        | PlannedChange::Unregister { .. } => None,
     };
     let names: Vec<_> = plan.changes.iter().filter_map(name).collect();
     (!names.is_empty()).then(|| names.join(", "))
@@ -116,11 +119,11 @@ fn whom_to_restart(plan: &Plan) -> Option<String> {
 /// Which clients are here and do without Tabwire, and how to add it to them.
 pub(super) fn say_clients_left(
     installation: &Installation,
-    clients: &[Client],
+    clients: &[McpClient],
 ) -> anyhow::Result<()> {
     let here = installation.clients();
     let with_server = installation.clients_with_server();
-    let has = |client: &Client| clients.contains(client) || with_server.contains(client);
+    let has = |client: &McpClient| clients.contains(client) || with_server.contains(client);
     let left: Vec<_> = here.iter().filter(|client| !has(client)).collect();
     if !left.is_empty() {
         say("\nThese MCP clients are left as they are:")?;

@@ -8,11 +8,11 @@ use tokio::time::{sleep, timeout};
 
 use super::program;
 use crate::bridge;
-use crate::cli::ask::Daemon;
+use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
-use crate::config::Place;
+use crate::config::DaemonLocation;
 use crate::home::Home;
-use crate::terminal::{Spinner, Style, clean, hanging, say};
+use crate::terminal::{Spinner, TextStyle, clean, hanging, say};
 
 /// How long an extension is waited for.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
@@ -26,7 +26,7 @@ const WELL: &str = "Everything is set up: the extension connects once it is load
     says what is missing.";
 
 /// How the wait ended.
-pub(super) enum Waited {
+pub(super) enum WaitEnd {
     /// This browser is connected.
     Connected(String),
     /// Nothing came in time.
@@ -35,7 +35,7 @@ pub(super) enum Waited {
     Interrupted,
 }
 
-impl Waited {
+impl WaitEnd {
     /// The browser that is connected.
     pub(super) fn browser(&self) -> Option<&str> {
         match self {
@@ -53,7 +53,7 @@ impl Waited {
     pub(super) fn say(&self) -> anyhow::Result<()> {
         match self {
             Self::Connected(label) => {
-                say(format!("{} {} connected", Style::Good.paint("✓"), clean(label)))?;
+                say(format!("{} {} connected", TextStyle::Good.paint("✓"), clean(label)))?;
             }
             Self::Nobody => {
                 let minutes = LONGEST.as_secs() / 60;
@@ -68,8 +68,8 @@ impl Waited {
 
 /// Starts the daemon if none runs, and waits until an extension is connected to it. On a terminal
 /// Ctrl+C ends the wait, and nothing else.
-pub(super) async fn for_extension(place: &Place, port: u16) -> anyhow::Result<Waited> {
-    let home = std::path::absolute(place.home()?)?;
+pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyhow::Result<WaitEnd> {
+    let home = std::path::absolute(location.home()?)?;
     let target = bridge::Target {
         home: home.clone(),
         port,
@@ -79,17 +79,17 @@ pub(super) async fn for_extension(place: &Place, port: u16) -> anyhow::Result<Wa
     };
     let record = bridge::find_daemon(target).await?;
     let home = Home::open(&home)?;
-    let daemon = Daemon::new(&home, record);
+    let daemon = DaemonClient::new(&home, record);
     let mut spinner = Spinner::start("Waiting for the extension (Ctrl+C ends the wait)");
     tokio::select! {
         found = timeout(LONGEST, connected(&daemon)) => match found {
             Ok(found) => found,
-            Err(_elapsed) => Ok(Waited::Nobody),
+            Err(_elapsed) => Ok(WaitEnd::Nobody),
         },
         never = turn(&mut spinner) => match never {},
         interrupted = tokio::signal::ctrl_c() => {
             interrupted?;
-            Ok(Waited::Interrupted)
+            Ok(WaitEnd::Interrupted)
         }
     }
 }
@@ -102,11 +102,11 @@ async fn turn(spinner: &mut Spinner) -> std::convert::Infallible {
 }
 
 /// Asks until an extension is connected.
-async fn connected(daemon: &Daemon) -> anyhow::Result<Waited> {
+async fn connected(daemon: &DaemonClient) -> anyhow::Result<WaitEnd> {
     loop {
         let status = daemon.get("/api/status").await?.ok()?;
         if let Some(browser) = browser_of(&status) {
-            return Ok(Waited::Connected(doctor::label(browser)));
+            return Ok(WaitEnd::Connected(doctor::label(browser)));
         }
         sleep(LOOK).await;
     }

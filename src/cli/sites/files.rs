@@ -7,9 +7,9 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::cli::ask::Daemon;
-use crate::cli::person::{Unattended, person_widens_reversibly};
-use crate::config::Place;
+use crate::cli::daemon_client::DaemonClient;
+use crate::cli::person::{UnattendedFlag, person_widens_reversibly};
+use crate::config::DaemonLocation;
 use crate::home::Home;
 use crate::install::native_host::in_shell;
 use crate::local_files::openable_folder;
@@ -17,7 +17,7 @@ use crate::protocol::{LocalFileChange, LocalFileRules};
 use crate::terminal::{clean, say};
 
 #[derive(Subcommand, Debug)]
-pub(in crate::cli) enum Command {
+pub(in crate::cli) enum LocalFilesCommand {
     /// List the open folders
     List,
     /// Let agents open the files in a folder and below it
@@ -28,7 +28,7 @@ pub(in crate::cli) enum Command {
         /// The folder
         dir: PathBuf,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
     },
     /// Close a folder for agents
     #[command(after_help = "Example:\n  tabwire sites files remove ~/project/site --json")]
@@ -39,19 +39,19 @@ pub(in crate::cli) enum Command {
 }
 
 pub(super) async fn run(
-    place: &Place,
-    command: Option<Command>,
+    location: &DaemonLocation,
+    command: Option<LocalFilesCommand>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let dir = place.home()?;
-    let (home, change, agreed) = match command.unwrap_or(Command::List) {
-        Command::List => {
+    let dir = location.home()?;
+    let (home, change, agreed) = match command.unwrap_or(LocalFilesCommand::List) {
+        LocalFilesCommand::List => {
             // No state directory is made for the question.
             let home = Home::find(&dir)?;
             let rules = home.map(|home| home.local_files().read()).transpose()?;
             return told(&rules.unwrap_or_default(), json);
         }
-        Command::Allow { dir: folder, consent } => {
+        LocalFilesCommand::Allow { dir: folder, consent } => {
             let home = Home::open(&dir)?;
             let folder = openable_folder(&home.local_files(), &folder)?;
             let change = LocalFileChange::Add { folder: folder.clone() };
@@ -63,7 +63,7 @@ pub(super) async fn run(
             }
             (home, change, opened)
         }
-        Command::Remove { dir: folder } => {
+        LocalFilesCommand::Remove { dir: folder } => {
             let home = Home::open(&dir)?;
             let folder = listed_as(&folder, &home.local_files().read()?)?;
             (home, LocalFileChange::Remove { folder }, Vec::new())
@@ -76,7 +76,7 @@ pub(super) async fn run(
         say("No folder was changed by that.")?;
     }
     if is_changed && home.has_daemon()? {
-        let reloaded = Daemon::of(place)?.post("/api/sites").await?.ok();
+        let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
         reloaded.context("the folders are changed, but the daemon that runs does not follow")?;
     }
     told(&rules, json)

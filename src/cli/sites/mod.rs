@@ -8,15 +8,15 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
 
-use super::ask::Daemon;
-use super::person::{Unattended, person_widens, person_widens_reversibly};
-use crate::config::Place;
+use super::daemon_client::DaemonClient;
+use super::person::{UnattendedFlag, person_widens, person_widens_reversibly};
+use crate::config::DaemonLocation;
 use crate::home::Home;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
 use crate::terminal::say;
 
 #[derive(Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum SitesCommand {
     /// List them; what is done if nothing else is said
     List,
     /// Let agents use a site, and from the first one on no other
@@ -25,7 +25,7 @@ pub(super) enum Command {
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
     },
     /// Keep agents out of a site, whatever is allowed
     Deny {
@@ -39,7 +39,7 @@ pub(super) enum Command {
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
     },
     /// Take back what agents have denied
     #[command(after_help = "Example:\n  tabwire sites clear --agents")]
@@ -48,7 +48,7 @@ pub(super) enum Command {
         #[arg(long, required = true)]
         agents: bool,
         #[command(flatten)]
-        consent: Unattended,
+        consent: UnattendedFlag,
     },
     /// Which local files agents may open
     #[command(
@@ -56,20 +56,20 @@ pub(super) enum Command {
     )]
     Files {
         #[command(subcommand)]
-        command: Option<files::Command>,
+        command: Option<files::LocalFilesCommand>,
     },
 }
 
 pub(super) async fn run(
-    place: &Place,
-    command: Option<Command>,
+    location: &DaemonLocation,
+    command: Option<SitesCommand>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    if let Some(Command::Files { command }) = command {
-        return files::run(place, command, json).await;
+    if let Some(SitesCommand::Files { command }) = command {
+        return files::run(location, command, json).await;
     }
-    let dir = place.home()?;
-    let (changes, consent) = changes(command.unwrap_or(Command::List));
+    let dir = location.home()?;
+    let (changes, consent) = changes(command.unwrap_or(SitesCommand::List));
     let home = match changes.as_slice() {
         // No state directory is made for the question.
         [] => Home::find(&dir)?,
@@ -92,7 +92,7 @@ pub(super) async fn run(
         say("No rule was changed by that.")?;
     }
     if is_changed && home.has_daemon()? {
-        let reloaded = Daemon::of(place)?.post("/api/sites").await?.ok();
+        let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
         reloaded.context("the rules are changed, but the daemon that runs does not follow")?;
     }
     told(&rules, json)
@@ -103,7 +103,7 @@ fn agreed(
     home: &Home,
     rules: &SiteRules,
     changes: &[SiteChange],
-    consent: Unattended,
+    consent: UnattendedFlag,
 ) -> anyhow::Result<Vec<bool>> {
     let mut rules = rules.clone();
     let mut agreed = Vec::new();
@@ -148,18 +148,18 @@ fn widening(change: &SiteChange) -> (String, Option<String>) {
 }
 
 /// What is to be changed in the file.
-fn changes(command: Command) -> (Vec<SiteChange>, Unattended) {
-    let asked = Unattended { unattended: false };
+fn changes(command: SitesCommand) -> (Vec<SiteChange>, UnattendedFlag) {
+    let asked = UnattendedFlag { unattended: false };
     match command {
-        Command::List | Command::Files { .. } => (Vec::new(), asked),
-        Command::Allow { site, consent } => {
+        SitesCommand::List | SitesCommand::Files { .. } => (Vec::new(), asked),
+        SitesCommand::Allow { site, consent } => {
             (vec![SiteChange::Add { list: SiteList::Allow, pattern: site }], consent)
         }
-        Command::Deny { site } => {
+        SitesCommand::Deny { site } => {
             (vec![SiteChange::Add { list: SiteList::Deny, pattern: site }], asked)
         }
-        Command::Clear { agents: _, consent } => (vec![SiteChange::ClearAgents], consent),
-        Command::Remove { site, consent } => {
+        SitesCommand::Clear { agents: _, consent } => (vec![SiteChange::ClearAgents], consent),
+        SitesCommand::Remove { site, consent } => {
             let lists = [SiteList::Allow, SiteList::Deny, SiteList::AgentDeny];
             let remove = |list| SiteChange::Remove { list, pattern: site.clone() };
             (lists.map(remove).to_vec(), consent)

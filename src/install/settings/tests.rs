@@ -1,15 +1,15 @@
 use super::*;
-use crate::install::Client;
+use crate::install::McpClient;
 
-fn server() -> Server {
-    Server { command: "/opt/bin/tabwire".to_owned(), args: vec!["mcp".to_owned()] }
+fn server() -> ServerEntry {
+    ServerEntry { command: "/opt/bin/tabwire".to_owned(), args: vec!["mcp".to_owned()] }
 }
 
-const PLAIN: Format = Format::Json { section: "mcpServers", with_type: false };
-const TOML: Format = Format::Toml { section: "mcp_servers" };
+const PLAIN: SettingsFormat = SettingsFormat::Json { section: "mcpServers", with_type: false };
+const TOML: SettingsFormat = SettingsFormat::Toml { section: "mcp_servers" };
 
 /// Puts the server in, twice: the second time changes nothing.
-fn added(text: &str, format: Format) -> String {
+fn added(text: &str, format: SettingsFormat) -> String {
     let once = with_server(text, format, &server()).unwrap();
     assert_eq!(with_server(&once, format, &server()).unwrap(), once, "twice is once");
     once
@@ -23,16 +23,16 @@ fn says(text: &str) -> Value {
 
 #[test]
 fn an_empty_or_missing_file_gets_the_server_and_nothing_else() {
-    for client in Client::ALL {
+    for client in McpClient::ALL {
         for nothing in ["", "\n"] {
             let text = added(nothing, client.format());
             assert!(text.contains("/opt/bin/tabwire") && text.ends_with('\n'), "{text}");
         }
     }
-    let with_type = added("", Client::ClaudeCode.format());
+    let with_type = added("", McpClient::ClaudeCode.format());
     let entry = json!({"type": "stdio", "command": "/opt/bin/tabwire", "args": ["mcp"]});
     assert_eq!(says(&with_type), json!({"mcpServers": {"tabwire": entry}}));
-    assert_eq!(says(&added("{}", Client::VsCode.format()))["servers"]["tabwire"], entry);
+    assert_eq!(says(&added("{}", McpClient::VsCode.format()))["servers"]["tabwire"], entry);
     let entry = json!({"command": "/opt/bin/tabwire", "args": ["mcp"]});
     assert_eq!(says(&added("", PLAIN)), json!({"mcpServers": {"tabwire": entry}}));
     assert_eq!(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// An operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System {
+pub enum OperatingSystem {
     /// Linux, and what keeps its settings as Linux does.
     Linux,
     /// macOS.
@@ -15,7 +15,7 @@ pub enum System {
     Windows,
 }
 
-impl System {
+impl OperatingSystem {
     /// The one that this program was built for.
     #[must_use]
     pub const fn current() -> Self {
@@ -31,9 +31,9 @@ impl System {
 
 /// One user's computer, as far as it matters where files go.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct UserFolders {
     /// Its system.
-    pub system: System,
+    pub system: OperatingSystem,
     /// The user's home directory.
     pub home: PathBuf,
     /// Where programs keep their settings.
@@ -44,23 +44,25 @@ pub struct Machine {
     pub codex: PathBuf,
 }
 
-impl Machine {
+impl UserFolders {
     /// The path as a person of this computer reads it: `~` is the home directory.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
-            Ok(below) if self.system != System::Windows => format!("~/{}", below.to_string_lossy()),
+            Ok(below) if self.system != OperatingSystem::Windows => {
+                format!("~/{}", below.to_string_lossy())
+            }
             Ok(_) | Err(_) => path.to_string_lossy().into_owned(),
         }
     }
 
     /// One on which nothing was set to be elsewhere.
     #[must_use]
-    pub fn in_home(system: System, home: &Path) -> Self {
+    pub fn in_home(system: OperatingSystem, home: &Path) -> Self {
         let settings = home.join(match system {
-            System::Linux => ".config",
-            System::MacOs => "Library/Application Support",
-            System::Windows => r"AppData\Roaming",
+            OperatingSystem::Linux => ".config",
+            OperatingSystem::MacOs => "Library/Application Support",
+            OperatingSystem::Windows => r"AppData\Roaming",
         });
         let codex = home.join(".codex");
         Self { system, home: home.to_owned(), settings, claude_code: home.to_owned(), codex }
@@ -72,22 +74,22 @@ impl Machine {
     ///
     /// There is no home directory.
     pub fn current() -> Result<Self, etcetera::HomeDirError> {
-        let mut machine = Self::in_home(System::current(), &etcetera::home_dir()?);
+        let mut user_folders = Self::in_home(OperatingSystem::current(), &etcetera::home_dir()?);
         let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let settings = match machine.system {
-            System::Linux => set("XDG_CONFIG_HOME"),
-            System::MacOs => None,
-            System::Windows => set("APPDATA"),
+        let settings = match user_folders.system {
+            OperatingSystem::Linux => set("XDG_CONFIG_HOME"),
+            OperatingSystem::MacOs => None,
+            OperatingSystem::Windows => set("APPDATA"),
         };
         let take = |place: &mut PathBuf, set: Option<PathBuf>| {
             if let Some(set) = set {
                 *place = set;
             }
         };
-        take(&mut machine.settings, settings);
-        take(&mut machine.claude_code, set("CLAUDE_CONFIG_DIR"));
-        take(&mut machine.codex, set("CODEX_HOME"));
-        Ok(machine)
+        take(&mut user_folders.settings, settings);
+        take(&mut user_folders.claude_code, set("CLAUDE_CONFIG_DIR"));
+        take(&mut user_folders.codex, set("CODEX_HOME"));
+        Ok(user_folders)
     }
 }
 

@@ -12,8 +12,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use super::{Failure, NOT_RUNNING};
-use crate::config::Place;
+use super::{ExitFailure, NOT_RUNNING};
+use crate::config::DaemonLocation;
 use crate::home::{DaemonRecord, Home};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
@@ -26,7 +26,7 @@ const ANSWER: Duration = Duration::from_secs(3);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The way to one daemon.
-pub(super) struct Daemon {
+pub(super) struct DaemonClient {
     pub(super) record: DaemonRecord,
     http: Client<HttpConnector, Full<Bytes>>,
     authorization: String,
@@ -34,14 +34,14 @@ pub(super) struct Daemon {
 
 /// An answer in JSON.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct DaemonAnswer {
     pub(super) status: StatusCode,
     pub(super) body: Value,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub(super) enum DaemonClientError {
     #[error("nobody listens on port {0}")]
     Nobody(u16),
     #[error("the daemon (process {pid}, port {port}) does not answer within {} s", .waited.as_secs())]
@@ -50,12 +50,12 @@ pub(super) enum NoAnswer {
     Broken(String),
 }
 
-impl Daemon {
+impl DaemonClient {
     /// The daemon of this place.
-    pub(super) fn of(place: &Place) -> anyhow::Result<Self> {
-        let dir = place.home()?;
+    pub(super) fn of(location: &DaemonLocation) -> anyhow::Result<Self> {
+        let dir = location.home()?;
         let home = Home::find(&dir)?;
-        let not_running = |message: String| Failure { code: NOT_RUNNING, message };
+        let not_running = |message: String| ExitFailure { code: NOT_RUNNING, message };
         let Some(home) = home else {
             return Err(not_running(format!(
                 "no daemon runs (nor has one run on {})",
@@ -85,19 +85,19 @@ impl Daemon {
     }
 
     /// Asks for what it knows.
-    pub(super) async fn get(&self, path: &str) -> Result<Answer, NoAnswer> {
+    pub(super) async fn get(&self, path: &str) -> Result<DaemonAnswer, DaemonClientError> {
         let request = self.request("GET", path).body(Full::default());
         self.within(ANSWER, read(self.send(request))).await
     }
 
     /// Asks for something to be done.
-    pub(super) async fn post(&self, path: &str) -> Result<Answer, NoAnswer> {
+    pub(super) async fn post(&self, path: &str) -> Result<DaemonAnswer, DaemonClientError> {
         let request = self.request("POST", path).header(CONTENT_TYPE, "application/json");
         self.within(ANSWER, read(self.send(request.body(Full::default())))).await
     }
 
     /// Asks for what never ends: the answer's body.
-    pub(super) async fn stream(&self, path: &str) -> Result<Response<Incoming>, NoAnswer> {
+    pub(super) async fn stream(&self, path: &str) -> Result<Response<Incoming>, DaemonClientError> {
         let request = self.request("GET", path).body(Full::default());
         self.within(ANSWER, self.send(request)).await
     }
@@ -108,7 +108,7 @@ impl Daemon {
         tool: &str,
         arguments: Value,
         takes: Duration,
-    ) -> Result<Value, NoAnswer> {
+    ) -> Result<Value, DaemonClientError> {
         let call = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": tool, "arguments": arguments},
@@ -122,7 +122,7 @@ impl Daemon {
             .body(Full::from(call.to_string()));
         let answer = self.within(takes + GRACE, read(self.send(request))).await?;
         let body = body_of(&answer.body["result"]);
-        body.ok_or_else(|| NoAnswer::Broken(answer.body.to_string()))
+        body.ok_or_else(|| DaemonClientError::Broken(answer.body.to_string()))
     }
 
     fn request(&self, method: &str, path: &str) -> hyper::http::request::Builder {
@@ -136,13 +136,13 @@ impl Daemon {
     async fn send(
         &self,
         request: Result<Request<Full<Bytes>>, hyper::http::Error>,
-    ) -> Result<Response<Incoming>, NoAnswer> {
-        let request = request.map_err(|error| NoAnswer::Broken(error.to_string()))?;
+    ) -> Result<Response<Incoming>, DaemonClientError> {
+        let request = request.map_err(|error| DaemonClientError::Broken(error.to_string()))?;
         self.http.request(request).await.map_err(|error| {
             if error.is_connect() {
-                NoAnswer::Nobody(self.record.port)
+                DaemonClientError::Nobody(self.record.port)
             } else {
-                NoAnswer::Broken(error.to_string())
+                DaemonClientError::Broken(error.to_string())
             }
         })
     }
@@ -150,26 +150,26 @@ impl Daemon {
     async fn within<T>(
         &self,
         waited: Duration,
-        asking: impl Future<Output = Result<T, NoAnswer>>,
-    ) -> Result<T, NoAnswer> {
+        asking: impl Future<Output = Result<T, DaemonClientError>>,
+    ) -> Result<T, DaemonClientError> {
         let DaemonRecord { pid, port, .. } = self.record;
-        let timed_out = |_elapsed| Err(NoAnswer::TimedOut { pid, port, waited });
+        let timed_out = |_elapsed| Err(DaemonClientError::TimedOut { pid, port, waited });
         tokio::time::timeout(waited, asking).await.unwrap_or_else(timed_out)
     }
 }
 
 async fn read(
-    asking: impl Future<Output = Result<Response<Incoming>, NoAnswer>>,
-) -> Result<Answer, NoAnswer> {
+    asking: impl Future<Output = Result<Response<Incoming>, DaemonClientError>>,
+) -> Result<DaemonAnswer, DaemonClientError> {
     let response = asking.await?;
     let status = response.status();
-    let broken = |error: String| NoAnswer::Broken(error);
+    let broken = |error: String| DaemonClientError::Broken(error);
     let body = response.into_body().collect().await.map_err(|error| broken(error.to_string()))?;
     let body = serde_json::from_slice(&body.to_bytes());
-    Ok(Answer { status, body: body.map_err(|error| broken(error.to_string()))? })
+    Ok(DaemonAnswer { status, body: body.map_err(|error| broken(error.to_string()))? })
 }
 
-impl Answer {
+impl DaemonAnswer {
     /// The body of an answer that is one.
     pub(super) fn ok(self) -> anyhow::Result<Value> {
         let Self { status, body } = self;
