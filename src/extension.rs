@@ -19,8 +19,8 @@ use crate::protocol::SERVER_VERSION;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/extension-shim");
 
-/// What the extension itself does not need.
-const LEFT_OUT: [&str; 3] = ["test", "protocol.d.ts", "config.json"];
+/// What the extension itself does not need, below its folder.
+const LEFT_OUT: [&str; 3] = ["test", "types", CONFIG];
 
 const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
@@ -244,8 +244,7 @@ fn has_all(from: &Dir<'_>, to: &Path, more: &[&str]) -> bool {
 }
 
 fn is_left_out(entry: &DirEntry<'_>) -> bool {
-    let name = entry.path().file_name().unwrap_or_default();
-    LEFT_OUT.iter().any(|left_out| *left_out == name)
+    LEFT_OUT.iter().any(|left_out| entry.path() == Path::new(left_out))
 }
 
 /// Makes the folder, and empties it if it holds an extension of ours.
@@ -388,12 +387,12 @@ mod tests {
         unpack(&dir, 1234, &key()).unwrap();
         let worker = manifest()["background"]["service_worker"].as_str().unwrap().to_owned();
         assert!(dir.join(worker).is_file());
-        assert!(dir.join("actions/index.js").is_file());
-        assert!(!dir.join("test").exists());
+        assert!(dir.join("src/actions/index.js").is_file());
+        assert!(!dir.join("test").exists() && !dir.join("types").exists());
         let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().mode() & 0o777;
         assert_eq!(mode(CONFIG), 0o600);
-        assert_eq!([mode(""), mode("actions")], [0o700; 2]);
-        assert_eq!([mode(MANIFEST), mode("actions/index.js")], [0o444; 2]);
+        assert_eq!([mode(""), mode("src/actions")], [0o700; 2]);
+        assert_eq!([mode(MANIFEST), mode("src/actions/index.js")], [0o444; 2]);
         let config: Value = serde_json::from_slice(&fs::read(dir.join(CONFIG)).unwrap()).unwrap();
         assert_eq!(config["port"], 1234);
     }
@@ -414,15 +413,15 @@ mod tests {
         put(dir, CONFIG, "{}");
         put(dir, ".DS_Store", "a file dialog's");
         assert_eq!(check(), FolderCheck::Unchanged);
-        for file in ["background.js", "actions/index.js", MANIFEST] {
+        for file in ["src/worker/background.js", "src/actions/index.js", MANIFEST] {
             let before = fs::read_to_string(dir.join(file)).unwrap();
             put(dir, file, &format!("{before}\n"));
             assert_eq!(check(), FolderCheck::Changed { file: file.into() });
             put(dir, file, &before);
             assert_eq!(check(), FolderCheck::Unchanged);
         }
-        fs::remove_file(dir.join("page/look.js")).unwrap();
-        assert_eq!(check(), FolderCheck::Changed { file: "page/look.js".into() });
+        fs::remove_file(dir.join("src/injected/look.js")).unwrap();
+        assert_eq!(check(), FolderCheck::Changed { file: "src/injected/look.js".into() });
     }
 
     #[test]
@@ -453,11 +452,11 @@ mod tests {
     fn a_pipe_in_the_place_of_a_file_is_a_change_and_not_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         unpack(dir.path(), 1, &key()).unwrap();
-        let worker = dir.path().join("background.js");
+        let worker = dir.path().join("src/worker/background.js");
         fs::remove_file(&worker).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&worker).status();
         assert!(made.unwrap().success());
-        let changed = FolderCheck::Changed { file: "background.js".into() };
+        let changed = FolderCheck::Changed { file: "src/worker/background.js".into() };
         assert_eq!(check_folder(dir.path(), Some(SERVER_VERSION)), changed);
     }
 
@@ -494,9 +493,15 @@ mod tests {
     fn unpacking_again_replaces_it_and_leaves_nothing_of_the_old_one() {
         let dir = tempfile::tempdir().unwrap();
         unpack(dir.path(), 1, &key()).unwrap();
-        fs::write(dir.path().join("old.js"), "").unwrap();
-        unpack(dir.path(), 2, &key()).unwrap();
-        assert!(!dir.path().join("old.js").exists());
+        // Former versions had their files at the root.
+        fs::create_dir(dir.path().join("page")).unwrap();
+        for file in ["background.js", "popup.html", "page/run.js", "src/worker/old.js"] {
+            fs::write(dir.path().join(file), "").unwrap();
+        }
+        let key = key();
+        unpack(dir.path(), 2, &key).unwrap();
+        assert!(is_as_unpacked(dir.path(), 2, &key, false));
+        assert!(!dir.path().join("background.js").exists() && !dir.path().join("page").exists());
         let config = fs::read_to_string(dir.path().join(CONFIG)).unwrap();
         assert!(config.contains("\"port\":2"));
     }
@@ -508,14 +513,14 @@ mod tests {
         let is_whole = || is_as_unpacked(dir, 1, &key, false);
         assert!(!is_whole(), "nothing is there");
         let spoilings: [&dyn Fn(); 8] = [
-            &|| put(dir, "actions/index.js", ""),
+            &|| put(dir, "src/actions/index.js", ""),
             &|| fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap(),
             &|| {
-                let file = dir.join("background.js");
+                let file = dir.join("src/worker/background.js");
                 fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
             },
             &|| fs::remove_file(dir.join(MANIFEST)).unwrap(),
-            &|| fs::write(dir.join("page/old.js"), "").unwrap(),
+            &|| fs::write(dir.join("src/injected/old.js"), "").unwrap(),
             &|| fs::remove_file(&config).unwrap(),
             &|| fs::set_permissions(&config, fs::Permissions::from_mode(0o644)).unwrap(),
             &|| unpack(dir, 2, &key).unwrap(),

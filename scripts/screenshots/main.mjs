@@ -26,12 +26,12 @@ function copyOfExtension(folder) {
   cpSync(EXTENSION, copy, { recursive: true, filter: (path) => path !== join(EXTENSION, 'test') && path !== join(EXTENSION, 'config.json') });
   // Its own word on the connection would come in between.
   const names = BADGE_WORDS.join(', ');
-  appendFileSync(join(copy, 'background.js'), `\nimport * as face from './badge.js';\nObject.assign(self, { ...face });\n`);
-  const before = readFileSync(join(copy, 'shim.js'), 'utf8');
+  appendFileSync(join(copy, 'src/worker/background.js'), `\nimport * as face from './badge.js';\nObject.assign(self, { ...face });\n`);
+  const before = readFileSync(join(copy, 'src/worker/main.js'), 'utf8');
   const nothing = BADGE_WORDS.map(() => '() => {}').join(', ');
-  const shim = before.replace(`import { ${names} } from './badge.js';`, `const [${names}] = [${nothing}];`);
-  if (shim === before) throw new Error('shim.js imports the badge in another way: BADGE_WORDS has to follow');
-  writeFileSync(join(copy, 'shim.js'), shim);
+  const main = before.replace(`import { ${names} } from './badge.js';`, `const [${names}] = [${nothing}];`);
+  if (main === before) throw new Error('main.js imports the badge in another way: BADGE_WORDS has to follow');
+  writeFileSync(join(copy, 'src/worker/main.js'), main);
   return copy;
 }
 
@@ -43,7 +43,7 @@ function save(name, isDark, file) {
 /** @param {Chromium} browser @param {boolean} isDark */
 async function takePopups(browser, isDark) {
   for (const { name, state, here, isOpen, click, trouble } of popupScenes()) {
-    const page = await browser.open(`${ORIGIN}/popup.html`);
+    const page = await browser.open(`${ORIGIN}/popup/popup.html`);
     await page.emulate({ width: POPUP_WIDTH, height: 600, isDark });
     await page.load(`chrome.runtime.sendMessage = async ({ ask }) => (
         ['state', 'opened'].includes(ask) ? ${JSON.stringify(state)} : ${JSON.stringify({ trouble })});
@@ -64,7 +64,7 @@ async function takeDrawings(browser, isDark) {
   const picture = `data:image/png;base64,${await pictureOfPage(browser)}`;
   for (const [name, { asks, is_persons }] of Object.entries(DRAW_SCENES)) {
     const answer = { asks, over: [], is_persons, page_url: 'https://shop.example/cart', page_title: 'Cart – Shop' };
-    const page = await browser.open(`${ORIGIN}/draw/page/draw.html?tab=7`);
+    const page = await browser.open(`${ORIGIN}/src/draw/page/draw.html?tab=7`);
     await page.load(`chrome.runtime.sendMessage = async () => (${JSON.stringify(answer)});
       chrome.storage.session.get = async (key) => (key === 'draw:picture:7' ? { [key]: { picture: ${JSON.stringify(picture)}, width: 900, height: 560 } } : {});
       chrome.storage.session.set = async () => {};`);

@@ -1,6 +1,6 @@
 // What the popup, the page to draw in and the badge are shown with: one entry a picture.
 
-/** @import {PanelState} from '../../extension-shim/panel.js' */
+/** @import {PanelState} from '../../extension-shim/src/worker/panel.js' */
 
 const NOW = 1_795_298_985_000;
 const LONG = 'An agent that calls itself by a name as long as names may be, 64 b';

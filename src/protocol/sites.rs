@@ -1,8 +1,8 @@
 //! Which sites agents may use: the person's two lists of patterns, a third of what agents have
 //! denied on their own, and the form of a pattern.
 //!
-//! What a pattern matches is decided in the extension alone (`extension-shim/sites.js`): it is
-//! enforced there. Here a pattern is only read, so that a wrong one is refused where it is given.
+//! What a pattern matches is decided in the extension alone (`extension-shim/src/policy/sites.js`):
+//! it is enforced there. Here a pattern is only read, so that a wrong one is refused where it is given.
 //! `tests/fixtures/sites.json` holds both to the same form.
 
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -1,6 +1,6 @@
 //! Which names say that their value is a secret, and which digits are a card number.
 //!
-//! A table of words, and no expressions. `extension-shim/page/secrets.js` has the same table for
+//! A table of words, and no expressions. `extension-shim/src/injected/secrets.js` has the same table for
 //! what it reads of pages; `tests/fixtures/secrets.json` holds both to it.
 
 /// Names with one of these anywhere in them are a secret's. They stand without `-`, `_` and spaces.

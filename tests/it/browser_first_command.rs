@@ -242,7 +242,7 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     let browser = Browser::launch(&program, &computer.profile(), &folder, &page).unwrap();
     let mut hand = Hand::reach(&computer.profile()).await;
     hand.begin_list_of_errors().await;
-    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup.html")).await;
+    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     let headline = "document.body.innerText.includes('Not connected')";
     soon("the popup", async { while hand.read(headline).await != true {} }).await;
     assert_eq!(hand.listed_errors().await, Vec::<Value>::new());

@@ -86,7 +86,7 @@ impl Person {
     async fn open_popup(&self, id: &str) -> (Browser, Hand) {
         let browser = self.open_browser("about:blank");
         let mut hand = Hand::reach(&self.profile()).await;
-        hand.go(&format!("chrome-extension://{id}/popup.html")).await;
+        hand.go(&format!("chrome-extension://{id}/popup/popup.html")).await;
         (browser, hand)
     }
 }

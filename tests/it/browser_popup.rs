@@ -29,7 +29,7 @@ impl Profile {
     /// Has the worker take any change of a tab for a person who closes its debugging bar. A browser
     /// without windows has no bar to close.
     fn closes_debugging_bars(&self) {
-        let background = self.0.path().join("extension/background.js");
+        let background = self.0.path().join("extension/src/worker/background.js");
         let wiring = std::fs::read_to_string(&background).unwrap();
         let closed = "handleDetach({ tabId }, 'canceled_by_user')";
         let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");
@@ -48,7 +48,7 @@ impl Profile {
 }
 
 fn popup() -> String {
-    format!("chrome-extension://{EXTENSION_ID}/popup.html")
+    format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")
 }
 
 /// Waits until the popup says this.
@@ -82,7 +82,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     assert_eq!(hand.listed_errors().await, Vec::<Value>::new());
 
     // The list is there to be read: what the extension would do without asking first is in it.
-    let background = profile.0.path().join("extension/background.js");
+    let background = profile.0.path().join("extension/src/worker/background.js");
     let wiring = std::fs::read_to_string(&background).unwrap();
     // It is read-only.
     std::fs::remove_file(&background).unwrap();

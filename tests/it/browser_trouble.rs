@@ -29,7 +29,7 @@ impl Profile {
     /// Has the person close every debugger bar: the extension hears the browser say so
     /// whenever a tab changes. A browser without windows has no bar to close.
     fn closes_debugger_bars(&self) {
-        let background = self.0.path().join("extension/background.js");
+        let background = self.0.path().join("extension/src/worker/background.js");
         let wiring = std::fs::read_to_string(&background).unwrap();
         let closed = "handleDetach({ tabId }, 'canceled_by_user')";
         let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");

@@ -37,7 +37,7 @@ async fn an_extension_whose_files_were_changed_gets_no_command_and_everybody_is_
     let submit = json!({"action": "execute_js", "script": SCRIPT});
     let waiting = client.call("interact", submit.clone()).await;
     let waiting = waiting["correlation_id"].as_str().unwrap();
-    change(&place.path().join("extension"), "actions/execute_js.js");
+    change(&place.path().join("extension"), "src/actions/execute_js.js");
     let shim = Shim::at(daemon.port, &place.home());
     let mut extension = shim.connect().await;
     extension.expect(&json!({"type": "extension_changed"})).await;
@@ -64,7 +64,7 @@ async fn an_extension_whose_files_were_changed_gets_no_command_and_everybody_is_
     let next = place.run(&[]).await.stdout;
     assert!(next.contains("`tabwire install`, then reload"), "{next}");
     let log = fs::read_to_string(place.home().log_path()).unwrap();
-    assert!(log.contains("actions/execute_js.js"), "{log}");
+    assert!(log.contains("src/actions/execute_js.js"), "{log}");
 }
 
 #[tokio::test]

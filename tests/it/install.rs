@@ -170,7 +170,7 @@ async fn an_extension_at_its_former_place_moves_and_the_place_still_leads_to_it(
     assert!(old.is_symlink() && old.join("manifest.json").is_file() && !new.is_symlink());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&new), 0o700);
-    assert_eq!(mode(&new.join("background.js")), 0o444);
+    assert_eq!(mode(&new.join("src/worker/background.js")), 0o444);
     let noted = fs::read_to_string(person.at(".local/state/tabwire/unpacked.json")).unwrap();
     assert_eq!(noted.trim(), json!(new).to_string());
     let found = person.run(&["doctor"]).await;

@@ -221,7 +221,7 @@ async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_th
 async fn a_rule_that_no_daemon_hears_is_said_to_be_none_and_stays_to_be_sent() {
     let stage = Stage::set().await;
     let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
-    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup.html")).await;
+    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     stage.daemon.stop().await;
     shows(&mut hand, "document.querySelector('#headline').textContent === 'Not connected'").await;
     hand.click("#sites-say").await;
@@ -257,7 +257,7 @@ async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
 async fn a_person_stops_everything_in_mid_command_and_lets_agents_go_on() {
     let stage = Stage::set().await;
     let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
-    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup.html")).await;
+    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
     let opened = stage.answer("interact", open).await;
     let tab = opened["result"]["value"]["tab_id"].clone();

@@ -125,7 +125,7 @@ mod tests {
 
     /// The codes that our own extension has.
     fn codes_of_extension() -> BTreeSet<&'static str> {
-        let types = include_str!("../../../extension-shim/protocol.d.ts");
+        let types = include_str!("../../../extension-shim/types/protocol.d.ts");
         let (_, codes) = types.split_once("export type ErrorCode =").unwrap();
         let (codes, _) = codes.split_once(';').unwrap();
         codes.split('\'').skip(1).step_by(2).collect()

@@ -305,7 +305,7 @@ async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_po
     let home = daemon.home();
     let at = Moment::from_unix_micros(1_700_000_000_000_000);
     let one = home.note_widening("agents use a.example", Some("tabwire x"), at).unwrap();
-    let popup = format!("chrome-extension://{EXTENSION_ID}/popup.html");
+    let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
     let mut row = Row::new(35);
     let ask = json!({"ask": "keep", "id": one.id});
     let scripts = [

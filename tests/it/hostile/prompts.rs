@@ -69,7 +69,7 @@ async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the
     client.rpc("initialize", begin).await;
     first_tab(&client, &browser).await;
     let mut hand = Hand::reach(&folder.path().join("profile")).await;
-    let popup = format!("chrome-extension://{EXTENSION_ID}/popup.html");
+    let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
     let ask = |prompt: Value| json!({"what": "annotations", "wait": true, "prompt": prompt});
 
     for wrong in [

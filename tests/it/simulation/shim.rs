@@ -1,5 +1,6 @@
 //! What the simulated extension does with frames: what the contract asks of it, in the
-//! same steps as the real one (`extension-shim/dispatcher.js`, `outbox.js`).
+//! same steps as the real one (`extension-shim/src/commands/dispatcher.js`,
+//! `outbox.js`).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};

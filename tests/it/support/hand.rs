@@ -22,7 +22,7 @@ use super::{Daemon, soon, until};
 pub(crate) const OTHER_SITE: &str = "denied.example";
 
 /// The page of the extension that a person draws in, without the tab that the picture is of.
-const DRAW_PAGE: &str = "/draw/page/draw.html?tab=";
+const DRAW_PAGE: &str = "/src/draw/page/draw.html?tab=";
 
 /// What the browser answers for a tab that has closed.
 const NO_SESSION: i64 = -32_001;

@@ -1,0 +1,386 @@
+// @ts-check
+// The popup: asks the worker twice a second, shows what it says, passes on what is clicked. Everything
+// from pages is set as text.
+
+/** @import {Answer, Ask, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
+/** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, Widening} from '../types/protocol.js' */
+/** @import {OpenFolders} from '../src/policy/local_files.js' */
+/** @import {SiteRules} from '../src/policy/sites.js' */
+
+import { agentWords } from '../src/lib/agent_words.js';
+import {
+  askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
+  siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
+} from './popup_view.js';
+
+const REFRESH_MS = 500;
+
+/** @param {string} id */
+const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const line = /** @type {HTMLInputElement} */ (element('line'));
+const filesOn = /** @type {HTMLInputElement} */ (element('files-on'));
+
+/** @param {Ask} ask */
+async function tell(ask) {
+  /** @type {Answer} */
+  const answer = await chrome.runtime.sendMessage(ask);
+  if ('trouble' in answer) return answer.trouble;
+  [here] = await chrome.tabs.query({ active: true, currentWindow: true });
+  show(answer);
+  return '';
+}
+
+/** The tab that the person sees. @type {chrome.tabs.Tab | undefined} */
+let here;
+
+/** @param {PanelState} state */
+function show(state) {
+  element('light').dataset.status = state.status;
+  say('headline', headline(state));
+  say('detail', detail(state));
+  say('pairing-note', pairingNote(state));
+  // It does not go away under the hands of somebody who types.
+  element('by-hand').hidden = !needsKey(state) && line.value === '' && document.activeElement !== line;
+  element('pasted').hidden = !state.pairing.is_pasted;
+  element('versions').textContent = versions(state);
+  element('reconnect').hidden = state.status === 'connected';
+  const list = element('running');
+  for (const row of [...list.children]) {
+    if (!state.running.some((one) => one.correlation_id === row.id)) row.remove();
+  }
+  for (const one of state.running) {
+    const row = document.getElementById(one.correlation_id) ?? list.appendChild(newRow(one));
+    const length = /** @type {HTMLElement} */ (row.querySelector('time'));
+    length.textContent = ` for ${since(one.started_at, state.now)}`;
+  }
+  element('stopped').hidden = !state.stopped;
+  element('stop-all').hidden = state.stopped;
+  element('working').hidden = state.stopped && state.running.length === 0;
+  showWidenings(state.unconfirmed);
+  showSites(state.rules);
+  showProblem(state.rules_problem);
+  showFiles(state.local_files);
+  if (state.files_problem) say('files-trouble', state.files_problem);
+  showOlder(state);
+  showTaken(state.taken);
+  showSiteHere(state.rules);
+  showDrawings(state.drawings);
+  showRecording(state);
+}
+
+/** @param {TakenControl | null} taken */
+function showTaken(taken) {
+  element('taken').hidden = taken === null;
+  if (!taken) return;
+  const says = takenSays(taken, here?.id);
+  say('taken-say', says.headline);
+  say('taken-detail', says.detail);
+  element('taken-list').replaceChildren(...says.others.map((title) => listed(nameLine(title))));
+}
+
+/** @param {SiteRules | null} rules */
+function showSiteHere(rules) {
+  const site = siteHere(rules, here?.url ?? '');
+  element('keep-out').hidden = site === null || site.isKeptOut;
+  element('keep-out-say').dataset.kept = String(site?.isKeptOut ?? false);
+  say('keep-out-say', site ? siteHereSays(site) : '');
+}
+
+/** @param {PanelState} state */
+function showRecording(state) {
+  element('recorded').hidden = recordingSays(state) === '';
+  say('recorded-say', recordingSays(state));
+  element('recording').replaceChildren(...state.recording.map(recordingRow));
+  element('record').textContent = state.recording_ended ? 'Let agents record again' : 'Stop recording';
+  element('record').dataset.on = String(state.recording_ended);
+}
+
+let shownDrawings = '';
+
+/** Anew only if it differs: a button is not to go away under the pointer. @param {DrawingRequest[]} drawings */
+function showDrawings(drawings) {
+  const text = JSON.stringify(drawings);
+  if (text === shownDrawings) return;
+  shownDrawings = text;
+  element('drawings').hidden = drawings.length === 0;
+  say('drawings-say', drawingsSay(drawings));
+  element('drawing-list').replaceChildren(...drawings.map(drawingRow));
+}
+
+/** @param {DrawingRequest} request */
+function drawingRow({ tab_id, page_title, asks }) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const button = document.createElement('button');
+  Object.assign(button, { textContent: 'Go there', type: 'button', ariaLabel: `Go to the drawing of ${page_title}` });
+  button.addEventListener('click', () => {
+    tell({ ask: 'show_drawing', tab_id }).then((trouble) => {
+      say('drawing-trouble', trouble);
+      if (!trouble) window.close();
+    }, console.debug);
+  });
+  text.append(...asks.flatMap(agentWords), nameLine(page_title));
+  row.append(text, button);
+  return row;
+}
+
+/** What a page or an agent calls itself, in one line. @param {string} name */
+function nameLine(name) {
+  return Object.assign(document.createElement('div'), { className: 'tab', textContent: name, title: name });
+}
+
+/** @param {(string | HTMLElement)[]} parts @returns {HTMLElement} an entry of a list without a button */
+function listed(...parts) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  text.append(...parts);
+  row.append(text);
+  return row;
+}
+
+/** Anew only if it differs: each change is read out. @param {string} id @param {string} text with `code` */
+function say(id, text) {
+  const place = element(id);
+  if (place.dataset.said === text) return;
+  place.dataset.said = text;
+  place.replaceChildren(...withCode(text));
+}
+
+let shownProblem = '';
+
+/** Once, so that what is said of the next try stays. @param {string} problem of the last change */
+function showProblem(problem) {
+  if (problem === shownProblem) return;
+  shownProblem = problem;
+  saySiteTrouble(problem);
+}
+
+/** Where a long list has pushed it out of sight, too. @param {string} text */
+function saySiteTrouble(text) {
+  say('site-trouble', text);
+  if (text) element('site-trouble').scrollIntoView({ block: 'nearest' });
+}
+
+let shownOlder = '';
+
+/** Anew only if it differs: a button must not go away under the pointer. @param {PanelState} state */
+function showOlder({ asking, let_in, older_problem }) {
+  const text = JSON.stringify([asking, let_in, older_problem]);
+  if (text === shownOlder) return;
+  shownOlder = text;
+  element('older').hidden = asking.length === 0 && let_in.length === 0;
+  element('older-list').replaceChildren(
+    ...asking.map((one) => olderRow(one.extension_id, askingLine(one), 'Let in', 'allow')),
+    ...let_in.map((one) => olderRow(one.extension_id, letInLine(one), 'Remove', 'remove')),
+  );
+  say('older-trouble', older_problem);
+}
+
+/** @param {string} id @param {string} words @param {string} label @param {OlderExtensionChange['change']} change */
+function olderRow(id, words, label, change) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const name = document.createElement('code');
+  const detail = document.createElement('div');
+  const button = document.createElement('button');
+  name.textContent = id;
+  detail.textContent = words;
+  Object.assign(button, { textContent: label, type: 'button', ariaLabel: `${label} ${id}` });
+  button.addEventListener('click', () => {
+    button.disabled = true;
+    tell({ ask: 'older_extension', change, extension_id: id }).then((trouble) => {
+      if (trouble) say('older-trouble', trouble);
+      button.disabled = trouble === '';
+    }, console.debug);
+  });
+  text.append(name, detail);
+  row.append(text, button);
+  return row;
+}
+
+let shownWidenings = '';
+
+/** Anew only if they differ: a button is not to go away under the hands. @param {Widening[]} widenings */
+function showWidenings(widenings) {
+  const text = JSON.stringify(widenings);
+  if (text === shownWidenings) return;
+  shownWidenings = text;
+  element('unconfirmed').hidden = widenings.length === 0;
+  element('widenings').replaceChildren(...widenings.map(wideningRow));
+}
+
+/** @param {Widening} widening */
+function wideningRow(widening) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const how = document.createElement('p');
+  const keep = document.createElement('button');
+  how.append(...withCode(widenedHow(widening)));
+  text.append(widened(widening), how);
+  Object.assign(keep, { textContent: 'Keep', type: 'button', ariaLabel: `Keep: ${widened(widening)}` });
+  keep.addEventListener('click', () => {
+    keep.disabled = true;
+    tell({ ask: 'keep', id: widening.id }).then((trouble) => {
+      say('keep-trouble', trouble);
+      keep.disabled = trouble === '';
+    }, console.debug);
+  });
+  row.append(text, keep);
+  return row;
+}
+
+let shownSites = '';
+
+/** @param {SiteRules | null} rules */
+function showSites(rules) {
+  const text = JSON.stringify(rules);
+  if (text === shownSites) return;
+  shownSites = text;
+  element('sites-say').textContent = sitesSummary(rules);
+  const rows = (/** @type {SiteList} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
+  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('allow'));
+}
+
+/** @param {SiteList} list @param {string} pattern */
+function siteRow(list, pattern) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const remove = document.createElement('button');
+  const rule = siteRule(list, pattern);
+  text.textContent = rule;
+  Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Remove ${rule}` });
+  remove.addEventListener('click', () => {
+    remove.disabled = true;
+    changeSite({ change: 'remove', list, pattern }).then((isDone) => { remove.disabled = isDone; }, console.debug);
+  });
+  row.append(text, remove);
+  return row;
+}
+
+let shownFiles = '';
+
+/** @param {OpenFolders | null} files */
+function showFiles(files) {
+  const text = JSON.stringify(files);
+  if (text === shownFiles) return;
+  shownFiles = text;
+  element('files').hidden = !files || files.folders.length === 0;
+  say('files-say', filesSummary(files));
+  filesOn.checked = files?.enabled ?? false;
+  element('folders').replaceChildren(...(files?.folders ?? []).map(folderRow));
+}
+
+/** @param {string} folder */
+function folderRow(folder) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const remove = document.createElement('button');
+  text.textContent = folder;
+  Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Close ${folder} for agents` });
+  remove.addEventListener('click', () => { changeFiles({ change: 'remove', folder }).catch(console.debug); });
+  row.append(text, remove);
+  return row;
+}
+
+/** @param {LocalFileChange} change */
+async function changeFiles(change) {
+  const trouble = await tell({ ask: 'local_file_rule', ...change });
+  say('files-trouble', trouble);
+  // What the daemon holds counts, not what was clicked.
+  shownFiles = '';
+}
+
+/** @param {SubmitEvent} event */
+function addSite(event) {
+  event.preventDefault();
+  const site = /** @type {HTMLInputElement} */ (element('site'));
+  const { change, wrong } = siteChange(/** @type {HTMLSelectElement} */ (element('site-list')).value, site.value);
+  saySiteTrouble(wrong);
+  if (change) changeSite(change).then((isDone) => { if (isDone) site.value = ''; }, console.debug);
+}
+
+/** Keeps agents out of the site of the tab that the person sees. */
+async function keepOut() {
+  const site = siteHere(null, here?.url ?? '')?.site;
+  if (site === undefined) return;
+  say('keep-out-trouble', await tell({ ask: 'site_rule', change: 'add', list: 'deny', pattern: site }));
+}
+
+/** @param {SiteChange} change @returns {Promise<boolean>} whether it was asked for */
+async function changeSite(change) {
+  shownProblem = '';
+  const trouble = await tell({ ask: 'site_rule', ...change });
+  if (trouble) saySiteTrouble(trouble);
+  return trouble === '';
+}
+
+/** @param {RecordingRow} one */
+function recordingRow(one) {
+  return listed(recorded(one), nameLine(one.tab_title));
+}
+
+/** @param {RunningRow} one */
+function newRow({ correlation_id, action, client, tab_title }) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const name = document.createElement('b');
+  const stop = document.createElement('button');
+  row.id = correlation_id;
+  name.textContent = action;
+  Object.assign(stop, { textContent: 'Stop', type: 'button', ariaLabel: `Stop ${action} in ${tab_title}` });
+  stop.addEventListener('click', () => {
+    stop.disabled = true;
+    tell({ ask: 'stop', correlation_id }).catch(console.debug);
+  });
+  text.append(name, document.createElement('time'), nameLine(client), nameLine(tab_title));
+  row.append(text, stop);
+  return row;
+}
+
+/** @param {string} text with `code` @returns {(string | HTMLElement)[]} */
+function withCode(text) {
+  return text.split('`').map((part, index) => {
+    if (index % 2 === 0) return part;
+    const code = document.createElement('code');
+    code.textContent = part;
+    return code;
+  });
+}
+
+/** The tab to draw in takes the place of the popup. */
+async function draw() {
+  const { error } = await chrome.runtime.sendMessage({ draw: 'open' });
+  if (error) element('draw-trouble').textContent = error.message;
+  else window.close();
+}
+
+async function pair() {
+  const trouble = await tell({ ask: 'pair', line: line.value });
+  say('line-trouble', trouble);
+  line.ariaInvalid = String(trouble !== '');
+  if (trouble) return line.select();
+  line.value = '';
+  line.blur();
+}
+
+element('pair').addEventListener('submit', (event) => {
+  event.preventDefault();
+  pair().catch(console.debug);
+});
+element('forget').addEventListener('click', () => {
+  tell({ ask: 'forget' }).then((trouble) => say('forget-trouble', trouble), console.debug);
+});
+element('draw').addEventListener('click', () => { draw().catch(console.debug); });
+element('give-back').addEventListener('click', () => { tell({ ask: 'give_back' }).catch(console.debug); });
+element('record').addEventListener('click', () => {
+  tell({ ask: 'record', on: element('record').dataset.on === 'true' }).catch(console.debug);
+});
+element('keep-out').addEventListener('click', () => { keepOut().catch(console.debug); });
+element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
+element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
+element('site-form').addEventListener('submit', addSite);
+filesOn.addEventListener('change', () => { changeFiles({ change: 'switch', enabled: filesOn.checked }).catch(console.debug); });
+element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
+tell({ ask: 'opened' }).catch(console.debug);
+setInterval(() => { tell({ ask: 'state' }).catch(console.debug); }, REFRESH_MS);

@@ -1,0 +1,188 @@
+// @ts-check
+// What the popup says of each state. Words only, no page.
+
+/** @import {PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {OlderExtensionsFrame, SiteChange, SiteList, Stream, Widening} from '../types/protocol.js' */
+/** @import {OpenFolders} from '../src/policy/local_files.js' */
+/** @import {SiteRules} from '../src/policy/sites.js' */
+/** @import {Status} from '../src/connection/link.js' */
+
+import { blockOf, parsePattern } from '../src/policy/sites.js';
+
+/** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
+const WORDS = {
+  connected: { headline: 'Connected', next: '' },
+  connecting: { headline: 'Connecting…', next: '' },
+  disconnected: { headline: 'Not connected', next: 'The daemon does not run. It starts with the first call of an agent, or with `tabwire serve`.' },
+  unpaired: { headline: 'Not paired', next: 'Run `tabwire install` in a terminal. If that does not help, pair by hand below.' },
+  refused: { headline: 'Key refused', next: 'Tabwire has another key now. Run `tabwire install` in a terminal, or pair by hand below.' },
+  unproven: { headline: 'Another program is there', next: 'Something that is not Tabwire, or not yours, listens on its port. `tabwire doctor` tells what to do.' },
+  old_daemon: { headline: 'Tabwire is older', next: 'This extension is newer than the Tabwire that runs. Update Tabwire, then run `tabwire stop` in a terminal: the next call of an agent starts the new one.' },
+  old_extension: { headline: 'Extension is older', next: 'Tabwire is newer than this extension. Run `tabwire install` in a terminal, then reload the extension at chrome://extensions.' },
+  changed: { headline: 'Extension was changed', next: 'Its files are not what Tabwire wrote, so agents may do nothing here. Run `tabwire install` in a terminal, then reload Tabwire at chrome://extensions.' },
+  replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
+};
+
+/** What a browser says of every connection that could not be had: it tells nobody anything. */
+const UNSAID = ['closed with 1006', 'TypeError: Failed to fetch'];
+
+/** @param {PanelState} state */
+export function headline({ status }) {
+  return WORDS[status].headline;
+}
+
+/** @param {PanelState} state @returns {string} what it is connected to, or why not and what to do */
+export function detail({ status, detail: said }) {
+  const { next } = WORDS[status];
+  if (said === '' || UNSAID.includes(said)) return next;
+  return next ? `${next} (${said})` : said;
+}
+
+/** @param {PanelState} state @returns {string} what the way without the person is at; '' if nothing is to be said */
+export function pairingNote({ pairing: { is_asking, trouble }, ...state }) {
+  if (!needsKey(state)) return '';
+  return is_asking ? 'Asking Tabwire on this computer for the key…' : trouble;
+}
+
+/** @param {Pick<PanelState, 'status'>} state */
+export function needsKey({ status }) {
+  return status === 'unpaired' || status === 'refused';
+}
+
+/** @param {PanelState} state */
+export function versions({ shim_version, daemon_version, status }) {
+  const isThere = status === 'connected' && daemon_version;
+  return isThere ? `extension ${shim_version} · daemon ${daemon_version}` : `extension ${shim_version}`;
+}
+
+/** @type {Record<Stream, string>} */
+const RECORDED = {
+  logs: 'console', network: 'requests', bodies: 'what requests carry', websocket: 'WebSockets',
+  actions: 'your clicks and input', performance: 'loading times',
+};
+
+/** @param {RecordingRow} row @returns {string} what of its tab is recorded */
+export function recorded({ streams }) {
+  return streams.map((stream) => RECORDED[stream]).join(', ');
+}
+
+/** @param {Pick<PanelState, 'recording' | 'recording_ended'>} state @returns {string} '' if there is nothing to say */
+export function recordingSays({ recording, recording_ended }) {
+  if (recording_ended) return 'You stopped all recording in this browser';
+  return recording.length > 0 ? 'Recording for an agent' : '';
+}
+
+/** @param {Pick<PanelState, 'drawings'>['drawings']} drawings @returns {string} */
+export function drawingsSay(drawings) {
+  const count = drawings.reduce((sum, { asks }) => sum + asks.length, 0);
+  return count === 1 ? 'An agent asks you to draw' : `Agents ask you to draw (${count})`;
+}
+
+/**
+ * What the person took from agents by closing the bar.
+ * @param {TakenControl} taken @param {number | undefined} here the tab that the person sees
+ */
+export function takenSays({ tabs, scripts_run }, here) {
+  const others = tabs.filter(({ tab_id }) => tab_id !== here);
+  const isHere = others.length < tabs.length;
+  const counted = (/** @type {number} */ count) => `${count} ${isHere ? 'other ' : ''}${count === 1 ? 'tab' : 'tabs'}`;
+  const named = [...(isHere ? ['this tab'] : []), ...(others.length > 0 ? [counted(others.length)] : [])].join(' and ');
+  const scripts = scripts_run && named ? ' Scripts of agents still run there, since “Allow User Scripts” is on.' : '';
+  return {
+    others: others.map(({ tab_title }) => tab_title),
+    headline: named ? `You took control of ${named}` : 'You took control',
+    detail: `You closed the debugging bar: ${named ? `agents cannot use ${tabs.length === 1 ? 'the tab' : 'the tabs'}, and ` : ''}nothing is recorded.${scripts}`,
+  };
+}
+
+/**
+ * What the popup offers for the site of the tab that the person sees.
+ * @param {SiteRules | null} rules @param {string} url of the tab @returns {{site: string, isKeptOut: boolean} | null} null: it has no site
+ */
+export function siteHere(rules, url) {
+  const site = siteOfAddress(url);
+  if (!/^https?:/i.test(url) || site === null) return null;
+  return { site, isKeptOut: rules !== null && blockOf(rules, url) !== null };
+}
+
+/** @param {{site: string, isKeptOut: boolean}} here */
+export function siteHereSays({ site, isKeptOut }) {
+  return isKeptOut ? `Agents are kept out of ${site}` : site;
+}
+
+/** @param {number} startedAt @param {number} now @returns {string} such as "3 s" or "2 min 5 s" */
+export function since(startedAt, now) {
+  const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** @param {OlderExtensionsFrame['asking'][number]} older */
+export function askingLine({ extension_version, was_let_in }) {
+  const asks = was_let_in ? 'was let in until Tabwire connected, and asks again' : 'asks to be let in';
+  return `version ${extension_version}, ${asks}`;
+}
+
+/** @param {OlderExtensionsFrame['let_in'][number]} older */
+export function letInLine({ connected }) {
+  return connected ? 'is let in, and is here beside Tabwire; agents that name no browser use Tabwire' : 'is let in';
+}
+
+/** @param {Widening} widening @returns {string} what it allows, as a sentence */
+export function widened({ what }) {
+  return `Let ${what}.`;
+}
+
+/** @param {Widening} widening @returns {string} when it was made, and how to take it back; may have `code` in backquotes */
+export function widenedHow({ at, take_back }) {
+  const when = new Date(at).toLocaleString();
+  // A backquote would end the code early.
+  const back = take_back?.replaceAll('`', '\'');
+  return `${when}, with \`--unattended\`.${back ? ` To take it back: \`${back}\`` : ''}`;
+}
+
+/** @param {SiteRules | null} rules null: not known yet @returns {string} */
+export function sitesSummary(rules) {
+  if (!rules) return 'Sites: not known yet';
+  const { allow, deny, agent_deny = [] } = rules;
+  const denied = deny.length + agent_deny.length;
+  if (allow.length > 0) return `Sites: only ${allow.length} allowed${denied > 0 ? `, ${denied} denied` : ''}`;
+  return denied > 0 ? `Sites: all but ${denied}` : 'Sites: all';
+}
+
+/** @param {SiteList} list @param {string} pattern @returns {string} */
+export function siteRule(list, pattern) {
+  return list === 'agent_deny' ? `deny ${pattern} (an agent)` : `${list} ${pattern}`;
+}
+
+/** @param {OpenFolders | null} files null: not known yet @returns {string} what is to be said besides the list; may have `code` */
+export function filesSummary(files) {
+  if (!files || files.folders.length > 0) return '';
+  return 'Agents may open no local files. `tabwire sites files allow DIR` opens a folder.';
+}
+
+/**
+ * What is to be asked for: of an address as it is copied, its host; a name in other letters as the browser sends it.
+ * @param {string} list @param {string} given @returns {{change?: SiteChange, wrong: string}}
+ */
+export function siteChange(list, given) {
+  const pattern = siteOfAddress(given.trim()) ?? asSent(given.trim());
+  if (!parsePattern(pattern)) return { wrong: 'Write a host such as example.com, *.example.com or https://example.com:8443, or file:' };
+  return { change: { change: 'add', list: list === 'allow' ? 'allow' : 'deny', pattern }, wrong: '' };
+}
+
+/** What follows a host in an address. A user's name before it is no part of the site. */
+const ADDRESS = /^(?:https?:\/\/(?:[^/?#@]*@)?[^/?#@]+[/?#]|[^/?#@:]+(?::[0-9]+)?[/?#])/i;
+
+/** @param {string} text @returns {string | null} the host, with its port if that is none of the usual; null: it is no address with a path */
+function siteOfAddress(text) {
+  if (!ADDRESS.test(text)) return null;
+  const url = /^https?:/i.test(text) ? text : `http://${text}`;
+  return URL.canParse(url) ? new URL(url).host : null;
+}
+
+/** @param {string} pattern */
+function asSent(pattern) {
+  const [, head, host, tail] = /^((?:https?:\/\/)?(?:\*\.)?)([^/:]+)(.*)$/i.exec(pattern) ?? [];
+  const url = `http://${host}/`;
+  return host !== undefined && /[^\0-\x7f]/.test(host) && URL.canParse(url) ? head + new URL(url).hostname + tail : pattern;
+}

@@ -1,0 +1,21 @@
+// @ts-check
+// The allow-list: what a daemon can ask for at all.
+
+/** @import {Action} from '../../types/protocol.js' */
+
+import { accessibility } from './accessibility.js';
+import { dom } from './dom.js';
+import { draw_mode } from './draw_mode.js';
+import { execute_js } from './execute_js.js';
+import { back, forward, navigate, refresh } from './navigate.js';
+import { page_info } from './page_info.js';
+import { page_summary } from './page_summary.js';
+import { performance } from './performance.js';
+import { screenshot } from './screenshot.js';
+import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
+
+/** @type {Record<string, Action>} */
+export const actions = {
+  execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
+  dom, accessibility, page_summary, performance, draw_mode,
+};

@@ -1,0 +1,119 @@
+// @ts-check
+// Takes a tab somewhere and waits until it has loaded.
+
+/** @import {Context, Dialog, Outcome} from '../../types/protocol.js' */
+/** @import {Watcher} from '../browser/debugger.js' */
+/** @import {Aim, Arrival} from '../browser/navigations.js' */
+
+import { attach, cdp, findCrash, withDialogs } from '../browser/debugger.js';
+import { ActionError, crashedTab, messageOf, noSuchTab } from '../lib/errors.js';
+import { httpStatus } from '../browser/http_status.js';
+import { newsOf } from '../browser/navigations.js';
+import { checkedFlag, checkedUrl } from '../commands/params.js';
+import { assertReachable, isReachable, originOf } from '../policy/pages.js';
+import { navigations, policy, recorder, tabs } from '../worker/state.js';
+import { stopNavigation, stopWaiting } from '../browser/unstick.js';
+
+const BEFORE_UNLOAD_HINT = 'Save what is in the page, or set window.onbeforeunload to null with execute_js; then call again.';
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function navigate({ url, focus }, context) {
+  const wanted = await checkedUrl(url);
+  const inFront = checkedFlag('focus', focus);
+  const { id } = await tabs.target(context.tab_id);
+  const outcome = await arrive(id, { url: wanted }, context, () => chrome.tabs.update(id, { url: wanted }));
+  if (!inFront) return outcome;
+  context.begin();
+  await tabs.bringToFront(id);
+  return outcome;
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function refresh(_, context) {
+  const tab = await tabs.fresh(context.tab_id);
+  assertReachable(tab);
+  return arrive(tab.id, 'reload', context, () => chrome.tabs.reload(tab.id));
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function back(_, context) {
+  return step(-1, context);
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function forward(_, context) {
+  return step(+1, context);
+}
+
+/** @param {-1 | 1} by @param {Context} context @returns {Promise<Outcome>} */
+async function step(by, context) {
+  const tab = await tabs.fresh(context.tab_id);
+  if (!isReachable(tab)) {
+    const go = by < 0 ? chrome.tabs.goBack : chrome.tabs.goForward;
+    return arrive(tab.id, 'history', context, () => go(tab.id).catch(noFurther));
+  }
+  context.onStop(() => stopWaiting(tab.id));
+  await attach(tab.id);
+  // As the browser's own button, chrome.tabs would pass over every page that nobody has clicked in.
+  const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');
+  const entry = entries[currentIndex + by];
+  if (entry === undefined) return noFurther();
+  await policy.admit(entry.url);
+  return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId: entry.id }));
+}
+
+/** @param {unknown} [error] what the browser said @returns {never} */
+function noFurther(error) {
+  if (error !== undefined && !/Cannot find a next page/i.test(messageOf(error))) throw error;
+  throw new ActionError('navigation_failed', 'the history of this tab ends here', undefined, { hint: 'Go to a URL with interact({action:"navigate", url}).' });
+}
+
+/**
+ * @param {number} id the tab's @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart
+ * @returns {Promise<Outcome>}
+ */
+async function arrive(id, aim, context, depart) {
+  context.onStop((why) => stopNavigation(id, why));
+  /** @type {Watcher} */
+  const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
+  const arrival = await withDialogs(id, watcher, () => load(id, aim, context, depart));
+  const { url = '', title = '' } = await tabs.fresh(id);
+  await policy.admit(url, { ran: true });
+  const status = arrival.download ? undefined : await httpStatus(id, url);
+  return { value: { url, title, ...newsOf(arrival, url, status) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+}
+
+/**
+ * @param {number} tabId @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart
+ * @returns {Promise<Arrival>}
+ */
+async function load(tabId, aim, { signal, begin }, depart) {
+  await recorder.ready(tabId);
+  begin();
+  const loaded = navigations.follow(tabId, aim, signal);
+  try {
+    const [arrival] = await Promise.all([loaded, depart()]);
+    return arrival;
+  } catch (error) {
+    navigations.fail(tabId, error); // Whatever failed: nobody follows any more.
+    throw await whyNotLoaded(tabId, error);
+  }
+}
+
+/** @param {number} tabId @param {unknown} error @returns {Promise<ActionError>} what an agent is told */
+export async function whyNotLoaded(tabId, error) {
+  const told = error instanceof ActionError ? error : null;
+  if (told && told.code !== 'navigation_failed') return told;
+  const tab = await chrome.tabs.get(tabId).catch(() => null);
+  if (tab === null) return told ?? noSuchTab(`tab ${tabId} is not open`);
+  // Without a debugger the browser says no more than that the load has ended.
+  if (await findCrash(tab)) return crashedTab(tabId);
+  return told ?? new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
+}
+
+/** Dismissed, the page stays: what was typed there is for a person to give up. @param {number} tabId @param {Dialog} dialog */
+function stayed(tabId, { type }) {
+  if (type !== 'beforeunload') return;
+  navigations.fail(tabId, new ActionError('navigation_failed',
+    'the page asks before it is left, since input there is not saved', undefined, { hint: BEFORE_UNLOAD_HINT }));
+}

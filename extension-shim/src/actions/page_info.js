@@ -1,0 +1,36 @@
+// @ts-check
+// What is known of a page without disturbing it: no debugger is attached for this.
+
+/** @import {Context, Outcome} from '../../types/protocol.js' */
+
+import { cdp, findCrash, isAttached } from '../browser/debugger.js';
+import { crashedTab } from '../lib/errors.js';
+import { PAGE_PROBE_MS } from '../lib/limits.js';
+import { assertReachable, originOf } from '../policy/pages.js';
+import { withOwner } from '../browser/site_guard.js';
+import { policy, tabs } from '../worker/state.js';
+
+const PROBE = `({ready_state: document.readyState,
+  viewport: {width: innerWidth, height: innerHeight, device_pixel_ratio: devicePixelRatio}})`;
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function page_info(_, { tab_id, begin }) {
+  begin();
+  const tab = await tabs.fresh(tab_id);
+  assertReachable(tab);
+  if (await findCrash(tab)) throw crashedTab(tab.id);
+  await policy.admitTab(await withOwner(tab));
+  const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
+  const viewport = width && height ? { viewport: { width, height } } : {};
+  const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };
+  return { value, type: 'object', origin: originOf(url) };
+}
+
+/** What only the page can tell, if it is at hand and answers. @param {number} tabId @returns {Promise<object>} */
+async function probe(tabId) {
+  if (!isAttached(tabId)) return {};
+  const evaluation = cdp(tabId, 'Runtime.evaluate', { expression: PROBE, returnByValue: true, timeout: PAGE_PROBE_MS });
+  const answer = evaluation.then(({ result }) => result.value ?? {}, () => ({}));
+  const tooLate = new Promise((resolve) => { setTimeout(resolve, PAGE_PROBE_MS, {}); });
+  return Promise.race([answer, tooLate]);
+}

@@ -1,0 +1,16 @@
+// @ts-check
+// What an agent needs to know a page without a picture of it.
+
+/** @import {Context, Outcome} from '../../types/protocol.js' */
+
+import { lookAt, readIsolated, withLook } from '../analysis/isolated.js';
+import { summarySource } from '../injected/summary.js';
+import { originOf } from '../policy/pages.js';
+import { withoutEmpty } from '../lib/without_empty.js';
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function page_summary(_, context) {
+  const read = withLook(`${summarySource()}(look).read()`);
+  const { value, url, dialogs } = await lookAt(context, ({ id }) => readIsolated(id, read));
+  return { value: withoutEmpty(value), type: 'object', origin: originOf(url), dialogs };
+}

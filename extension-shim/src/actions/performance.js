@@ -1,0 +1,21 @@
+// @ts-check
+// How a page loaded and what it costs, from what the browser has noted of it already.
+
+/** @import {Context, Outcome} from '../../types/protocol.js' */
+
+import { cdp } from '../browser/debugger.js';
+import { lookAt, readIsolated } from '../analysis/isolated.js';
+import { timingsSource } from '../injected/timings.js';
+import { originOf } from '../policy/pages.js';
+import { summarizeTimings } from '../analysis/timings.js';
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function performance(_, context) {
+  const { value, url, dialogs } = await lookAt(context, async ({ id }) => {
+    const noted = await readIsolated(id, timingsSource());
+    await cdp(id, 'Performance.enable');
+    const { metrics } = await cdp(id, 'Performance.getMetrics');
+    return summarizeTimings(noted, metrics);
+  });
+  return { value, type: 'object', origin: originOf(url), dialogs };
+}

@@ -1,0 +1,115 @@
+// @ts-check
+// Tabs as such: list, open, close, show. The daemon hears of a change before it hears that the
+// command is done, so that the next command can already name the tab.
+
+/** @import {Context, Outcome} from '../../types/protocol.js' */
+/** @import {Arrival} from '../browser/navigations.js' */
+
+import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
+import { httpStatus } from '../browser/http_status.js';
+import { newsOf } from '../browser/navigations.js';
+import { checkedFlag, checkedUrl } from '../commands/params.js';
+import { withOwner } from '../browser/site_guard.js';
+import { navigations, policy, recorder, tabs } from '../worker/state.js';
+import { stopNavigation } from '../browser/unstick.js';
+import { whyNotLoaded } from './navigate.js';
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_list(_, { begin }) {
+  begin();
+  await tabs.tellNow();
+  return { value: tabs.list(), type: 'array' };
+}
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_open({ url = 'about:blank', focus }, context) {
+  const wanted = await checkedUrl(url);
+  const inFront = checkedFlag('focus', focus);
+  context.begin();
+  // Opened empty and then sent there: only of a tab that has an id can the load be followed.
+  const id = await openBlank(inFront).catch(refused);
+  if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
+  context.begin();
+  if (inFront) await tabs.bringToFront(id);
+  /** @type {Arrival} */
+  const arrival = wanted === 'about:blank' ? { from: null } : await load(id, wanted, context);
+  await tabs.tellNow();
+  const tab = await tabs.target(id).catch((error) => closedFor(arrival, error));
+  if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...newsOf(arrival, wanted) }, type: 'object' };
+  await policy.admit(tab.url ?? '', { ran: true });
+  const shown = tab.url ?? wanted;
+  const status = arrival.download ? undefined : await httpStatus(id, shown);
+  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...newsOf(arrival, shown, status) }, type: 'object' };
+}
+
+/**
+ * The browser may close a tab that was opened for a download alone.
+ * @param {Arrival} arrival @param {unknown} error why the tab is not there @returns {null}
+ */
+function closedFor(arrival, error) {
+  if (!arrival.download) throw error;
+  return null;
+}
+
+/** @param {boolean} inFront @returns {Promise<number | undefined>} the new tab's id */
+async function openBlank(inFront) {
+  const url = 'about:blank';
+  const windows = await chrome.windows.getAll({ windowTypes: ['normal'] });
+  if (windows.length > 0) return (await chrome.tabs.create({ url, active: inFront })).id;
+  // A browser may go on without any; then there is none that could take a tab.
+  const window = await chrome.windows.create({ url, focused: inFront });
+  return window?.tabs?.[0]?.id;
+}
+
+/**
+ * A page that does not load leaves its tab open, for `navigate` to try again.
+ * @param {number} id @param {string} url @param {Context} context @returns {Promise<Arrival>}
+ */
+async function load(id, url, { signal, begin, onStop }) {
+  onStop((why) => stopNavigation(id, why));
+  await recorder.ready(id);
+  begin();
+  const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
+  try {
+    const [arrival] = await Promise.all([loaded, chrome.tabs.update(id, { url })]);
+    return arrival;
+  } catch (error) {
+    navigations.fail(id, error);
+    const { code, message, more } = await whyNotLoaded(id, error);
+    await tabs.tellNow();
+    throw new ActionError(code, `tab ${id} was opened and stays open, but ${message}`, undefined, more);
+  }
+}
+
+/** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_close(_, { tab_id, begin }) {
+  const { id, url = '', title = '' } = await permitted(tab_id);
+  begin();
+  await chrome.tabs.remove(id).catch(refused);
+  // With its last tab a browser may end and answer nothing any more; closed is closed.
+  await tabs.tellNow().catch(console.debug);
+  return { value: { tab_id: id, url, title }, type: 'object' };
+}
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function tab_activate({ focus }, { tab_id, begin }) {
+  const withWindow = checkedFlag('focus', focus);
+  const { id, url = '', title = '' } = await permitted(tab_id);
+  begin();
+  if (withWindow) await tabs.bringToFront(id);
+  else await chrome.tabs.update(id, { active: true }).catch(refused);
+  await tabs.tellNow();
+  return { value: { tab_id: id, url, title }, type: 'object' };
+}
+
+/** It may have gone somewhere since it was looked at. @param {number | undefined} tabId */
+async function permitted(tabId) {
+  const tab = await tabs.fresh(tabId);
+  await policy.admitTab(await withOwner(tab));
+  return tab;
+}
+
+/** @param {unknown} error @returns {never} */
+function refused(error) {
+  throw noSuchTab(`the browser refused: ${messageOf(error)}`);
+}

@@ -1,0 +1,88 @@
+// @ts-check
+// Looks at a page from a world of its own: the page's scripts share nothing with it but the document.
+
+/** @import {Context} from '../../types/protocol.js' */
+
+import { attach, cdp, commandError, withDialogs } from '../browser/debugger.js';
+import { ActionError, executionTimeout } from '../lib/errors.js';
+import { LOOK_MS, LOOK_NODES } from '../lib/limits.js';
+import { CLIP } from '../lib/clip.js';
+import { Look } from '../injected/look.js';
+import { secretsSource } from '../injected/secrets.js';
+import { assertReachable } from '../policy/pages.js';
+import { assertPage } from '../browser/site_guard.js';
+import { tabs } from '../worker/state.js';
+import { stopWaiting } from '../browser/unstick.js';
+
+/** Named, so that each look at a page uses the same world. */
+const WORLD = 'tabwire';
+
+/**
+ * @typedef {object} View a tab whose page can be looked at
+ * @property {number} id
+ * @property {string | undefined} url
+ */
+
+/**
+ * Looks at the page that a command is for. It reads only: what takes too long is left alone, never the page.
+ * @template T @param {Context} context @param {(view: View) => Promise<T>} look
+ * @returns {Promise<{value: T, url: string | undefined, dialogs: import('../../types/protocol.js').Dialog[]}>}
+ */
+export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
+  const tab = await tabs.target(tab_id);
+  assertReachable(tab);
+  const startedAt = performance.now();
+  onStop(() => stopWaiting(tab.id));
+  await attach(tab.id);
+  const watcher = { dialogs: [] };
+  try {
+    const value = await withDialogs(tab.id, watcher, async () => {
+      await assertPage(tab.id);
+      begin();
+      const seen = await look({ id: tab.id, url: tab.url });
+      // What was seen may be of another page, which has come meanwhile.
+      await assertPage(tab.id, { ran: true });
+      return seen;
+    });
+    return { value, url: tab.url, dialogs: watcher.dialogs };
+  } catch (error) {
+    if (error instanceof ActionError) throw error;
+    if (performance.now() - startedAt >= timeout_ms) throw executionTimeout(timeout_ms);
+    throw commandError(error, tab.id, await tabs.isOpen(tab.id));
+  }
+}
+
+/**
+ * What an expression gives. As JSON text: the protocol's own way would sort the keys.
+ * @param {number} tabId @param {string} expression whose value may be a promise
+ * @param {string} [inFrame] absent: in the page itself
+ * @returns {Promise<any>}
+ */
+export async function readIsolated(tabId, expression, inFrame) {
+  const { value } = await evaluateIsolated(tabId, `(async()=>JSON.stringify(await ${expression}))()`, inFrame);
+  return JSON.parse(value);
+}
+
+/**
+ * @param {number} tabId @param {string} expression whose value may be a promise
+ * @param {string} [inFrame] absent: in the page itself
+ * @returns {Promise<any>} the protocol's description of the value
+ */
+export async function evaluateIsolated(tabId, expression, inFrame) {
+  const frameId = inFrame ?? (await cdp(tabId, 'Page.getFrameTree')).frameTree.frame.id;
+  const params = { frameId, worldName: WORLD };
+  const { executionContextId: contextId } = await cdp(tabId, 'Page.createIsolatedWorld', params);
+  const { result, exceptionDetails: failed } = await cdp(tabId, 'Runtime.evaluate', { expression, contextId, awaitPromise: true });
+  if (failed) throw new ActionError('internal', `the page cannot be read: ${failed.exception?.description ?? failed.text}`);
+  return result;
+}
+
+/** An expression with a `look` in it. @param {string} expression */
+export function withLook(expression) {
+  return `(()=>{${CLIP};const look=new(${Look})({nodes:${LOOK_NODES},ms:${LOOK_MS}},${secretsSource()});return ${expression}})()`;
+}
+
+/** @param {string} selector */
+export function wrongSelector(selector) {
+  return new ActionError('invalid_params', `${JSON.stringify(selector)} is no CSS selector; write one such as form input[name="q"]`);
+}

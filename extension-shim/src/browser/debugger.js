@@ -1,0 +1,332 @@
+// @ts-check
+// One chrome.debugger session a tab: attached at the first command, dialogs kept from wedging the tab.
+
+/** @import {Dialog} from '../../types/protocol.js' */
+
+import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
+import { DETACH_IDLE_MS } from '../lib/limits.js';
+import { restrictedPage } from '../policy/pages.js';
+
+const PROTOCOL = '1.3';
+const DISMISSED_KEY = 'dismissed';
+
+/**
+ * @typedef {object} Watcher takes the dialogs that open while a command runs
+ * @property {Dialog[]} dialogs
+ * @property {(dialog: Dialog) => void} [onDialog]
+ *
+ * @typedef {object} Session
+ * @property {Promise<void> | null} attaching null once attached
+ * @property {Dialog | null} open the dialog that blocks the page now
+ * @property {Set<Watcher>} watchers
+ * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
+ * @property {boolean} hasCrashed the browser has said that the page's process is gone, and has started no new one
+ * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
+ */
+
+/** @type {Map<number, Session>} */
+const sessions = new Map();
+/** Tabs whose debugger bar the person closed. Only the person can undo that. @type {Set<number>} */
+const dismissed = new Set();
+/** Tabs that are not let go when idle. @type {Set<number>} */
+const held = new Set();
+/** Protocol commands that the browser answers itself, also where the page has no process. */
+const ANSWERED_BY_BROWSER = new Set(['Inspector.enable', 'Page.stopLoading']);
+
+/** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
+export async function attach(tabId) {
+  if (dismissed.has(tabId)) throw dismissedError();
+  const session = sessions.get(tabId) ?? startSession(tabId);
+  touch(tabId, session);
+  if (session.attaching) await session.attaching;
+  if (session.hasCrashed) throw crashedTab(tabId);
+}
+
+/** Attaches, and stays so until it is let go. @param {number} tabId @returns {Promise<void>} */
+export async function hold(tabId) {
+  held.add(tabId);
+  try {
+    await attach(tabId);
+  } catch (error) {
+    held.delete(tabId);
+    throw error;
+  }
+}
+
+/** Stays attached for as long as after a command. @param {number} tabId */
+export function letGo(tabId) {
+  held.delete(tabId);
+  const session = sessions.get(tabId);
+  if (session) touch(tabId, session);
+}
+
+/**
+ * Lets go at once, unless a command uses the tab: the only thing that a page which never pauses cannot hold up.
+ * @param {number} tabId @returns {boolean} whether it did
+ */
+export function drop(tabId) {
+  if ((sessions.get(tabId)?.watchers.size ?? 1) > 0) return false;
+  held.delete(tabId);
+  forget(tabId);
+  chrome.debugger.detach({ tabId }).catch(console.debug);
+  return true;
+}
+
+/** @param {number} tabId whether more than commands need it, and what they need stays switched on */
+export function isHeld(tabId) {
+  return held.has(tabId);
+}
+
+/** @param {number} tabId */
+export function isAttached(tabId) {
+  return sessions.get(tabId)?.attaching === null;
+}
+
+/**
+ * Asks the browser whether the page of a tab has crashed, attaching the debugger if need be.
+ * @param {{id?: number, status?: string, discarded: boolean}} tab @returns {Promise<boolean>}
+ */
+export async function findCrash({ id, status, discarded }) {
+  // Only a page without a process can have crashed: no other tab gets a debugger for this question.
+  if (id === undefined || status !== 'unloaded' || discarded) return false;
+  await attach(id).catch(console.debug);
+  return sessions.get(id)?.hasCrashed === true;
+}
+
+/**
+ * @param {number} tabId @param {string} method @param {object} [params]
+ * @returns {Promise<any>} rejects with an Error whose message holds the protocol's words, or with `tab_crashed`
+ */
+export function cdp(tabId, method, params) {
+  const session = sessions.get(tabId);
+  // A page that crashes between two commands of one action leaves the second without an answer, too.
+  if (session?.hasCrashed && !ANSWERED_BY_BROWSER.has(method)) return Promise.reject(crashedTab(tabId));
+  const answer = chrome.debugger.sendCommand({ tabId }, method, /** @type {any} */ (params));
+  if (!session) return answer;
+  return new Promise((resolve, reject) => {
+    session.unanswered.add(reject);
+    answer.then(resolve, reject).finally(() => session.unanswered.delete(reject));
+  });
+}
+
+/**
+ * Gives up the page that a tab is about to go to. Until it is there or given up, the browser holds back
+ * nearly all that is sent to the one before, what completes an attach among it. @param {number} tabId
+ */
+export async function stopLoading(tabId) {
+  if (dismissed.has(tabId)) throw dismissedError();
+  // It may be attached: then this fails, and what follows works.
+  if (!isAttached(tabId)) await chrome.debugger.attach({ tabId }, PROTOCOL).catch(console.debug);
+  await cdp(tabId, 'Page.stopLoading');
+  await attach(tabId); // From now on it is let go when idle.
+}
+
+/**
+ * Dismisses dialogs while `run` lasts: one that nobody answers would hang the page and the command.
+ * @template T @param {number} tabId @param {Watcher} watcher @param {() => Promise<T>} run
+ * @returns {Promise<T>}
+ */
+export async function withDialogs(tabId, watcher, run) {
+  const session = sessions.get(tabId);
+  if (session?.open) dismiss(tabId, session, watcher);
+  session?.watchers.add(watcher);
+  try {
+    return await run();
+  } finally {
+    session?.watchers.delete(watcher);
+  }
+}
+
+/** @type {Set<{tabId: number, method: string, resolve: (came: boolean) => void}>} */
+const expected = new Set();
+
+/** @param {number} tabId @param {string} method @param {number} withinMs @returns {Promise<boolean>} whether it came */
+export function nextEvent(tabId, method, withinMs) {
+  return new Promise((resolve) => {
+    const expectation = { tabId, method, resolve };
+    expected.add(expectation);
+    setTimeout(() => {
+      expected.delete(expectation);
+      resolve(false);
+    }, withinMs);
+  });
+}
+
+/** @param {chrome.debugger.Debuggee} source @param {string} method @param {any} params */
+export function handleEvent({ tabId }, method, params) {
+  for (const one of expected) if (one.tabId === tabId && one.method === method) one.resolve(true);
+  const session = tabId === undefined ? undefined : sessions.get(tabId);
+  if (tabId === undefined || !session) return;
+  if (method === 'Inspector.targetCrashed') noteCrash(tabId, session).catch(console.warn);
+  if (method === 'Inspector.targetReloadedAfterCrash') noteRevival(tabId, session);
+  if (method === 'Page.javascriptDialogClosed') session.open = null;
+  if (method !== 'Page.javascriptDialogOpening') return;
+  session.open = { type: params.type, message: params.message };
+  for (const watcher of session.watchers) dismiss(tabId, session, watcher);
+}
+
+/** @param {number} tabId @param {Session} session */
+async function noteCrash(tabId, session) {
+  session.hasCrashed = true;
+  session.open = null;
+  // The browser says the same of a tab that it has put to sleep.
+  const { discarded } = await chrome.tabs.get(tabId);
+  if (discarded) session.hasCrashed = false;
+  if (!session.hasCrashed) return;
+  for (const reject of session.unanswered) reject(crashedTab(tabId));
+}
+
+/** @param {number} tabId @param {Session} session */
+function noteRevival(tabId, session) {
+  session.hasCrashed = false;
+  // A page that had crashed when the debugger was attached has never heard it.
+  cdp(tabId, 'Page.enable').catch(console.debug);
+}
+
+/** @param {chrome.debugger.Debuggee} source @param {string} reason */
+export function handleDetach({ tabId }, reason) {
+  if (tabId === undefined) return;
+  forget(tabId);
+  held.delete(tabId);
+  if (reason !== 'canceled_by_user') return;
+  dismissed.add(tabId);
+  rememberDismissed();
+}
+
+/** The person gives control back: the bar may be shown again. */
+export function giveBack() {
+  dismissed.clear();
+  rememberDismissed();
+}
+
+/** The end of a worker is not the person's word. */
+export async function restoreDismissed() {
+  const stored = (await chrome.storage.session.get(DISMISSED_KEY))[DISMISSED_KEY];
+  for (const tabId of Array.isArray(stored) ? stored : []) dismissed.add(tabId);
+}
+
+function rememberDismissed() {
+  chrome.storage.session.set({ [DISMISSED_KEY]: [...dismissed] }).catch(console.warn);
+}
+
+/** What the last worker attached is still attached; take it over, so that it is let go when idle. */
+export async function adoptAttached() {
+  const targets = await chrome.debugger.getTargets();
+  const tabIds = targets.filter(({ attached }) => attached).map(({ tabId }) => tabId);
+  await Promise.all(tabIds.map((tabId) => tabId !== undefined && adopt(tabId).catch(console.debug)));
+}
+
+/** @param {number} tabId attached by somebody; only if it was us does a command work without attaching */
+async function adopt(tabId) {
+  // The browser answers this for a page without a process, too.
+  await cdp(tabId, 'Inspector.enable');
+  await attach(tabId);
+}
+
+/** @param {number} tabId */
+function newSession(tabId) {
+  /** @type {Session} */
+  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set() };
+  sessions.set(tabId, session);
+  return session;
+}
+
+/** @param {number} tabId */
+function startSession(tabId) {
+  const session = newSession(tabId);
+  session.attaching = open(tabId).then(
+    () => { session.attaching = null; },
+    async (error) => {
+      session.attaching = null;
+      // It is attached, and is let go when idle.
+      if (session.hasCrashed) return;
+      forget(tabId);
+      throw await attachError(tabId, error);
+    },
+  );
+  return session;
+}
+
+/** @param {number} tabId */
+async function open(tabId) {
+  try {
+    await chrome.debugger.attach({ tabId }, PROTOCOL);
+  } catch (error) {
+    // After a worker restart it may be ourselves who is attached: then commands work.
+    if (!/already attached/.test(messageOf(error))) throw error;
+  }
+  // The first has the browser tell of a page that has crashed before, which never answers the second.
+  await Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
+}
+
+/** @param {number} tabId @param {Session} session */
+function touch(tabId, session) {
+  clearTimeout(session.idleTimer);
+  if (held.has(tabId)) return;
+  session.idleTimer = setTimeout(() => {
+    forget(tabId);
+    chrome.debugger.detach({ tabId }).catch(console.debug);
+  }, DETACH_IDLE_MS);
+}
+
+/** @param {number} tabId */
+function forget(tabId) {
+  clearTimeout(sessions.get(tabId)?.idleTimer);
+  sessions.delete(tabId);
+}
+
+/** @param {number} tabId @param {Session} session @param {Watcher} watcher */
+function dismiss(tabId, session, watcher) {
+  const dialog = session.open;
+  if (!dialog) return;
+  session.open = null; // The next command may begin before the browser says that it is closed.
+  watcher.dialogs.push(dialog);
+  watcher.onDialog?.(dialog);
+  cdp(tabId, 'Page.handleJavaScriptDialog', { accept: false }).catch(console.debug);
+}
+
+/** @param {number} tabId @param {unknown} error why attaching failed */
+async function attachError(tabId, error) {
+  const said = messageOf(error);
+  // The debugger also loses tabs that are open, to frames of other extensions.
+  const isOpen = await chrome.tabs.get(tabId).then(() => true, () => false);
+  if (!isOpen) return noSuchTab(`tab ${tabId} is not open`);
+  if (/Cannot (access|attach)|cannot be scripted/i.test(said)) return restrictedPage(`this page (${said})`);
+  return new ActionError('debugger_unavailable', `the debugger cannot be attached (${said})`);
+}
+
+/** @param {number} tabId whether the person closed its debugger bar */
+export function isDismissed(tabId) {
+  return dismissed.has(tabId);
+}
+
+/** @returns {number[]} the tabs whose debugger bar the person closed, also those that are closed by now */
+export function dismissedTabs() {
+  return [...dismissed];
+}
+
+/** Whether the person has closed the bar in any tab: one bar stands for all of them. */
+export function isAnyDismissed() {
+  return dismissed.size > 0;
+}
+
+function dismissedError() {
+  return new ActionError('debugger_unavailable',
+    'the person closed the debugger bar, which ends control of this tab', undefined,
+    { hint: 'Ask the person to click "Give control back" in the Tabwire popup, or, for execute_js only, to switch on '
+      + '"Allow User Scripts" in the details of Tabwire on chrome://extensions; then call again.' });
+}
+
+/**
+ * What a failed protocol command means for the command that sent it.
+ * @param {unknown} error @param {number} tabId @param {boolean} tabOpen
+ */
+export function commandError(error, tabId, tabOpen) {
+  const said = messageOf(error);
+  if (!tabOpen) return closedMeanwhile(tabId);
+  if (dismissed.has(tabId)) return dismissedError();
+  if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(said)) {
+    return navigationInterrupted();
+  }
+  return new ActionError('debugger_unavailable', `the debugger failed: ${said}`);
+}

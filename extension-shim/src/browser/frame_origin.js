@@ -1,0 +1,30 @@
+// @ts-check
+// Of which site a document is, whatever its URL says: an empty one is of the site that has opened it.
+
+import { cdp } from './debugger.js';
+import { ActionError } from '../lib/errors.js';
+
+/** In it the page's own scripts cannot answer. */
+const WORLD = 'tabwire';
+
+/**
+ * Local files have an origin that is written as that of a sandbox is. Unlike a sandbox they have storage.
+ * Runs in pages: it may use nothing but what every page has.
+ * @returns {string} "null": of no site; "file:///": of some local file
+ */
+export function ownOrigin() {
+  if (self.origin !== 'null') return self.origin;
+  try {
+    return self.localStorage ? 'file:///' : 'null';
+  } catch {
+    return 'null';
+  }
+}
+
+/** @param {number} tabId to which the debugger is attached @param {string} frameId @returns {Promise<string>} as of `ownOrigin` */
+export async function originOfFrame(tabId, frameId) {
+  const { executionContextId: contextId } = await cdp(tabId, 'Page.createIsolatedWorld', { frameId, worldName: WORLD });
+  const { result } = await cdp(tabId, 'Runtime.evaluate', { expression: `(${ownOrigin})()`, contextId });
+  if (typeof result.value !== 'string') throw new ActionError('internal', 'the page does not say of which site it is');
+  return result.value;
+}

@@ -1,0 +1,201 @@
+// @ts-check
+// Follows one navigation of one tab through the browser's events to its end.
+
+/** @import {Policy} from '../policy/policy.js' */
+/** @import {Download, DownloadItem} from './downloads.js' */
+
+import { downloadOf } from './downloads.js';
+import { ActionError, closedMeanwhile, crashedTab } from '../lib/errors.js';
+import { DOWNLOAD_MS } from '../lib/limits.js';
+import { fileIn } from '../policy/sites.js';
+
+/**
+ * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,
+ *   transitionQualifiers?: string[]}} Details
+ * @typedef {{url: string, after?: string} | 'reload' | 'history'} Aim where a navigation goes, as far as that is
+ *   known before; `after`: a load that may still be under way and is not ours
+ *
+ * @typedef {object} Arrival how a navigation ended
+ * @property {string | null} from the URL that it began with; null if no load began
+ * @property {Download} [download] what came instead of a page
+ */
+
+/**
+ * @typedef {object} Watch
+ * @property {Aim} aim
+ * @property {string | null} from the URL that it began with, null before ours has begun
+ * @property {string | null} current the URL that the load under way began with, null before ours has begun
+ * @property {boolean} hasPage the load under way has brought a document
+ * @property {DownloadItem | null} download the load under way has become one
+ * @property {(arrival: Arrival) => void} done
+ * @property {(error: unknown) => void} failed
+ */
+
+export class Navigations {
+  /** @type {Map<number, Watch>} lanes see to it that a tab has one command at a time */
+  #watches = new Map();
+  #policy;
+
+  /** @param {Policy} policy */
+  constructor(policy) {
+    this.#policy = policy;
+  }
+
+  /**
+   * Call before the navigation is asked for: a fast one would be over.
+   * @param {number} tabId @param {Aim} aim @param {AbortSignal} signal
+   * @returns {Promise<Arrival>} resolves when the page and all it needs have loaded, or a download has begun
+   */
+  follow(tabId, aim, signal) {
+    return /** @type {Promise<Arrival>} */ (new Promise((done, failed) => {
+      this.#watches.set(tabId, { aim, from: null, current: null, hasPage: false, download: null, done, failed });
+      signal.addEventListener('abort', () => failed(signal.reason));
+    })).finally(() => this.#watches.delete(tabId));
+  }
+
+  /** @param {Details} details */
+  handleBeforeNavigate(details) {
+    const watch = this.#ours(details);
+    // A page that sends the visitor on while it loads begins another: then that one counts.
+    if (!watch) return;
+    watch.from ??= details.url;
+    Object.assign(watch, { current: details.url, hasPage: false, download: null });
+    this.#follow(watch, details.url);
+  }
+
+  /** A load that becomes a download ends before the browser tells of the download. @param {DownloadItem} item */
+  handleDownload(item) {
+    for (const watch of this.#watches.values()) {
+      if (watch.hasPage || watch.current !== item.url) continue;
+      watch.download = item;
+      this.#follow(watch, item.finalUrl);
+      setTimeout(() => endAsDownload(watch, item), DOWNLOAD_MS);
+    }
+  }
+
+  /** The browser has chosen a name. @param {{id: number, filename?: {current?: string}}} change */
+  handleDownloadChanged({ id, filename }) {
+    for (const watch of this.#watches.values()) {
+      if (watch.download?.id === id && filename?.current) endAsDownload(watch, { ...watch.download, filename: filename.current });
+    }
+  }
+
+  /** @param {Details} details */
+  handleCommitted(details) {
+    const watch = this.#ours(details);
+    if (!watch || (!watch.current && !isStepInHistory(watch, details))) return;
+    watch.from ??= details.url;
+    watch.current = details.url;
+    watch.hasPage = true;
+    this.#follow(watch, details.url);
+  }
+
+  /** A redirect to where agents may not go: what comes of it there is not told. @param {Watch} watch @param {string} url */
+  #follow(watch, url) {
+    if (fileIn(url) !== null) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
+    try {
+      this.#policy.assertUrl(url, { ran: true });
+    } catch (error) {
+      watch.failed(error);
+    }
+  }
+
+  /** A page that the browser had kept whole is shown again without being loaded. @param {number} tabId */
+  handleTabComplete(tabId) {
+    const watch = this.#watches.get(tabId);
+    if (watch?.aim === 'history' && watch.current) watch.done({ from: watch.from });
+  }
+
+  /** @param {Details} details */
+  handleCompleted(details) {
+    const watch = this.#ours(details);
+    if (watch?.current === details.url) watch.done({ from: watch.from });
+  }
+
+  /** A fragment or a history entry: no document is loaded. @param {Details} details */
+  handleSameDocument(details) {
+    const watch = this.#ours(details);
+    if (!watch) return;
+    const isOurs = typeof watch.aim === 'object' ? watch.aim.url === details.url : isStepInHistory(watch, details);
+    if (isOurs) watch.done({ from: watch.from });
+  }
+
+  /** @param {Details} details */
+  handleErrorOccurred(details) {
+    const watch = this.#ours(details);
+    const error = details.error ?? 'unknown';
+    if (!watch?.current) return;
+    if (error !== 'net::ERR_ABORTED') return watch.failed(new ActionError('navigation_failed', `${details.url} did not load: ${error}${noteOn(error)}`));
+    // The load that ours pushed aside ends as aborted, too.
+    if (watch.hasPage && details.url === watch.current) return watch.failed(stopped(`${details.url} was stopped while it loaded`));
+    if (!watch.hasPage) setTimeout(() => this.#endWithoutPage(details.tabId, watch), DOWNLOAD_MS);
+  }
+
+  /** Ends it if nothing came of the load, and no other is under way. @param {number} tabId @param {Watch} watch */
+  async #endWithoutPage(tabId, watch) {
+    const tab = await chrome.tabs.get(tabId).catch(() => null);
+    if (watch.hasPage || watch.download || tab?.pendingUrl) return;
+    watch.failed(stopped(`${watch.current} did not load: it was stopped, or the server answered without a page (as with HTTP status 204)`));
+  }
+
+  /** @param {number} tabId */
+  handleCrashed(tabId) {
+    const watch = this.#watches.get(tabId);
+    // Before ours has come, it is the page that ours replaces. The browser may go on with the load; if not, it says so.
+    if (watch?.hasPage) watch.failed(crashedTab(tabId));
+  }
+
+  /** @param {number} tabId */
+  handleRemoved(tabId) {
+    const watch = this.#watches.get(tabId);
+    // The browser closes a tab that was opened for a download alone.
+    if (watch?.download) return endAsDownload(watch, watch.download);
+    this.fail(tabId, closedMeanwhile(tabId));
+  }
+
+  /** @param {number} tabId @param {unknown} error what else ended it */
+  fail(tabId, error) {
+    this.#watches.get(tabId)?.failed(error);
+  }
+
+  /** @param {Details} details */
+  #ours({ tabId, frameId, documentLifecycle, url }) {
+    const watch = frameId === 0 && documentLifecycle !== 'prerender' ? this.#watches.get(tabId) : undefined;
+    return typeof watch?.aim === 'object' && watch.aim.after === url ? undefined : watch;
+  }
+}
+
+/**
+ * The fields of a navigation's result besides the place and the title of its tab.
+ * @param {Arrival} arrival @param {string} url where its tab is now @param {number} [status]
+ * @returns {{http_status?: number, redirected_from?: string, download?: Download}}
+ */
+export function newsOf({ from, download }, url, status) {
+  const isElsewhere = from !== null && from !== (download?.url ?? url);
+  return {
+    ...(status !== undefined && { http_status: status }),
+    ...(isElsewhere && { redirected_from: from }),
+    ...(download && { download }),
+  };
+}
+
+/** @param {Watch} watch @param {DownloadItem} item */
+function endAsDownload(watch, item) {
+  watch.done({ from: watch.from, download: downloadOf(item) });
+}
+
+/** @param {string} error the browser's word @returns {string} */
+function noteOn(error) {
+  return error === 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' ? ' (the server answered with an HTTP error status and no page)' : '';
+}
+
+/** @param {string} message */
+function stopped(message) {
+  const hint = 'Look at where the tab is with interact({action:"page_info"}); call again if it is to go there all the same.';
+  return new ActionError('navigation_failed', message, undefined, { hint });
+}
+
+/** @param {Watch} watch @param {Details} details */
+function isStepInHistory({ aim }, { transitionQualifiers }) {
+  return aim === 'history' && (transitionQualifiers ?? []).includes('forward_back');
+}

@@ -1,0 +1,185 @@
+// @ts-check
+// What is open. Kept up to date from events, so that no command waits for chrome.tabs.
+
+/** @import {TabEntry} from '../../types/protocol.js' */
+/** @import {Policy} from '../policy/policy.js' */
+
+import { noSuchTab } from '../lib/errors.js';
+import { TABS_DEBOUNCE_MS } from '../lib/limits.js';
+import { drawnTab, originOf } from '../policy/pages.js';
+import { fileIn, hidesOwner } from '../policy/sites.js';
+
+export class Tabs {
+  /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */
+  #tabs = new Map();
+  /** @type {number} */
+  #focusedWindow = chrome.windows.WINDOW_ID_NONE;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #lastTold = '';
+  /** @type {(tabs: TabEntry[]) => void} */
+  onChange = () => {};
+  #policy;
+
+  /** @param {Policy} policy */
+  constructor(policy) {
+    this.#policy = policy;
+  }
+
+  /** Asks the browser for all of it. */
+  async load() {
+    const [all, focused] = await Promise.all([chrome.tabs.query({}), lastFocusedWindow()]);
+    this.#focusedWindow = focused;
+    this.#tabs = new Map(all.map((tab) => [/** @type {number} */ (tab.id), tab]));
+  }
+
+  /** @returns {TabEntry[]} */
+  list() {
+    const all = [...this.#tabs.values()];
+    const active = new Set(all.filter((tab) => tab.active).map((tab) => drawnTab(tab) ?? tab.id));
+    return all.filter((tab) => drawnTab(tab) === undefined).map((tab) => this.#entry(tab, active.has(tab.id)));
+  }
+
+  /** The list, remembered as told: only a different one is told again. */
+  listToTell() {
+    const list = this.list();
+    this.#lastTold = JSON.stringify(list);
+    return list;
+  }
+
+  /** Something changed; many events of one page load make one frame. */
+  handleChange() {
+    this.#timer ??= setTimeout(() => this.#tell(), TABS_DEBOUNCE_MS);
+  }
+
+  /** @param {chrome.tabs.Tab} tab */
+  handleUpdated(tab) {
+    if (tab.id !== undefined) this.#tabs.set(tab.id, tab);
+    this.handleChange();
+  }
+
+  /** @param {number} tabId */
+  handleRemoved(tabId) {
+    this.#tabs.delete(tabId);
+    this.handleChange();
+  }
+
+  /**
+   * The tab that a command is meant for. @param {number | undefined} tabId absent: where the person is
+   * @returns {Promise<chrome.tabs.Tab & {id: number}>}
+   */
+  async target(tabId) {
+    const cached = this.known(tabId);
+    return hasId(cached) ? cached : this.fresh(tabId);
+  }
+
+  /**
+   * The same, asking the browser: for what events tell late or not at all. @param {number | undefined} tabId
+   * @returns {Promise<chrome.tabs.Tab & {id: number}>}
+   */
+  async fresh(tabId) {
+    await this.load();
+    const tab = this.known(tabId);
+    if (hasId(tab)) return tab;
+    throw noSuchTab(absence(tabId));
+  }
+
+  /** Shows a tab to the person: in its window, and its window before all others. @param {number} tabId */
+  async bringToFront(tabId) {
+    const tab = await chrome.tabs.update(tabId, { active: true });
+    if (tab) await chrome.windows.update(tab.windowId, { focused: true });
+  }
+
+  /** @returns {Promise<number | undefined>} the tab that the person sees, pop-up windows included */
+  async inFront() {
+    const window = await chrome.windows.getLastFocused({ windowTypes: ['normal', 'popup', 'app'] }).catch(() => null);
+    if (window?.id === undefined) return undefined;
+    const [tab] = await chrome.tabs.query({ active: true, windowId: window.id });
+    return tab?.id;
+  }
+
+  /** @param {number} tabId whether it is open now, whatever events have come */
+  async isOpen(tabId) {
+    return chrome.tabs.get(tabId).then(() => true, () => false);
+  }
+
+  /**
+   * The tab that a command is meant for, by what events have told. A tab that a person draws in is theirs alone: agents
+   * have the one that the picture is of.
+   * @param {number | undefined} tabId absent: where the person is @returns {chrome.tabs.Tab | undefined}
+   */
+  known(tabId) {
+    if (tabId === undefined) return this.#activeTab();
+    const tab = this.#tabs.get(tabId);
+    return tab && drawnTab(tab) === undefined ? tab : undefined;
+  }
+
+  #activeTab() {
+    const active = [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === this.#focusedWindow);
+    const drawn = active && drawnTab(active);
+    return drawn === undefined ? active : this.#tabs.get(drawn);
+  }
+
+  /** @param {number | undefined} tabId @returns {string} what a person calls it */
+  titleOf(tabId) {
+    const tab = tabId === undefined ? undefined : this.#tabs.get(tabId);
+    return tab?.title || tab?.url || (tabId === undefined ? 'the browser' : `tab ${tabId}`);
+  }
+
+  /** What has changed is told before this resolves. */
+  async tellNow() {
+    clearTimeout(this.#timer);
+    await this.#tell();
+  }
+
+  async #tell() {
+    this.#timer = undefined;
+    await this.load();
+    const before = this.#lastTold;
+    const list = this.listToTell();
+    if (this.#lastTold !== before) this.onChange(list);
+  }
+
+  /** @param {chrome.tabs.Tab} tab @param {boolean} active @returns {TabEntry} */
+  #entry(tab, active) {
+    const url = tab.url || tab.pendingUrl || '';
+    // Of what agents may not use, not even a title is told. A page whose URL does not say who has made it may be
+    // of such, too: page_info asks the page, and tells its title.
+    const isBlocked = this.#policy.blocks(url);
+    const isNamed = !isBlocked && !hidesOwner(url) && !this.#policy.blocks(tab.pendingUrl ?? '');
+    return {
+      tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
+      window_id: tab.windowId,
+      url: isBlocked ? siteOf(url) : url,
+      title: isNamed ? tab.title ?? '' : '',
+      active,
+      focused: tab.windowId === this.#focusedWindow,
+    };
+  }
+}
+
+/** @param {string} url @returns {string} enough of it to know which rule is about it */
+function siteOf(url) {
+  if (fileIn(url) !== null) return 'file://';
+  const origin = originOf(url) ?? 'null';
+  return origin === 'null' ? '' : origin;
+}
+
+/** Pop-ups and developer tools do not count: a person works in a normal window. */
+async function lastFocusedWindow() {
+  const none = { id: chrome.windows.WINDOW_ID_NONE };
+  const last = await chrome.windows.getLastFocused({ windowTypes: ['normal'] }).catch(() => none);
+  return last.id ?? none.id;
+}
+
+/** @param {number | undefined} tabId */
+function absence(tabId) {
+  if (tabId === undefined) return 'no tab is active';
+  const isFormer = tabId === chrome.tabs.TAB_ID_NONE;
+  return isFormer ? 'the browser was started anew and the tab is not open any more' : `tab ${tabId} is not open`;
+}
+
+/** @param {chrome.tabs.Tab | undefined} tab @returns {tab is chrome.tabs.Tab & {id: number}} */
+function hasId(tab) {
+  return tab?.id !== undefined && tab.id !== chrome.tabs.TAB_ID_NONE;
+}

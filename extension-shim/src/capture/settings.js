@@ -1,0 +1,41 @@
+// @ts-check
+// What is to be recorded in which tab, as the daemon has said. Pure.
+
+/** @import {Capture, Stream} from '../../types/protocol.js' */
+
+/** @type {readonly Stream[]} */
+export const STREAMS = ['logs', 'network', 'bodies', 'websocket', 'actions', 'performance'];
+
+/** @typedef {{all: Stream[], tabs: Map<number, Stream[]>}} Settings */
+
+/** @type {Settings} */
+export const NOTHING = { all: [], tabs: new Map() };
+
+/**
+ * Streams and shapes of a newer daemon are left out: what is not understood is not recorded.
+ * @param {any} capture as it stands in a frame @returns {Settings}
+ */
+export function readSettings(capture) {
+  const entries = Array.isArray(capture?.tabs) ? capture.tabs : [];
+  const tabs = new Map();
+  for (const entry of entries) {
+    const streams = known(entry?.streams);
+    if (Number.isInteger(entry?.tab_id) && streams.length > 0) tabs.set(entry.tab_id, streams);
+  }
+  return { all: known(capture?.all), tabs };
+}
+
+/** The same, as it can be stored and read again. @param {Settings} settings @returns {Capture} */
+export function writeSettings({ all, tabs }) {
+  return { all, tabs: Array.from(tabs, ([tab_id, streams]) => ({ tab_id, streams })) };
+}
+
+/** @param {Settings} settings @param {number} tabId @returns {Set<Stream>} */
+export function streamsOf({ all, tabs }, tabId) {
+  return new Set([...all, ...tabs.get(tabId) ?? []]);
+}
+
+/** @param {unknown} streams @returns {Stream[]} */
+function known(streams) {
+  return Array.isArray(streams) ? STREAMS.filter((stream) => streams.includes(stream)) : [];
+}

@@ -1,0 +1,254 @@
+// @ts-check
+// One attempt at a command: command, claim, go, run, report. Runs each at most once.
+
+/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Outbox} from './outbox.js' */
+
+import { ActionError, executionTimeout } from '../lib/errors.js';
+import { CLIENT_MAX, FINISHED_IDS_MAX, KEEPALIVE_MS, PENDING_AFTER_MS } from '../lib/limits.js';
+import { clip } from '../lib/clip.js';
+import { cancelledReport, completeReport, failureReport } from './report.js';
+
+/**
+ * @typedef {object} Running
+ * @property {AbortController} abort
+ * @property {ReturnType<typeof setTimeout>[]} timers
+ * @property {number} startedAt
+ * @property {((why: StopReason) => Promise<string>) | null} cleanUp before a timeout or a cancel is reported
+ * @property {boolean} begun it may have done something
+ * @property {boolean} stopping its own outcome comes too late
+ *
+ * @typedef {object} Entry an attempt without a report
+ * @property {string} correlation_id
+ * @property {number} attempt
+ * @property {Command} command
+ * @property {Running | null} running null while it is only claimed
+ */
+
+/**
+ * @typedef {object} Gate what the person lets agents do
+ * @property {(command: Command) => boolean} isOpen whether there is nothing to look out for
+ * @property {(command: Command) => Promise<void>} check rejects with why the command may not begin
+ */
+
+export class Dispatcher {
+  /** @type {Map<string, Entry>} */
+  #entries = new Map();
+  /** @type {Set<string>} ids that have had their report, oldest first */
+  #finished = new Set();
+  #epoch = '';
+  #actions;
+  #outbox;
+  #send;
+  #gate;
+
+  /**
+   * @param {Record<string, Action>} actions @param {Outbox} outbox
+   * @param {(frame: FromExtension) => void} send may lose the frame: a claim is asked for again
+   * @param {Gate} gate
+   */
+  constructor(actions, outbox, send, gate) {
+    this.#actions = actions;
+    this.#outbox = outbox;
+    this.#send = send;
+    this.#gate = gate;
+  }
+
+  /** A restarted daemon counts attempts anew and sends again what had not started. @param {string} epoch */
+  enterEpoch(epoch) {
+    if (epoch === this.#epoch) return;
+    this.#epoch = epoch;
+    for (const [id, entry] of this.#entries) if (!entry.running) this.#entries.delete(id);
+  }
+
+  /** @returns {InFlight[]} */
+  inFlight() {
+    /** @type {InFlight[]} */
+    const open = Array.from(this.#entries.values(), ({ correlation_id, attempt, running }) =>
+      ({ correlation_id, attempt, state: running ? 'running' : 'claimed' }));
+    return [...open, ...this.#outbox.inFlight()];
+  }
+
+  /** @param {CommandFrame} frame */
+  handleCommand({ attempt, command }) {
+    const id = command.correlation_id;
+    if (this.#outbox.has(id)) return this.#outbox.resend(id, attempt);
+    // A safe command may run again: a daemon that asks after its own acknowledgement lost the result.
+    if (this.#finished.has(id) && !command.safe) return console.debug('tabwire: already reported', id);
+    const known = this.#entries.get(id);
+    if (known?.running) return this.#adopt(known, attempt);
+    if (known && known.attempt > attempt) return console.debug('tabwire: older attempt', id, attempt);
+    this.#accept({ correlation_id: id, attempt, command, running: null });
+  }
+
+  /** @param {GoFrame} frame */
+  handleGo({ correlation_id, attempt }) {
+    const entry = this.#entries.get(correlation_id);
+    if (!entry || entry.attempt !== attempt || entry.running) {
+      console.debug('tabwire: go without a claim', correlation_id, attempt);
+      return;
+    }
+    this.#start(entry);
+  }
+
+  /** @param {CancelFrame} frame */
+  handleCancel({ correlation_id }) {
+    this.stop(correlation_id);
+  }
+
+  /** The daemon, or a person, wants it to end. @param {string} correlation_id */
+  stop(correlation_id) {
+    const entry = this.#entries.get(correlation_id);
+    if (entry) this.#stop(entry, 'cancelled', () => cancelledReport(entry, entry.running?.begun ?? false));
+  }
+
+  /** The person wants all of it to end. */
+  stopAll() {
+    for (const id of [...this.#entries.keys()]) this.stop(id);
+  }
+
+  /** Rules are others now: what they keep out does not go on either. */
+  handleRules() {
+    for (const entry of this.#entries.values()) {
+      if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command).catch((error) => this.#refuse(entry, error));
+    }
+  }
+
+  /** @param {Entry} entry @param {unknown} error why it may not go on */
+  #refuse(entry, error) {
+    if (this.#entries.get(entry.correlation_id) !== entry) return;
+    const ran = entry.running?.begun ?? false;
+    this.#stop(entry, 'cancelled', () => failureReport(entry, error instanceof ActionError ? error.after({ ran }) : error));
+  }
+
+  /** What a person sees of it. @returns {RunningCommand[]} */
+  running() {
+    return [...this.#entries.values()].flatMap(({ correlation_id, command: { type, tab_id, client }, running }) => {
+      if (!running || running.stopping) return [];
+      return [{ correlation_id, action: type, tab_id, started_at: running.startedAt, client: clip(client ?? '', CLIENT_MAX) }];
+    });
+  }
+
+  /** @param {ResultAckFrame} frame */
+  handleResultAck({ correlation_id, attempt }) {
+    this.#outbox.drop(correlation_id, attempt);
+  }
+
+  /** @param {NackFrame} frame */
+  handleNack({ correlation_id, attempt, reason }) {
+    if (correlation_id === undefined) return console.debug('tabwire: nack', reason);
+    const entry = this.#entries.get(correlation_id);
+    const same = entry && (attempt === undefined || entry.attempt === attempt);
+    if (same && !entry.running) this.#entries.delete(correlation_id);
+    this.#outbox.drop(correlation_id, attempt);
+  }
+
+  /** Sent again while it runs: the report will carry the number that the daemon now waits for. */
+  #adopt(/** @type {Entry} */ entry, /** @type {number} */ attempt) {
+    entry.attempt = attempt;
+    this.#send({ type: 'pending', correlation_id: entry.correlation_id, attempt });
+  }
+
+  /** @param {Entry} entry */
+  #accept(entry) {
+    const { correlation_id, attempt, command } = entry;
+    this.#entries.set(correlation_id, entry);
+    const admit = () => {
+      if (command.safe) this.#start(entry);
+      else this.#send({ type: 'claim', correlation_id, attempt });
+    };
+    if (this.#gate.isOpen(command)) return admit();
+    this.#gate.check(command).then(
+      // Cancelled meanwhile, it is not there any more.
+      () => { if (this.#entries.get(correlation_id) === entry) admit(); },
+      (error) => this.#settle(entry, () => failureReport(entry, error)),
+    );
+  }
+
+  /** @param {Entry} entry */
+  #start(entry) {
+    /** @type {Running} */
+    const running = {
+      abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false,
+    };
+    entry.running = running;
+    this.#run(entry, running).then(
+      (outcome) => running.stopping || this.#settle(entry, () => completeReport(entry, outcome)),
+      (error) => running.stopping || this.#settle(entry, () => failureReport(entry, error)),
+    );
+  }
+
+  /** @param {Entry} entry @param {Running} running */
+  async #run({ command }, running) {
+    const { type, params, tab_id, timeout_ms, client = '' } = command;
+    if (!Object.hasOwn(this.#actions, type)) {
+      const known = Object.keys(this.#actions).join(', ');
+      throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
+    }
+    // Since it was claimed rules, or where its tab is, may have changed.
+    if (!this.#gate.isOpen(command)) await this.#gate.check(command);
+    if (running.abort.signal.aborted) throw new ActionError('internal', 'it was ended before it began');
+    return this.#actions[type](params ?? {}, {
+      tab_id,
+      timeout_ms,
+      client,
+      signal: running.abort.signal,
+      begin: () => {
+        running.abort.signal.throwIfAborted();
+        running.begun = true;
+      },
+      onStop: (cleanUp) => { running.cleanUp = cleanUp; },
+    });
+  }
+
+  /**
+   * Ends what nobody waits for any more, and reports when its tab is usable again: the daemon then
+   * gives the tab to the next command.
+   * @param {Entry} entry @param {StopReason} why @param {(note: string) => Report} report
+   */
+  #stop(entry, why, report) {
+    const { running } = entry;
+    if (!running?.cleanUp) return this.#settle(entry, () => report(''));
+    if (running.stopping) return;
+    running.stopping = true;
+    for (const timer of running.timers) clearTimeout(timer);
+    running.abort.abort();
+    const done = (/** @type {string} */ note) => this.#settle(entry, () => report(note));
+    running.cleanUp(why).then(done, () => done(''));
+  }
+
+  /** @param {Entry} entry */
+  #timers(entry) {
+    const { correlation_id, command } = entry;
+    const timeUp = () => this.#stop(entry, 'timeout', (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
+    const sayPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
+    return [
+      setTimeout(timeUp, command.timeout_ms),
+      setTimeout(sayPending, PENDING_AFTER_MS),
+      // Any chrome.* call counts as activity; this is the cheapest.
+      setInterval(() => chrome.runtime.getPlatformInfo(), KEEPALIVE_MS),
+    ];
+  }
+
+  /**
+   * Exactly one report an attempt: whoever comes second finds the entry gone.
+   * @param {Entry} entry @param {Report | (() => Report)} report made only if it counts
+   */
+  #settle(entry, report) {
+    const { correlation_id, running } = entry;
+    if (this.#entries.get(correlation_id) !== entry) return;
+    this.#entries.delete(correlation_id);
+    for (const timer of running?.timers ?? []) clearTimeout(timer);
+    running?.abort.abort();
+    this.#remember(correlation_id);
+    this.#outbox.put(typeof report === 'function' ? report() : report);
+  }
+
+  /** @param {string} id */
+  #remember(id) {
+    this.#finished.add(id);
+    if (this.#finished.size <= FINISHED_IDS_MAX) return;
+    const [oldest] = this.#finished;
+    this.#finished.delete(oldest);
+  }
+}

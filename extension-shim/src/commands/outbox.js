@@ -1,0 +1,97 @@
+// @ts-check
+// Reports that the daemon has not acknowledged. Sent first, then kept; a worker restart loses
+// only those too large for chrome.storage.session.
+
+/** @import {InFlight, Report} from '../../types/protocol.js' */
+
+import { STORE_AFTER_MS, STORED_MAX_BYTES } from '../lib/limits.js';
+import { reportText, utf8Length } from './report.js';
+
+const PREFIX = 'outbox:';
+
+/** @typedef {{seq: number, attempt: number, text: string}} Kept what chrome.storage.session holds, too */
+
+export class Outbox {
+  /** @type {Map<string, Kept>} by correlation id, in the order of the reports */
+  #kept = new Map();
+  /** @type {Set<string>} ids that chrome.storage.session has */
+  #stored = new Set();
+  #nextSeq = 1;
+  #send;
+
+  /** @param {(text: string) => boolean} send false: not sent, to be replayed after a reconnect */
+  constructor(send) {
+    this.#send = send;
+  }
+
+  /** What an earlier worker could not deliver. Must be done before `ready` is sent. */
+  async restore() {
+    const stored = await chrome.storage.session.get(null);
+    const ours = Object.entries(stored).filter(([key]) => key.startsWith(PREFIX));
+    const entries = /** @type {[string, Kept][]} */ (ours);
+    for (const [key, kept] of entries.sort(([, a], [, b]) => a.seq - b.seq)) {
+      const id = key.slice(PREFIX.length);
+      this.#kept.set(id, kept);
+      this.#stored.add(id);
+      this.#nextSeq = kept.seq + 1;
+    }
+  }
+
+  /** @param {Report} report */
+  put(report) {
+    const text = reportText(report);
+    this.#sendAndKeep(report.correlation_id, { seq: this.#nextSeq++, attempt: report.attempt, text });
+  }
+
+  /** @param {string} id */
+  has(id) {
+    return this.#kept.has(id);
+  }
+
+  /**
+   * The daemon asks again for what is already done. Its report takes the number of the attempt
+   * asked for: the result is the same, and only that attempt counts there.
+   * @param {string} id @param {number} attempt
+   */
+  resend(id, attempt) {
+    const kept = this.#kept.get(id);
+    if (!kept) return;
+    const text = JSON.stringify({ ...JSON.parse(kept.text), attempt });
+    this.#sendAndKeep(id, { ...kept, attempt, text });
+  }
+
+  /** @param {string} id @param {number} [attempt] absent: whatever attempt is kept */
+  drop(id, attempt) {
+    const kept = this.#kept.get(id);
+    if (!kept || (attempt !== undefined && kept.attempt !== attempt)) return;
+    this.#kept.delete(id);
+    if (this.#stored.delete(id)) chrome.storage.session.remove(PREFIX + id).catch(console.warn);
+  }
+
+  /** Everything again, in the order in which it was reported. */
+  replay() {
+    for (const { text } of this.#kept.values()) this.#send(text);
+  }
+
+  /** @returns {InFlight[]} */
+  inFlight() {
+    return [...this.#kept].map(([correlation_id, { attempt }]) => ({ correlation_id, attempt, state: 'done' }));
+  }
+
+  /** @param {string} id @param {Kept} kept */
+  #sendAndKeep(id, kept) {
+    const sent = this.#send(kept.text);
+    this.#kept.set(id, kept);
+    if (utf8Length(kept.text) > STORED_MAX_BYTES) return;
+    if (sent) setTimeout(() => this.#store(id, kept), STORE_AFTER_MS);
+    else this.#store(id, kept);
+  }
+
+  /** @param {string} id @param {Kept} kept */
+  #store(id, kept) {
+    if (this.#kept.get(id) !== kept) return; // Acknowledged, as nearly always by now.
+    this.#stored.add(id);
+    // A full store costs durability, not delivery: the report stays in memory.
+    chrome.storage.session.set({ [PREFIX + id]: kept }).catch(console.warn);
+  }
+}

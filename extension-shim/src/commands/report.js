@@ -1,0 +1,62 @@
+// @ts-check
+// From an outcome or a failure to the one report of an attempt, and to its text.
+
+/** @import {AttemptRef, Cancelled, Complete, ErrorBody, Failed, Outcome, Report, TimedOut} from '../../types/protocol.js' */
+
+import { ActionError, messageOf } from '../lib/errors.js';
+import { RESULT_MAX_BYTES } from '../lib/limits.js';
+
+/** @param {AttemptRef} ref @param {Outcome} outcome @returns {Complete} */
+export function completeReport(ref, { value, type, origin, dialogs }) {
+  /** @type {Complete['result']} JSON has no undefined; `type` keeps the difference. */
+  const result = { success: true, value: value ?? null, type };
+  if (dialogs?.length) result.dialogs = dialogs;
+  /** @type {Complete} */
+  const report = { type: 'complete', ...name(ref), result };
+  if (origin !== undefined) report.origin = origin;
+  return report;
+}
+
+/** @param {AttemptRef} ref @param {unknown} error @returns {Failed | TimedOut} */
+export function failureReport(ref, error) {
+  const body = errorBody(error);
+  const type = body.code === 'execution_timeout' ? 'timeout' : 'error';
+  return { type, ...name(ref), error: body };
+}
+
+/** @param {AttemptRef} ref @param {boolean} mayHaveRun @returns {Cancelled} */
+export function cancelledReport(ref, mayHaveRun) {
+  return { type: 'cancelled', ...name(ref), may_have_run: mayHaveRun };
+}
+
+/** The text to send; a report that is too large becomes an error that says so. @param {Report} report */
+export function reportText(report) {
+  const text = JSON.stringify(report);
+  const bytes = utf8Length(text);
+  if (bytes <= RESULT_MAX_BYTES) return text;
+  return JSON.stringify(failureReport(report, tooLarge(`${bytes} bytes`)));
+}
+
+/** @param {string} size */
+export function tooLarge(size) {
+  return new ActionError('result_too_large', `the result has ${size}, at most ${RESULT_MAX_BYTES} are sent`);
+}
+
+/** @param {string} text */
+export function utf8Length(text) {
+  // Nearly all results are far below every limit: then an upper bound is enough.
+  return text.length < 100_000 ? text.length * 3 : new TextEncoder().encode(text).length;
+}
+
+/** @param {AttemptRef} ref @returns {AttemptRef} */
+function name({ correlation_id, attempt }) {
+  return { correlation_id, attempt };
+}
+
+/** @param {unknown} error @returns {ErrorBody} */
+function errorBody(error) {
+  if (!(error instanceof ActionError)) return { code: 'internal', message: messageOf(error) };
+  const { code, message, pageStack: stack, more: { hint, mayHaveRun: may_have_run } } = error;
+  // What is undefined does not go over the wire.
+  return { code, message, stack, hint, may_have_run };
+}

@@ -1,0 +1,73 @@
+// @ts-check
+// The mutual proof on one connection: challenge, hello, welcome. Until the daemon is proven,
+// whoever listens on the port gets `hello` for a challenge, nothing else.
+
+/** @import {Challenge, ToExtension, Welcome} from '../../types/protocol.js' */
+
+import { helloMac, makeNonce, PROTOCOL_VERSION, sameMac, welcomeMac } from './proof.js';
+
+/**
+ * @typedef {object} Self
+ * @property {number} port the one that was dialled
+ * @property {string} extKey
+ * @property {string} browserId
+ * @property {string} instanceId
+ */
+
+export class Handshake {
+  #self;
+  #say;
+  #helloNonce = makeNonce();
+  #challengeNonce = '';
+  /** @type {'opening' | 'proving' | 'over'} */
+  #phase = 'opening';
+
+  /** @param {Self} self @param {(text: string) => void} say */
+  constructor(self, say) {
+    this.#self = self;
+    this.#say = say;
+  }
+
+  /** From here on the daemon may have put this connection in the place of another one. */
+  hasSaidHello = false;
+
+  /**
+   * @param {ToExtension} frame @returns {Promise<Welcome | null>} the welcome that proves the daemon
+   * @throws {Error} it does not
+   */
+  async hear(frame) {
+    if (this.#phase === 'opening' && frame.type === 'challenge') {
+      this.#phase = 'proving';
+      await this.#sayHello(/** @type {Challenge} */ (frame));
+    } else if (this.#phase === 'proving' && frame.type === 'welcome') {
+      const welcome = /** @type {Welcome} */ (frame);
+      if (await this.#isProven(welcome)) return welcome;
+    }
+    return null;
+  }
+
+  /** @param {Challenge} challenge */
+  async #sayHello({ nonce: challengeNonce }) {
+    this.#challengeNonce = String(challengeNonce);
+    const { extKey, browserId, instanceId } = this.#self;
+    const mac = await helloMac(extKey, this.#transcript());
+    const { version } = chrome.runtime.getManifest();
+    const ids = { browser_id: browserId, instance_id: instanceId, extension_version: version };
+    this.hasSaidHello = true;
+    this.#say(JSON.stringify({ type: 'hello', protocol: [PROTOCOL_VERSION], ...ids, nonce: this.#helloNonce, mac }));
+  }
+
+  #transcript() {
+    const { port, instanceId } = this.#self;
+    return { port, challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce, instanceId };
+  }
+
+  /** @param {Welcome} welcome @returns {Promise<boolean>} false: it was decided by another one */
+  async #isProven(welcome) {
+    const expected = await welcomeMac(this.#self.extKey, { ...this.#transcript(), epoch: String(welcome.epoch) });
+    if (this.#phase === 'over') return false;
+    this.#phase = 'over';
+    if (!sameMac(expected, welcome.mac)) throw new Error('it does not know the key');
+    return true;
+  }
+}

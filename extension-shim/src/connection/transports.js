@@ -1,0 +1,253 @@
+// @ts-check
+// What carries frames: a socket or, where that cannot be had, HTTP. Both do as they are told and
+// say what they hear; who is proven, and what follows from an end, the link decides.
+
+import { BODY_MAX_BYTES, FRAMES_A_POST, KEEPALIVE_MS, POLL_MS, POST_MS, RESEND_FIRST_MS, RESENDS } from '../lib/limits.js';
+import { utf8Length } from '../commands/report.js';
+
+/** @import {ToExtension} from '../../types/protocol.js' */
+
+/** The close code of what nobody has ended. */
+export const LOST = 1006;
+/** No socket was opened, since a program that is not Tabwire has the port. Of the codes that protocols may choose, and none of the daemon's. */
+export const OTHER_PROGRAM = 3000;
+
+/**
+ * @typedef {object} Ears
+ * @property {(frame: ToExtension) => void} onFrame
+ * @property {(code: number, reason: string) => void} onEnd the code is a WebSocket close code on
+ *   either carrier, LOST if nobody said why; or OTHER_PROGRAM
+ *
+ * @typedef {object} Carrier
+ * @property {'socket' | 'http'} kind
+ * @property {(text: string) => void} send
+ * @property {() => void} close we end it; nothing is heard from then on
+ */
+
+/** @param {number} port @param {Ears} ears @returns {Carrier} */
+export function openSocket(port, ears) {
+  const ending = new AbortController();
+  /** @type {WebSocket | undefined} */
+  let socket;
+  const end = (/** @type {number} */ code, /** @type {string} */ reason) => {
+    if (ending.signal.aborted) return;
+    ending.abort();
+    ears.onEnd(code, reason);
+  };
+  const open = () => {
+    if (ending.signal.aborted) return;
+    socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, 'tabwire.v1');
+    socket.onmessage = ({ data }) => {
+      const frame = ending.signal.aborted ? null : parse(data);
+      if (frame) ears.onFrame(frame);
+    };
+    socket.onclose = ({ code, reason }) => end(code, reason);
+  };
+  assertTabwire(port, ending.signal).then(open).catch((error) => end(error instanceof OtherProgramError ? OTHER_PROGRAM : LOST, reasonOf(error)));
+  return {
+    kind: 'socket',
+    send: (text) => socket?.send(text),
+    close() {
+      ending.abort();
+      socket?.close();
+    },
+  };
+}
+
+/** A program that is not Tabwire answers on the port. */
+class OtherProgramError extends Error {}
+
+/**
+ * Chrome lists every WebSocket that cannot be opened among the errors of the extension, and no `fetch` that fails.
+ * @param {number} port @param {AbortSignal} signal @throws {Error} no Tabwire answers there
+ */
+async function assertTabwire(port, signal) {
+  const response = await fetch(`http://127.0.0.1:${port}/health`, { method: 'GET', signal, cache: 'no-store' });
+  // A daemon with too many connections refuses this one before it says its name.
+  if (response.status === 429 || response.status >= 500) throw new Error(`127.0.0.1:${port} answers ${response.status}`);
+  const health = await response.json().catch(() => null);
+  if (health?.name !== 'tabwire') throw new OtherProgramError(`at 127.0.0.1:${port}`);
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+  return String(error).replace(/^Error: /, '');
+}
+
+/** @param {number} port @param {Ears} ears @returns {Carrier} */
+export function openHttp(port, ears) {
+  const session = new Session(`http://127.0.0.1:${port}`, ears);
+  session.start();
+  return { kind: 'http', send: (text) => session.send(text), close: () => session.close() };
+}
+
+/** Why a request was refused, as the daemon says it. */
+class Refused extends Error {
+  /** @param {number} code @param {string} reason */
+  constructor(code, reason) {
+    super(reason);
+    this.code = code;
+  }
+}
+
+/**
+ * A link over HTTP. Frames are numbered by the daemon and posts by us: what a broken connection
+ * lost is asked for, or sent, again, and counts once.
+ */
+class Session {
+  #base;
+  #ears;
+  #token = '';
+  #challenge = '';
+  /** The number of the last frame that was heard. */
+  #after = 0;
+  #posts = 0;
+  /** @type {string[]} */
+  #unsent = [];
+  #posting = false;
+  #ending = new AbortController();
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #keepAlive;
+
+  /** @param {string} base @param {Ears} ears */
+  constructor(base, ears) {
+    this.#base = base;
+    this.#ears = ears;
+  }
+
+  start() {
+    this.#until(async () => {
+      const challenge = await this.#ask('/session', { body: '{"type":"start"}' });
+      this.#challenge = String(challenge.nonce);
+      this.#hear(challenge);
+    });
+  }
+
+  /** The first that is said is `hello`. @param {string} text */
+  send(text) {
+    if (this.#ending.signal.aborted) return;
+    if (this.#token === '') this.#until(() => this.#greet(text));
+    else {
+      this.#unsent.push(text);
+      this.#until(() => this.#flush());
+    }
+  }
+
+  close() {
+    this.#ending.abort();
+    clearInterval(this.#keepAlive);
+  }
+
+  /** Whatever goes wrong ends the session. @param {() => Promise<void>} work */
+  async #until(work) {
+    try {
+      await work();
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      this.close();
+      if (error instanceof Refused) this.#ears.onEnd(error.code, error.message);
+      else this.#ears.onEnd(LOST, String(error));
+    }
+  }
+
+  /** @param {string} hello */
+  async #greet(hello) {
+    const body = JSON.stringify({ ...JSON.parse(hello), challenge: this.#challenge });
+    const { session, ...welcome } = await this.#ask('/session', { body });
+    this.#token = String(session);
+    // A worker that only fetches is ended after 30 s; any chrome.* call counts as activity.
+    this.#keepAlive = setInterval(() => chrome.runtime.getPlatformInfo(), KEEPALIVE_MS);
+    this.#hear(welcome);
+    if (!this.#ending.signal.aborted) this.#until(() => this.#poll());
+  }
+
+  async #poll() {
+    for (;;) this.#hearAll(await this.#again(() => this.#ask(`/frames?wait_ms=${POLL_MS}&after=${this.#after}`)));
+  }
+
+  /** One POST at a time, so that what is said stays in order; it takes along what has gathered. */
+  async #flush() {
+    if (this.#posting) return;
+    this.#posting = true;
+    while (this.#unsent.length > 0) {
+      const frames = this.#nextBatch().join(',');
+      this.#posts += 1;
+      const post = () => this.#ask('/frames', {
+        body: `{"n":${this.#posts},"after":${this.#after},"frames":[${frames}]}`,
+        patience: POST_MS,
+      });
+      this.#hearAll(await this.#again(post));
+    }
+    this.#posting = false;
+  }
+
+  #nextBatch() {
+    let bytes = 0;
+    const fits = (/** @type {string} */ text, /** @type {number} */ n) =>
+      n < FRAMES_A_POST && (bytes += utf8Length(text) + 1) <= BODY_MAX_BYTES;
+    const tooMany = this.#unsent.findIndex((text, n) => !fits(text, n));
+    // One that is too large alone is the daemon's to refuse.
+    return this.#unsent.splice(0, tooMany < 0 ? this.#unsent.length : Math.max(tooMany, 1));
+  }
+
+  /**
+   * A connection may break. A refusal is an answer.
+   * @template T @param {() => Promise<T>} request @returns {Promise<T>}
+   */
+  async #again(request) {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await request();
+      } catch (error) {
+        if (error instanceof Refused || this.#ending.signal.aborted || tries === RESENDS) throw error;
+        await new Promise((resolve) => { setTimeout(resolve, RESEND_FIRST_MS * 2 ** tries); });
+      }
+    }
+  }
+
+  /**
+   * @param {string} path @param {{body?: string, patience?: number}} [post]
+   * @returns {Promise<any>}
+   */
+  async #ask(path, { body, patience = POLL_MS + POST_MS } = {}) {
+    /** @type {Record<string, string>} */
+    const headers = {};
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    if (this.#token !== '') headers.Authorization = `Bearer ${this.#token}`;
+    const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(patience)]);
+    const method = body === undefined ? 'GET' : 'POST';
+    const response = await fetch(this.#base + path, { method, headers, body, signal, cache: 'no-store' });
+    const answer = await response.json();
+    if (!response.ok) {
+      const { code = LOST, message = response.status, hint } = answer;
+      throw new Refused(code, hint === undefined ? String(message) : `${message}. ${hint}`);
+    }
+    return answer;
+  }
+
+  /** Answers may overtake each other, and each has all frames that we may not have. @param {any} answer */
+  #hearAll({ frames, last }) {
+    const first = last - frames.length + 1;
+    frames.forEach((/** @type {ToExtension} */ frame, /** @type {number} */ n) => {
+      if (first + n <= this.#after) return;
+      this.#after = first + n;
+      this.#hear(frame);
+    });
+  }
+
+  /** @param {ToExtension} frame */
+  #hear(frame) {
+    if (!this.#ending.signal.aborted && typeof frame?.type === 'string') this.#ears.onFrame(frame);
+  }
+}
+
+/** @param {unknown} data @returns {ToExtension | null} null: not a frame, ignored */
+function parse(data) {
+  try {
+    const frame = JSON.parse(/** @type {string} */ (data));
+    return typeof frame?.type === 'string' ? frame : null;
+  } catch {
+    console.warn('tabwire: the daemon sent something that is not JSON');
+    return null;
+  }
+}

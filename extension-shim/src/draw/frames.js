@@ -1,0 +1,56 @@
+// @ts-check
+// What is sent of a drawing: one frame for each session that waits for it.
+
+/** @import {AnnotationsFrame} from '../../types/protocol.js' */
+/** @import {Ask} from './open_drawings.js' */
+
+/**
+ * What the page of a drawing hands over.
+ * @typedef {Pick<AnnotationsFrame, 'drawing_id' | 'screenshot_data_url' | 'annotations' | 'element_details' | 'page_url' | 'page_title'>} Drawing
+ */
+
+/**
+ * A drawing ends all waits of its session, so only the newest of each is named.
+ * @param {Drawing} drawing @param {Ask[]} asks @param {number} tab_id @returns {AnnotationsFrame[]}
+ */
+export function framesOf(drawing, asks, tab_id) {
+  return waits(asks).map((ask, at) => ({
+    type: 'annotations', ...drawing, drawing_id: numbered(drawing.drawing_id, at), tab_id, ...named(ask),
+  }));
+}
+
+/**
+ * Nothing was drawn: each wait is told, since nothing else would end it.
+ * @param {Ask[]} asks @param {{page_url: string, page_title?: string}} page @param {number} tab_id @param {'user' | 'page_closed'} cancelled
+ * @returns {AnnotationsFrame[]}
+ */
+export function cancelledFrames(asks, page, tab_id, cancelled) {
+  return asks.map((ask) => ({
+    type: 'annotations', drawing_id: newDrawingId(), annotations: [], element_details: {}, ...page, tab_id, ...named(ask), cancelled,
+  }));
+}
+
+/** @param {Ask | undefined} ask */
+function named(ask) {
+  if (!ask) return {};
+  const { correlation_id, session } = ask;
+  return { ...(session !== undefined && { annot_session_name: session }), correlation_id };
+}
+
+/** The newest wait of each session, in the order of their first. @param {Ask[]} asks @returns {(Ask | undefined)[]} */
+function waits(asks) {
+  /** @type {Map<string | undefined, Ask>} */
+  const newest = new Map();
+  for (const ask of asks) newest.set(ask.session, ask);
+  // A person may draw unasked.
+  return newest.size > 0 ? [...newest.values()] : [undefined];
+}
+
+/** The same drawing has the same ids whenever it is sent: the last byte numbers its frames. @param {string} id @param {number} at */
+function numbered(id, at) {
+  return id.slice(0, -2) + at.toString(16).padStart(2, '0');
+}
+
+export function newDrawingId() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

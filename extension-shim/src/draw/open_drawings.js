@@ -1,0 +1,113 @@
+// @ts-check
+// Which tabs a person is drawing on a picture of, and which waits want that drawing. Survives the worker:
+// nobody else remembers it when a page or a drawing's tab is closed.
+
+import { once } from '../lib/once.js';
+
+/**
+ * @typedef {{correlation_id: string, session?: string, styles?: boolean, client?: string, prompt?: string}} Ask a wait for a drawing;
+ *   `client`: what the agent calls itself; `prompt`: what it says is to be drawn. Both are the agent's words
+ *
+ * @typedef {object} DrawingRequest what a person is told of a drawing that agents wait for
+ * @property {number} tab_id the tab that the picture is of
+ * @property {string} page_title
+ * @property {{client: string, prompt: string}[]} asks the oldest first
+ *
+ * @typedef {object} OpenDrawing
+ * @property {Ask[]} asks the waits that have neither ended nor got the drawing
+ * @property {string[]} [over] waits that have ended, of which the drawing's page could not be told
+ * @property {boolean} is_persons the person opened it unasked
+ * @property {string | null} document_id the page in the picture; null once it is gone
+ * @property {string} page_url
+ * @property {string} page_title
+ * @property {string | null} [owner] of an empty page: the origin that opened it
+ * @property {number} [draw_tab] the tab that shows the picture; absent until the browser has opened it
+ */
+
+const KEY = 'draw:open';
+
+export class OpenDrawings {
+  /** @type {Map<number, OpenDrawing>} by the tab that the picture is of */
+  #open = new Map();
+
+  /** What an earlier worker knew, read once. */
+  restore = once(() => this.#read());
+
+  async #read() {
+    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    for (const [tabId, drawing] of Object.entries(stored ?? {})) this.#open.set(Number(tabId), /** @type {OpenDrawing} */ (drawing));
+  }
+
+  /** @param {number} tabId @param {OpenDrawing} drawing */
+  async put(tabId, drawing) {
+    await this.restore();
+    this.#open.set(tabId, drawing);
+    await this.#write();
+  }
+
+  /** Changes an entry that may have ended meanwhile. @param {number} tabId @param {Partial<OpenDrawing>} change */
+  async change(tabId, change) {
+    const drawing = await this.get(tabId);
+    if (drawing) await this.put(tabId, { ...drawing, ...change });
+  }
+
+  /** @param {number} tabId @returns {Promise<OpenDrawing | undefined>} */
+  async get(tabId) {
+    await this.restore();
+    return this.#open.get(tabId);
+  }
+
+  /** @param {number} drawTab @returns {Promise<number | undefined>} the tab whose picture it shows */
+  async shownIn(drawTab) {
+    await this.restore();
+    return this.tabs().find((tabId) => this.#open.get(tabId)?.draw_tab === drawTab);
+  }
+
+  /** @returns {number[]} those that have one */
+  tabs() {
+    return [...this.#open.keys()];
+  }
+
+  /** Something is open now, is not any more, or is wanted by others. */
+  onChange = () => {};
+
+  /** @returns {(DrawingRequest & {draw_tab: number})[]} those that agents wait for, and where each is drawn */
+  requests() {
+    return [...this.#open].flatMap(([tab_id, { asks, over = [], draw_tab, page_title, page_url }]) => {
+      const open = asks.filter(({ correlation_id }) => !over.includes(correlation_id));
+      if (open.length === 0 || draw_tab === undefined) return [];
+      const told = open.map(({ client = '', prompt = '' }) => ({ client, prompt }));
+      return [{ tab_id, draw_tab, page_title: page_title || page_url, asks: told }];
+    });
+  }
+
+  /** @returns {string[]} all waits that one is open for */
+  waits() {
+    return [...this.#open.values()].flatMap(({ asks }) => asks.map(({ correlation_id }) => correlation_id));
+  }
+
+  /** @param {string[]} waits @returns {number[]} those that have one for any of them */
+  tabsFor(waits) {
+    return this.tabs().filter((tabId) => this.#open.get(tabId)?.asks.some(({ correlation_id }) => waits.includes(correlation_id)));
+  }
+
+  /** These waits need to hear nothing more. @param {number} tabId @param {string[]} settled */
+  async dropAsks(tabId, settled) {
+    const asks = (await this.get(tabId))?.asks.filter(({ correlation_id }) => !settled.includes(correlation_id));
+    if (asks) await this.change(tabId, { asks });
+  }
+
+  /** Forgets it. @param {number} tabId @returns {Promise<OpenDrawing | undefined>} what was open there */
+  async take(tabId) {
+    const drawing = await this.get(tabId);
+    if (!drawing) return undefined;
+    this.#open.delete(tabId);
+    await this.#write();
+    return drawing;
+  }
+
+  async #write() {
+    this.onChange();
+    await chrome.storage.session.set({ [KEY]: Object.fromEntries(this.#open) });
+  }
+}

@@ -1,0 +1,51 @@
+// @ts-check
+// How an action says that it failed. The daemon knows the next step for each code; an error that knows a better one has a hint.
+
+/** @import {ErrorCode} from '../../types/protocol.js' */
+
+export class ActionError extends Error {
+  /**
+   * @param {ErrorCode} code @param {string} message @param {string} [pageStack] the page's stack, not ours
+   * @param {{hint?: string, mayHaveRun?: boolean}} [more] what to do next; whether anything has begun in the page
+   */
+  constructor(code, message, pageStack, more = {}) {
+    super(message);
+    this.code = code;
+    this.pageStack = pageStack;
+    this.more = more;
+  }
+
+  /** The same of a command that was under way. @param {{ran: boolean}} so whether it had begun */
+  after({ ran }) {
+    return new ActionError(this.code, this.message, this.pageStack, { ...this.more, mayHaveRun: ran });
+  }
+}
+
+/** @param {number} timeoutMs @param {string} [note] what else came of it */
+export function executionTimeout(timeoutMs, note = '') {
+  return new ActionError('execution_timeout', `execution exceeded ${timeoutMs / 1000} s${note}`);
+}
+
+/** @param {string} why such as "tab 7 is not open" */
+export function noSuchTab(why) {
+  return new ActionError('no_such_tab', why);
+}
+
+/** @param {number} tabId */
+export function closedMeanwhile(tabId) {
+  return new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`);
+}
+
+/** @param {number} tabId */
+export function crashedTab(tabId) {
+  return new ActionError('tab_crashed', `the page of tab ${tabId} has crashed`);
+}
+
+export function navigationInterrupted() {
+  return new ActionError('navigation_interrupted', 'the page navigated while the command ran');
+}
+
+/** @param {unknown} error chrome.* APIs reject with Error, but not only */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}

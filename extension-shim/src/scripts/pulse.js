@@ -1,0 +1,44 @@
+// @ts-check
+// How long a page has not answered, known at any moment while a script runs in it: who wants to end a loop need not
+// wait then to find out that there is one.
+
+import { cdp } from '../browser/debugger.js';
+import { PULSE_MS } from '../lib/limits.js';
+
+export class Pulse {
+  #tabId;
+  /** @type {number | null} when the page was asked, if it has not answered */
+  #askedAt = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #isOver = false;
+
+  /** @param {number} tabId */
+  constructor(tabId) {
+    this.#tabId = tabId;
+  }
+
+  /** Nothing is asked of the page of a script that is done before this. */
+  start() {
+    this.#timer = setTimeout(() => this.#ask(), PULSE_MS);
+  }
+
+  stop() {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+
+  silentMs() {
+    return this.#askedAt === null ? 0 : performance.now() - this.#askedAt;
+  }
+
+  #ask() {
+    this.#askedAt = performance.now();
+    cdp(this.#tabId, 'Runtime.evaluate', { expression: '1' }).then(() => this.#answered(), () => this.#answered());
+  }
+
+  #answered() {
+    this.#askedAt = null;
+    if (!this.#isOver) this.start();
+  }
+}

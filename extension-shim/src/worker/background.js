@@ -1,0 +1,91 @@
+// @ts-check
+// Wiring only. Every listener is registered synchronously at top level: Chrome wakes the worker
+// only for events that it listened to when it was first run.
+
+import { adoptAttached, handleDetach, handleEvent } from '../browser/debugger.js';
+import { drawMode } from '../draw/index.js';
+import { RECONNECT_ALARM_S } from '../lib/limits.js';
+import { drawnTab } from '../policy/pages.js';
+import { link, panel } from './main.js';
+import { navigations, policy, recorder, tabs } from './state.js';
+
+const ensureConnected = () => link.ensureConnected();
+const tabsChanged = () => tabs.handleChange();
+const frontChanged = () => {
+  tabs.handleChange();
+  drawMode.handleFront();
+};
+
+chrome.runtime.onStartup.addListener(ensureConnected);
+chrome.runtime.onInstalled.addListener(ensureConnected);
+chrome.alarms.onAlarm.addListener(ensureConnected);
+chrome.runtime.onMessage.addListener((ask, sender, answer) => {
+  // Only our own pages may decide for the person: a script in a page may send messages, too.
+  if (sender.origin !== location.origin) return false;
+  const answered = drawMode.handleMessage(ask, sender) ?? panel(ask);
+  answered?.then(answer, console.warn);
+  return answered !== undefined; // The answer comes later.
+});
+
+chrome.tabs.onCreated.addListener((tab) => {
+  tabs.handleUpdated(tab);
+  recorder.handleTab(tab);
+  if (tab.openerTabId !== undefined && drawnTab(tab) === undefined) drawMode.handleOpened(tab.openerTabId).catch(console.warn);
+});
+chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
+  tabs.handleUpdated(tab);
+  recorder.handleTab(tab);
+  if (change.status === 'complete') navigations.handleTabComplete(tabId);
+  ensureConnected();
+});
+chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
+  tabs.handleRemoved(tabId);
+  navigations.handleRemoved(tabId);
+  policy.files.handleRemoved(tabId);
+  recorder.handleGone(tabId);
+  drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
+});
+chrome.tabs.onReplaced.addListener((_added, removed) => {
+  tabs.handleRemoved(removed);
+  drawMode.handleGone(removed).catch(console.warn);
+});
+chrome.tabs.onActivated.addListener(frontChanged);
+chrome.tabs.onMoved.addListener(tabsChanged);
+chrome.tabs.onAttached.addListener(tabsChanged);
+chrome.windows.onFocusChanged.addListener(frontChanged);
+
+chrome.downloads.onCreated.addListener((item) => navigations.handleDownload(item));
+chrome.downloads.onChanged.addListener((change) => navigations.handleDownloadChanged(change));
+chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
+chrome.webNavigation.onCommitted.addListener((details) => {
+  policy.files.handleCommitted(details);
+  navigations.handleCommitted(details);
+  drawMode.handleCommitted(details).catch(console.warn);
+  ensureConnected();
+});
+// A window of its own names no opener.
+chrome.webNavigation.onCreatedNavigationTarget.addListener(({ sourceTabId }) => {
+  drawMode.handleOpened(sourceTabId).catch(console.warn);
+});
+chrome.webNavigation.onCompleted.addListener((details) => navigations.handleCompleted(details));
+chrome.webNavigation.onReferenceFragmentUpdated.addListener((details) => navigations.handleSameDocument(details));
+chrome.webNavigation.onHistoryStateUpdated.addListener((details) => navigations.handleSameDocument(details));
+chrome.webNavigation.onErrorOccurred.addListener((details) => navigations.handleErrorOccurred(details));
+
+chrome.debugger.onEvent.addListener((source, method, params) => {
+  handleEvent(source, method, params);
+  recorder.handleEvent(source, method, params);
+  if (method === 'Inspector.targetCrashed' && source.tabId !== undefined) navigations.handleCrashed(source.tabId);
+});
+chrome.debugger.onDetach.addListener((source, reason) => {
+  handleDetach(source, reason);
+  if (source.tabId !== undefined) recorder.handleGone(source.tabId);
+});
+
+// The key is kept there: what we run in pages has no use for it.
+chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' }).catch(console.warn);
+// The same alarm again replaces the old one.
+chrome.alarms.create('reconnect', { periodInMinutes: RECONNECT_ALARM_S / 60 });
+adoptAttached().catch(console.debug);
+recorder.restore().catch(console.warn);
+ensureConnected();

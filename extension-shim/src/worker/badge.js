@@ -1,0 +1,110 @@
+// @ts-check
+// The toolbar icon: grey where no daemon is connected, and a badge of one character where the person is to look.
+// More than one would cover the icon.
+
+/** @import {Status} from '../connection/link.js' */
+
+/**
+ * @typedef {{text: string, color: string, title: string, isGrey?: true}} BadgeFace no text: no badge
+ *
+ * @typedef {object} BadgeState
+ * @property {Status} status
+ * @property {string} detail
+ * @property {boolean} isStopped the person has stopped all agents
+ * @property {number} drawings how many agents ask for a drawing in a tab that is not in front
+ * @property {number} asking how many older extensions ask to be let in that the person has not seen
+ * @property {boolean} hasUnconfirmed something was allowed that no person has confirmed
+ */
+
+const [GREY, RED, AMBER, INK] = ['#5f6368', '#b3261e', '#9a6700', '#b5005f'];
+
+/** @type {Record<Status, BadgeFace>} */
+const FACES = {
+  connected: { text: '', color: GREY, title: 'Tabwire: connected' },
+  connecting: { text: '', color: GREY, title: 'Tabwire: connecting', isGrey: true },
+  disconnected: { text: '', color: GREY, title: 'Tabwire: the daemon is not running or went away', isGrey: true },
+  replaced: { text: '', color: GREY, title: 'Tabwire: another connection took over, trying again soon', isGrey: true },
+  unpaired: { text: '!', color: RED, title: 'Tabwire: not paired, click to see what to do' },
+  refused: { text: '!', color: RED, title: 'Tabwire: the key was refused, click to see what to do' },
+  unproven: { text: '!', color: RED, title: 'Tabwire: another program listens on its port' },
+  old_daemon: { text: '!', color: RED, title: 'Tabwire: the extension is newer than the daemon, click to see what to do' },
+  old_extension: { text: '!', color: RED, title: 'Tabwire: the extension is older than the daemon, click to see what to do' },
+  changed: { text: '!', color: RED, title: 'Tabwire: the files of this extension were changed, click to see what to do' },
+};
+
+/** @type {BadgeFace} */
+const STOPPED = { text: '■', color: RED, title: 'Tabwire: you have stopped all agents in this browser' };
+/** @type {BadgeFace} */
+const UNCONFIRMED = { text: '!', color: AMBER, title: 'Tabwire: connected; something was allowed without you, click to see what' };
+
+/** @type {BadgeState} */
+const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0, asking: 0, hasUnconfirmed: false };
+let shown = '';
+
+/** @param {Status} status @param {string} detail */
+export function showStatus(status, detail) {
+  // A try that follows a failure would only make the icon flicker.
+  if (status === 'connecting' && shown !== '') return;
+  change({ status, detail });
+}
+
+/** @param {boolean} isStopped */
+export function showStopped(isStopped) {
+  change({ isStopped });
+}
+
+/** @param {number} drawings */
+export function showDrawings(drawings) {
+  change({ drawings });
+}
+
+/** Until the person has looked at the popup. @param {number} asking */
+export function showAsking(asking) {
+  change({ asking });
+}
+
+/** @param {boolean} hasUnconfirmed */
+export function showUnconfirmed(hasUnconfirmed) {
+  change({ hasUnconfirmed });
+}
+
+/** @param {Partial<BadgeState>} changes */
+function change(changes) {
+  Object.assign(state, changes);
+  const face = faceOf(state);
+  const text = JSON.stringify(face);
+  if (text === shown) return;
+  shown = text;
+  show(face);
+}
+
+/**
+ * The first of these that holds: a stop, what was allowed without the person, a request of an agent, trouble, a question.
+ * No agent can cover the first two by asking for a drawing. @param {BadgeState} now @returns {BadgeFace}
+ */
+function faceOf({ status, detail, isStopped, drawings, asking, hasUnconfirmed }) {
+  if (isStopped) return STOPPED;
+  if (status === 'connected' && hasUnconfirmed) return UNCONFIRMED;
+  if (drawings > 0) {
+    const who = drawings === 1 ? 'an agent asks' : `${drawings} agents ask`;
+    return { text: drawings > 9 ? '+' : String(drawings), color: INK, title: `Tabwire: ${who} you to draw, click to go there` };
+  }
+  const face = FACES[status];
+  if (status === 'connected' && asking > 0) {
+    const who = asking === 1 ? '1 older extension asks' : `${asking} older extensions ask`;
+    return { text: '?', color: AMBER, title: `Tabwire: ${who} to be let in, click to decide` };
+  }
+  return detail ? { ...face, title: `${face.title} (${detail})` } : face;
+}
+
+/** @param {BadgeFace} face */
+function show({ text, color, title, isGrey }) {
+  const icon = (/** @type {number} */ size) => `/icons/icon-${isGrey ? 'grey-' : ''}${size}.png`;
+  Promise.all([
+    chrome.action.setIcon({ path: { 16: icon(16), 32: icon(32) } }),
+    chrome.action.setBadgeText({ text }),
+    chrome.action.setBadgeBackgroundColor({ color }),
+    chrome.action.setBadgeTextColor({ color: '#ffffff' }),
+    chrome.action.setTitle({ title }),
+  ]).catch(console.debug);
+}

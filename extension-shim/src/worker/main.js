@@ -1,0 +1,203 @@
+// @ts-check
+// Puts the parts together: what a welcome sets off, and which frame goes to which part.
+
+/** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from '../../types/protocol.js' */
+/** @import {Connection} from './panel.js' */
+/** @import {Config} from '../connection/config.js' */
+/** @import {Status} from '../connection/link.js' */
+
+import { actions } from '../actions/index.js';
+import { showAsking, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
+import { Dispatcher } from '../commands/dispatcher.js';
+import { drawMode } from '../draw/index.js';
+import { browserLabel, browserSession, Identity } from '../connection/identity.js';
+import { Link } from '../connection/link.js';
+import { once } from '../lib/once.js';
+import { Outbox } from '../commands/outbox.js';
+import { Pairing } from '../connection/pairing.js';
+import { makePanel } from './panel.js';
+import { withOwner } from '../browser/site_guard.js';
+import { olderExtensions, policy, recorder, tabs } from './state.js';
+import { Takeover } from '../connection/takeover.js';
+import { userScriptsAllowed } from '../scripts/user_scripts.js';
+
+const takeover = new Takeover();
+const outbox = new Outbox((text) => link.sendText(text));
+export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
+  isOpen: (command) => policy.isOpenFor(command, tabs.known(command.tab_id)),
+  check: (command) => policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id))),
+});
+const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
+export const link = new Link(new Identity(), takeover, {
+  loadConfig: () => pairing.load(),
+  onSetback: (config, why) => pairing.handleSetback(config, why),
+  prepare, onWelcome, onFrame, onStatus,
+});
+
+/** @type {Connection} */
+let connection = { status: 'connecting', detail: '', daemon_version: null };
+
+/** What the daemon says that no person has confirmed. @type {Widening[]} */
+let unconfirmed = [];
+
+export const panel = makePanel({
+  restored: () => restored(),
+  connection: () => connection,
+  pairing: () => pairing.state(),
+  running: () => dispatcher.running(),
+  recording: () => recorder.recording(),
+  recordingEnded: () => recorder.isEnded,
+  record: (on) => recorder.setEnded(!on),
+  taken() {
+    if (!isAnyDismissed()) return null;
+    return { tab_ids: dismissedTabs().filter((tabId) => tabs.known(tabId)), scripts_run: userScriptsAllowed() };
+  },
+  giveBack() {
+    giveBack();
+    return recorder.apply();
+  },
+  drawings: () => drawMode.requests,
+  showDrawing: (tabId) => drawMode.show(tabId),
+  titleOf: (tabId) => tabs.titleOf(tabId),
+  opened() {
+    olderExtensions.look();
+    tryNow().catch(console.warn);
+  },
+  reconnect: () => { tryNow().catch(console.warn); },
+  async pair(config) {
+    await pairing.paste(config);
+    link.startOver();
+  },
+  async forget() {
+    await pairing.forget();
+    link.startOver();
+  },
+  stop(correlation_id) {
+    // Who did it is known by the time that the report comes.
+    link.send({ type: 'stop', correlation_id });
+    dispatcher.stop(correlation_id);
+  },
+  policy: () => ({ stopped: policy.isStopped, rules: policy.rules, rules_problem: policy.problem, local_files: policy.files.open, files_problem: policy.files.problem }),
+  setStopped(stopped) {
+    policy.setStopped(stopped).catch(console.warn);
+    link.send({ type: 'stopped', stopped });
+    if (stopped) dispatcher.stopAll();
+  },
+  unconfirmed: () => unconfirmed,
+  keep: (id) => link.sendText(JSON.stringify({ type: 'confirm_widening', id })),
+  changeSites(/** @type {SiteChange} */ change) {
+    return link.sendText(JSON.stringify({ type: 'site_rule', ...change }));
+  },
+  older: () => ({ asking: olderExtensions.asking, let_in: olderExtensions.letIn, older_problem: olderExtensions.problem }),
+  changeOlder(/** @type {OlderExtensionChange} */ change) {
+    return link.sendText(JSON.stringify({ type: 'older_extension', ...change }));
+  },
+  changeLocalFiles(/** @type {LocalFileChange} */ change) {
+    return link.sendText(JSON.stringify({ type: 'local_file_rule', ...change }));
+  },
+});
+
+/** The person is there. */
+async function tryNow() {
+  await pairing.handlePerson();
+  link.connectNow();
+}
+
+const restored = once(async () => {
+  await Promise.all([
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(),
+  ]);
+});
+let session = '';
+
+/** What an earlier worker left is read once, what is open each time. */
+async function prepare() {
+  const all = Promise.all([browserSession(), restored(), tabs.load()]);
+  showStopped(policy.isStopped);
+  [session] = await all;
+}
+
+/** @param {Status} status @param {string} detail */
+function onStatus(status, detail) {
+  // A try that follows a failure does not make the reason of the failure go away.
+  if (status !== 'connecting' || connection.detail === '') connection = { ...connection, status, detail };
+  showStatus(status, detail);
+  recorder.handleLink(status === 'connected');
+  if (status === 'connected') return;
+  olderExtensions.forget();
+  policy.files.handleLost();
+}
+
+/** @param {Widening[]} widenings */
+function setUnconfirmed(widenings) {
+  unconfirmed = widenings;
+  showUnconfirmed(widenings.length > 0);
+}
+
+/** @param {Welcome} welcome @param {Config} config */
+function onWelcome({ epoch, server_version, capture }, config) {
+  // The daemon tells them after `ready` if there are any.
+  setUnconfirmed([]);
+  pairing.handleProven(config);
+  connection = { ...connection, daemon_version: server_version };
+  dispatcher.enterEpoch(epoch);
+  link.send({
+    type: 'ready',
+    label: browserLabel(),
+    user_agent: navigator.userAgent,
+    actions: Object.keys(actions),
+    session,
+    tabs: tabs.listToTell(),
+    in_flight: dispatcher.inFlight(),
+    draws_for: drawMode.waits(),
+    site_rules: true,
+    stopped: policy.isStopped,
+    older_extensions: true,
+  });
+  outbox.replay();
+  drawMode.handleConnected();
+  recorder.configure(capture);
+}
+
+/** @param {ToExtension} frame @returns {boolean} false: not a type that we know */
+function onFrame(frame) {
+  switch (frame.type) {
+    case 'command': dispatcher.handleCommand(frame); break;
+    case 'go': dispatcher.handleGo(frame); break;
+    case 'cancel': dispatcher.handleCancel(frame); break;
+    case 'result_ack': dispatcher.handleResultAck(frame); break;
+    case 'nack': dispatcher.handleNack(frame); break;
+    case 'annotations_ack': drawMode.handleAck(frame); break;
+    case 'annotations_over': drawMode.handleOver(frame); break;
+    case 'capture': recorder.configure(frame.capture); break;
+    case 'site_rules': policy.hear(frame); break;
+    case 'older_extensions': olderExtensions.hear(frame); break;
+    case 'widenings': setUnconfirmed(frame.widenings); break;
+    case 'extension_changed': onStatus('changed', ''); break;
+    case 'local_files': policy.files.hearRules(frame); break;
+    case 'file_verdict': policy.files.hearVerdict(frame); break;
+    case 'challenge':
+    case 'welcome':
+    case 'ping': break;
+    default: return false;
+  }
+  return true;
+}
+
+const rulesChanged = () => {
+  dispatcher.handleRules();
+  tabs.handleChange();
+  recorder.apply().catch(console.warn);
+};
+olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
+policy.onChange = () => {
+  showStopped(policy.isStopped);
+  rulesChanged();
+};
+policy.files.onChange = rulesChanged;
+policy.files.send = (text) => link.sendText(text);
+tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
+drawMode.send = (text) => link.sendText(text);
+drawMode.onRequests = (requests) => showDrawings(requests.length);
+recorder.onEvents = (text) => link.sendText(text);

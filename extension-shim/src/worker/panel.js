@@ -1,0 +1,147 @@
+// @ts-check
+// What the worker tells the popup, and what the popup can ask of it.
+
+/** @import {LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, Widening} from '../../types/protocol.js' */
+/** @import {Config} from '../connection/config.js' */
+/** @import {OpenFolders} from '../policy/local_files.js' */
+/** @import {SiteRules} from '../policy/sites.js' */
+/** @import {Status} from '../connection/link.js' */
+/** @import {PairingState} from '../connection/pairing.js' */
+/** @import {DrawingRequest} from '../draw/open_drawings.js' */
+
+import { messageOf } from '../lib/errors.js';
+import { readPairingLine } from '../connection/pairing_line.js';
+
+/**
+ * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
+ * @typedef {RunningCommand & {tab_title: string}} RunningRow
+ * @typedef {RecordedTab & {tab_title: string}} RecordingRow
+ * @typedef {{tab_id: number, tab_title: string}} NamedTab
+ * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
+ *   are open; scripts run there all the same if the person allows user scripts
+ * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
+ *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
+ * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
+ * @typedef {Connection & PolicyState & OlderState & {unconfirmed: Widening[], shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
+ * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
+ *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
+ *   | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | ({ask: 'local_file_rule'} & LocalFileChange)
+ *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
+ * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
+ *
+ * @typedef {object} Parts what the panel shows and drives
+ * @property {() => Promise<void>} restored what an earlier worker knew is known
+ * @property {() => Connection} connection
+ * @property {() => PairingState} pairing
+ * @property {() => RunningCommand[]} running
+ * @property {() => RecordedTab[]} recording
+ * @property {(tabId: number | undefined) => string} titleOf
+ * @property {() => boolean} recordingEnded whether the person has ended it
+ * @property {(on: boolean) => Promise<void>} record false: the person ends all recording
+ * @property {() => {tab_ids: number[], scripts_run: boolean} | null} taken null: the person has taken no control
+ * @property {() => Promise<void>} giveBack
+ * @property {() => DrawingRequest[]} drawings that agents ask for in tabs that are not in front
+ * @property {(tabId: number) => Promise<void>} showDrawing brings the tab to draw in to the front
+ * @property {() => void} opened the person has looked
+ * @property {() => void} reconnect
+ * @property {(correlationId: string) => void} stop
+ * @property {(config: Config) => Promise<void>} pair
+ * @property {() => Promise<void>} forget
+ * @property {() => PolicyState} policy
+ * @property {(stopped: boolean) => void} setStopped
+ * @property {() => Widening[]} unconfirmed
+ * @property {(id: string) => boolean} keep the person confirms a widening; false: there is no daemon to hear it
+ * @property {(change: SiteChange) => boolean} changeSites false: there is no daemon to hear it
+ * @property {() => OlderState} older
+ * @property {(change: OlderExtensionChange) => boolean} changeOlder false: there is no daemon to hear it
+ * @property {(change: LocalFileChange) => boolean} changeLocalFiles false: there is no daemon to hear it
+ */
+
+/** Rules are the same for all browsers: without the daemon they cannot change. */
+const NOBODY_KEEPS = 'Nothing has changed, since the daemon does not run. In a terminal `tabwire sites` changes it all the same.';
+
+/** Who is let in, the daemon decides. */
+const NOBODY_LETS_IN = 'Nothing has changed, since the daemon does not run. In a terminal `tabwire legacy` changes it all the same.';
+
+const NOBODY_CONFIRMS = 'Nothing was confirmed, since the daemon does not run. In a terminal `tabwire confirm` does it all the same.';
+
+/** @param {Parts} parts @returns {(ask: Ask) => Promise<Answer> | undefined} undefined: not a question of the popup */
+export function makePanel(parts) {
+  const state = () => ({
+    ...parts.connection(),
+    ...parts.policy(),
+    ...parts.older(),
+    unconfirmed: parts.unconfirmed(),
+    shim_version: chrome.runtime.getManifest().version,
+    now: Date.now(),
+    pairing: parts.pairing(),
+    running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    recording_ended: parts.recordingEnded(),
+    taken: takenControl(parts),
+    drawings: parts.drawings(),
+  });
+  return (ask) => {
+    switch (ask?.ask) {
+      case 'state': break;
+      case 'opened': parts.opened(); break;
+      case 'reconnect': parts.reconnect(); break;
+      case 'stop': parts.stop(ask.correlation_id); break;
+      case 'stop_all': parts.setStopped(true); break;
+      case 'release': parts.setStopped(false); break;
+      case 'site_rule':
+        if (!parts.changeSites(siteChange(ask))) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        break;
+      case 'local_file_rule':
+        if (!parts.changeLocalFiles(localFileChange(ask))) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        break;
+      case 'older_extension':
+        if (!parts.changeOlder({ change: ask.change, extension_id: ask.extension_id })) return Promise.resolve({ trouble: NOBODY_LETS_IN });
+        break;
+      case 'keep':
+        if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOBODY_CONFIRMS });
+        break;
+      case 'give_back': return parts.giveBack().then(state, notDone);
+      case 'record': return parts.record(ask.on === true).then(state, notDone);
+      case 'show_drawing': return parts.showDrawing(Number(ask.tab_id)).then(state, notDone);
+      case 'pair': return pair(parts, ask.line).then((trouble) => trouble ?? state());
+      case 'forget': return parts.forget().then(state, notStored);
+      default: return undefined;
+    }
+    return parts.restored().then(state, state);
+  };
+}
+
+/** @param {Parts} parts @returns {TakenControl | null} */
+function takenControl({ taken, titleOf }) {
+  const now = taken();
+  return now && { tabs: now.tab_ids.map((tab_id) => ({ tab_id, tab_title: titleOf(tab_id) })), scripts_run: now.scripts_run };
+}
+
+/** @param {SiteChange} ask @returns {SiteChange} */
+function siteChange(ask) {
+  return ask.change === 'clear_agents' ? { change: ask.change } : { change: ask.change, list: ask.list, pattern: ask.pattern };
+}
+
+/** @param {LocalFileChange} ask @returns {LocalFileChange} */
+function localFileChange(ask) {
+  return ask.change === 'switch' ? { change: ask.change, enabled: ask.enabled } : { change: ask.change, folder: ask.folder };
+}
+
+/** Nothing is stored before the whole line is known to be good. @param {Parts} parts @param {unknown} line */
+async function pair(parts, line) {
+  const { config, trouble } = readPairingLine(String(line));
+  return config ? parts.pair(config).then(() => undefined, notStored) : { trouble };
+}
+
+/** @param {unknown} error */
+function notDone(error) {
+  return { trouble: `The browser did not do it: ${messageOf(error)}` };
+}
+
+/** @param {unknown} error */
+function notStored(error) {
+  return { trouble: `The browser could not store it: ${messageOf(error)}` };
+}

@@ -1,0 +1,317 @@
+// What the popup is told, what it can ask for, and its words.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { beforeEach, test } from 'node:test';
+import { installChrome, proofVectors } from '../support/fakes.js';
+
+installChrome();
+const { makePanel } = await import('../../src/worker/panel.js');
+const {
+  askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
+  siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
+} = await import('../../popup/popup_view.js');
+
+const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
+const PAIRING = { is_asking: false, is_pasted: true, trouble: '' };
+const WIDENINGS = [{ id: 'w1', at: '2026-11-21T22:09:45.123Z', what: 'agents use a.example', take_back: 'tabwire sites remove a.example' }];
+const DRAWINGS = [{ tab_id: 7, page_title: 'Shop', asks: [{ client: 'Claude Code', prompt: 'Circle it' }] }];
+const FILES = { enabled: true, folders: ['/site'] };
+const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
+const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
+
+let done;
+let broken;
+let isHeard;
+let panel;
+
+beforeEach(() => {
+  [done, broken, isHeard] = [[], null, true];
+  panel = makePanel({
+    restored: async () => {},
+    connection: () => ({ status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0' }),
+    running: () => [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1 }],
+    recording: () => [{ tab_id: 8, streams: ['logs', 'actions'] }],
+    recordingEnded: () => false,
+    record: async (on) => done.push(`record ${on}`),
+    taken: () => ({ tab_ids: [7], scripts_run: false }),
+    giveBack: async () => done.push('give back'),
+    drawings: () => DRAWINGS,
+    showDrawing: async (tabId) => {
+      if (broken) throw broken;
+      done.push(`show ${tabId}`);
+    },
+    titleOf: (tabId) => `title of ${tabId}`,
+    opened: () => done.push('opened'),
+    reconnect: () => done.push('reconnect'),
+    stop: (id) => done.push(`stop ${id}`),
+    pairing: () => PAIRING,
+    pair: async (config) => {
+      if (broken) throw broken;
+      done.push(config);
+    },
+    forget: async () => done.push('forget'),
+    policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '' }),
+    setStopped: (stopped) => done.push(`stopped ${stopped}`),
+    unconfirmed: () => WIDENINGS,
+    keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
+    changeSites: (change) => isHeard && done.push(change) > 0,
+    older: () => OLDER,
+    changeOlder: (change) => isHeard && done.push(change) > 0,
+    changeLocalFiles: (change) => isHeard && done.push(change) > 0,
+  });
+});
+
+test('tells connection, versions and what runs in which tab', async () => {
+  const { now, ...state } = await panel({ ask: 'state' });
+  assert.ok(now > 0);
+  assert.deepEqual(state, {
+    status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', shim_version: '0.1.0',
+    running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
+    recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
+    recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
+    pairing: PAIRING,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
+  });
+  assert.deepEqual(done, []);
+});
+
+test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
+  let isStopped = false;
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [],
+    recordingEnded: () => false, taken: () => null, drawings: () => [] };
+  const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
+  parts.older = () => OLDER;
+  const stopped = async (restored) => (await makePanel({ ...parts, policy, restored })({ ask: 'state' })).stopped;
+  assert.equal(await stopped(async () => { isStopped = true; }), true);
+  assert.equal(await stopped(async () => { throw new Error('unreadable'); }), true);
+});
+
+test('does what is clicked, and tells what is then', async () => {
+  const change = { change: 'add', list: 'deny', pattern: 'b.example' };
+  const letIn = { change: 'allow', extension_id: 'a'.repeat(32) };
+  const clears = { change: 'clear_agents' };
+  const closes = { change: 'switch', enabled: false };
+  const removes = { change: 'remove', folder: '/site' };
+  const asks = [
+    { ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'stop_all' }, { ask: 'release' },
+    { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'keep', id: 'w1' }, { ask: 'forget' },
+    { ask: 'site_rule', ...clears, more: 1 },
+    { ask: 'local_file_rule', ...closes, more: 1 }, { ask: 'local_file_rule', ...removes, more: 1 },
+    { ask: 'give_back' }, { ask: 'record', on: false }, { ask: 'record', on: true }, { ask: 'show_drawing', tab_id: 7 },
+  ];
+  for (const ask of asks) {
+    assert.equal((await panel(ask)).status, 'connected');
+  }
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, closes, removes,
+    'give back', 'record false', 'record true', 'show 7']);
+});
+
+test('to look at the popup gives nothing back', async () => {
+  await panel({ ask: 'opened' });
+  await panel({ ask: 'state' });
+  assert.deepEqual(done, ['opened']);
+});
+
+test('a drawing that is not asked for any more is said to be none', async () => {
+  broken = new Error('nobody asks for this drawing any more');
+  assert.match((await panel({ ask: 'show_drawing', tab_id: 7 })).trouble, /any more/);
+});
+
+test('the tab that the person took control of is told apart from others', () => {
+  const tabs = [{ tab_id: 7, tab_title: 'Shop' }, { tab_id: 8, tab_title: 'Mail' }];
+  const says = (list, here, scripts_run = false) => takenSays({ tabs: list, scripts_run }, here);
+  assert.equal(says(tabs.slice(0, 1), 7).headline, 'You took control of this tab');
+  assert.equal(says(tabs, 7).headline, 'You took control of this tab and 1 other tab');
+  assert.equal(says(tabs, 9).headline, 'You took control of 2 tabs');
+  assert.deepEqual([says(tabs, 7).others, says(tabs, 9).others], [['Mail'], ['Shop', 'Mail']], 'those that they do not see are named');
+  assert.equal(says([], 9).headline, 'You took control', 'the tabs are closed, and nothing is recorded all the same');
+  assert.match(says([], 9).detail, /nothing is recorded/);
+  assert.doesNotMatch(says(tabs, 7).detail, /Allow User Scripts/);
+  assert.match(says(tabs, 7, true).detail, /Scripts of agents still run.*Allow User Scripts/);
+});
+
+test('how often agents ask for a drawing is counted over all tabs', () => {
+  const [one] = DRAWINGS;
+  assert.equal(drawingsSay([one]), 'An agent asks you to draw');
+  assert.match(drawingsSay([one, { ...one, tab_id: 8, asks: [...one.asks, ...one.asks] }]), /^Agents ask you to draw \(3\)$/);
+});
+
+test('the popup explains the debugging bar and its Cancel before any agent has used a tab', () => {
+  const html = readFileSync(new URL('../../popup/popup.html', import.meta.url), 'utf8');
+  const [, bar] = /<p id="bar">(.*)<\/p>/.exec(html) ?? [];
+  for (const words of ['"Tabwire" started debugging this browser', 'Cancel takes', 'ends recording', 'give control back']) assert.ok(bar?.includes(words), words);
+});
+
+test('the width of the popup does not follow that of its window, which is 25 px wide at first', () => {
+  const css = ['popup/popup.css', 'src/lib/agent_words.css'].map((file) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).join();
+  assert.match(css, /body \{[^}]*\bwidth: 360px;/);
+  assert.doesNotMatch(css, /\d+v[wh]\b/);
+});
+
+test('that the person stopped the recording stays to be seen, so that they can undo it', () => {
+  const recording = [{ tab_id: 8, streams: ['logs'], tab_title: 'Mail' }];
+  assert.equal(recordingSays({ recording, recording_ended: false }), 'Recording for an agent');
+  assert.match(recordingSays({ recording: [], recording_ended: true }), /You stopped/);
+  assert.equal(recordingSays({ recording: [], recording_ended: false }), '');
+});
+
+test('agents can be kept out of the site of the tab, unless it has none', () => {
+  const none = { allow: [], deny: [] };
+  assert.deepEqual(siteHere(none, 'https://me:secret@mail.example.com:8443/a?b#c'), { site: 'mail.example.com:8443', isKeptOut: false });
+  assert.deepEqual(siteHere({ allow: [], deny: ['example.com'] }, 'https://mail.example.com/'), { site: 'mail.example.com', isKeptOut: true });
+  for (const url of ['', 'about:blank', 'chrome://settings/', 'file:///etc/passwd', 'data:text/html,x']) assert.equal(siteHere(none, url), null, url);
+  assert.match(siteHereSays({ site: 'a.example', isKeptOut: true }), /kept out of a\.example/);
+});
+
+test('a change of the rules that nobody hears is said to be none', async () => {
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'site_rule', change: 'add', list: 'deny', pattern: 'b.example' });
+  assert.match(trouble, /`tabwire sites`/);
+  assert.match((await panel({ ask: 'local_file_rule', change: 'switch', enabled: true })).trouble, /`tabwire sites`/);
+  assert.deepEqual(done, []);
+});
+
+test('a decision on an older extension that nobody hears is said to be none', async () => {
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'older_extension', change: 'allow', extension_id: 'a'.repeat(32) });
+  assert.match(trouble, /`tabwire legacy`/);
+  assert.deepEqual(done, []);
+});
+
+test('an older extension is told as one that asks, was let in, or is here beside Tabwire', () => {
+  assert.match(askingLine({ extension_version: '5.6.0' }), /5\.6\.0.*asks to be let in/);
+  assert.match(askingLine({ extension_version: '5.6.0', was_let_in: true }), /until Tabwire connected/);
+  assert.match(letInLine({ connected: true }), /beside Tabwire/);
+  assert.doesNotMatch(letInLine({ connected: false }), /beside/);
+});
+
+test('a widening that nobody hears is not confirmed, and the way in a terminal is named', async () => {
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'keep', id: 'w1' });
+  assert.match(trouble, /`tabwire confirm`/);
+  assert.deepEqual(done, []);
+});
+
+test('a widening is told with when it was made and the command that takes it back', () => {
+  const [one] = WIDENINGS;
+  assert.equal(widened(one), 'Let agents use a.example.');
+  assert.match(widenedHow(one), /2026.*take it back: `tabwire sites remove a\.example`$/s);
+  assert.doesNotMatch(widenedHow({ ...one, take_back: undefined }), /take it back/);
+  assert.equal(widenedHow({ ...one, take_back: 'x `y` z' }).split('`').length, 5);
+});
+
+test('takes a pasted line that is whole, and no other', async () => {
+  assert.equal((await panel({ ask: 'pair', line: ` ${LINE}\n` })).status, 'connected');
+  for (const line of [LINE.slice(0, -9), '', undefined, { port: 1 }]) {
+    assert.ok((await panel({ ask: 'pair', line })).trouble, String(line));
+  }
+  assert.deepEqual(done, [CONFIG]);
+});
+
+test('what the browser could not store is told', async () => {
+  broken = new Error('disk full');
+  assert.deepEqual(await panel({ ask: 'pair', line: LINE }), { trouble: 'The browser could not store it: disk full' });
+});
+
+for (const ask of [undefined, null, {}, { ask: 'execute_js' }, 'state']) {
+  test(`${JSON.stringify(ask)} is no question of the popup`, () => assert.equal(panel(ask), undefined));
+}
+
+test('every state of the link has words, and every one that is a person\'s to mend says how', () => {
+  for (const status of ['connected', 'connecting', 'disconnected', 'unpaired', 'refused', 'unproven', 'replaced']) {
+    assert.ok(headline({ status }).length > 0, status);
+    assert.match(detail({ status, detail: 'why' }), /why/);
+  }
+  assert.match(detail({ status: 'disconnected', detail: '' }), /`tabwire serve`/);
+  for (const status of ['unpaired', 'refused']) assert.match(detail({ status, detail: '' }), /`tabwire install`/);
+  assert.match(detail({ status: 'unproven', detail: '' }), /`tabwire doctor`/);
+});
+
+test('what a browser says of every failure is left out, and so are empty brackets', () => {
+  for (const said of ['', 'closed with 1006', 'TypeError: Failed to fetch']) {
+    assert.doesNotMatch(detail({ status: 'disconnected', detail: said }), /\(/, said);
+  }
+});
+
+test('a key is asked of the person only when there is none that holds', () => {
+  const all = ['connected', 'connecting', 'disconnected', 'unpaired', 'refused', 'unproven', 'replaced'];
+  assert.deepEqual(all.filter((status) => needsKey({ status })), ['unpaired', 'refused']);
+});
+
+test('why no key came by itself is told while none holds', () => {
+  const note = (status, pairing) => pairingNote({ status, pairing: { ...PAIRING, ...pairing } });
+  assert.equal(note('unpaired', { trouble: 'why' }), 'why');
+  assert.equal(note('refused', { trouble: 'why' }), 'why');
+  assert.match(note('unpaired', { trouble: 'why', is_asking: true }), /^Asking/);
+  assert.equal(note('connected', { trouble: 'why', is_asking: true }), '');
+  assert.equal(note('disconnected', { trouble: 'why' }), '');
+});
+
+test('tells the version of a daemon only while it is there', () => {
+  const of = (status, daemon_version) => versions({ status, daemon_version, shim_version: '0.1.0' });
+  assert.equal(of('disconnected', null), 'extension 0.1.0');
+  assert.equal(of('connected', '0.2.0'), 'extension 0.1.0 · daemon 0.2.0');
+  assert.equal(of('disconnected', '0.2.0'), 'extension 0.1.0');
+});
+
+test('a length is told in seconds and minutes, and never below zero', () => {
+  assert.deepEqual([since(0, 3_900), since(0, 125_000), since(10, 0)], ['3 s', '2 min 5 s', '0 s']);
+});
+
+test('a person reads what is recorded in words of their own', () => {
+  assert.equal(recorded({ streams: ['logs', 'actions'] }), 'console, your clicks and input');
+  assert.doesNotMatch(recorded({ streams: ['logs', 'network', 'bodies', 'websocket', 'actions', 'performance'] }), /undefined/);
+});
+
+test('the popup has no inline script, and nothing from outside', () => {
+  const html = readFileSync(new URL('../../popup/popup.html', import.meta.url), 'utf8');
+  assert.doesNotMatch(html, /<script(?![^>]*src=)|\son\w+=|https?:/);
+});
+
+test('what a person types into has a label, and what goes wrong with it is read out', () => {
+  const html = readFileSync(new URL('../../popup/popup.html', import.meta.url), 'utf8');
+  for (const [input, id] of html.matchAll(/<input id="(\w+)"[^>]*>/g)) {
+    assert.ok(html.includes(`<label for="${id}">`) || / aria-label="\w/.test(input), id);
+  }
+  for (const [, ids] of html.matchAll(/aria-describedby="([^"]+)"/g)) {
+    for (const id of ids.split(' ')) assert.ok(html.includes(`id="${id}"`), id);
+  }
+  for (const [, id] of html.matchAll(/id="(\w+-trouble)"/g)) assert.match(html, new RegExp(`id="${id}" role="(alert|status)"`));
+});
+
+test('what a person writes as a site is asked for as the browser would send it, or said to be none', () => {
+  const asked = (given) => siteChange('deny', given).change?.pattern;
+  assert.deepEqual(siteChange('allow', ' example.com ').change, { change: 'add', list: 'allow', pattern: 'example.com' });
+  assert.equal(asked('https://*.bücher.example:8443'), 'https://*.xn--bcher-kva.example:8443');
+  assert.equal(asked('file:'), 'file:');
+  for (const address of ['https://example.com/', 'https://example.com/a/b?c=d#e', 'HTTP://me:pw@Example.com:80/', 'example.com/path', 'https://example.com?q']) {
+    assert.equal(asked(address), 'example.com', address);
+  }
+  assert.equal(asked('http://localhost:3000/app'), 'localhost:3000');
+  assert.equal(asked('https://bücher.example/x'), 'xn--bcher-kva.example');
+  assert.equal(asked('http://[::1]:8000/'), '[::1]:8000');
+  assert.equal(asked('https://example.com:8443'), 'https://example.com:8443', 'what is a pattern stays one');
+  for (const wrong of ['', '*', 'https://', 'https:///x', '/path', 'a b', 'a b/c', 'file:///etc/passwd', 'javascript:alert(1)', 'user@example.com']) {
+    assert.equal(asked(wrong), undefined, wrong);
+    assert.match(siteChange('deny', wrong).wrong, /example\.com/);
+  }
+});
+
+test('how many sites may be used is told in a few words', () => {
+  const of = (allow, deny) => sitesSummary({ allow, deny });
+  assert.deepEqual([of([], []), of([], ['a']), of(['a'], []), of(['a'], ['b', 'c'])],
+    ['Sites: all', 'Sites: all but 1', 'Sites: only 1 allowed', 'Sites: only 1 allowed, 2 denied']);
+  assert.doesNotMatch(sitesSummary(null), /all/, 'before any rule is known none may be used');
+});
+
+test('what an agent has denied is told as its own, and counted', () => {
+  assert.equal(siteRule('agent_deny', 'bank.example'), 'deny bank.example (an agent)');
+  assert.equal(siteRule('deny', 'bank.example'), 'deny bank.example');
+  assert.equal(sitesSummary({ allow: [], deny: ['a.example'], agent_deny: ['b.example'] }), 'Sites: all but 2');
+});
+
+test('where no folder is open the popup says how one is opened', () => {
+  assert.match(filesSummary({ enabled: true, folders: [] }), /`tabwire sites files allow DIR`/);
+  assert.equal(filesSummary({ enabled: false, folders: ['/site'] }), '');
+  assert.equal(filesSummary(null), '');
+});
