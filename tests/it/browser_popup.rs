@@ -29,7 +29,7 @@ impl Profile {
     /// Has the worker take any change of a tab for a person who closes its debugging bar. A browser
     /// without windows has no bar to close.
     fn closes_debugging_bars(&self) {
-        let background = self.0.path().join("extension/src/worker/background.js");
+        let background = self.0.path().join(format!("extension/{WORKER}"));
         let wiring = std::fs::read_to_string(&background).unwrap();
         let closed = "handleDetach({ tabId }, 'canceled_by_user')";
         let more = format!("\nchrome.tabs.onUpdated.addListener((tabId) => {closed});\n");
@@ -38,14 +38,30 @@ impl Profile {
         std::fs::write(background, wiring + &more).unwrap();
     }
 
+    /// Makes it one of a former version, whose worker was a file at the root.
+    fn has_its_worker_at_the_root(&self) {
+        let folder = self.0.path().join("extension");
+        let manifest = folder.join("manifest.json");
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        // It is read-only.
+        std::fs::remove_file(&manifest).unwrap();
+        std::fs::write(&manifest, text.replace(WORKER, "background.js")).unwrap();
+        std::fs::write(folder.join("background.js"), format!("import './{WORKER}';\n")).unwrap();
+    }
+
     async fn open(&self, page: &str) -> (Browser, Hand) {
         let program = Hand::lets_in(self.0.path(), &find_browser().unwrap());
         let (profile, unpacked) = (self.0.path().join("profile"), self.0.path().join("extension"));
+        // An earlier browser of this profile had another port.
+        let _ = std::fs::remove_file(profile.join("DevToolsActivePort"));
         let browser = Browser::launch(&program, &profile, &unpacked, page).unwrap();
         let hand = Hand::reach(&profile).await;
         (browser, hand)
     }
 }
+
+/// The extension's worker, below its folder.
+const WORKER: &str = "src/worker/background.js";
 
 fn popup() -> String {
     format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")
@@ -82,7 +98,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     assert_eq!(hand.listed_errors().await, Vec::<Value>::new());
 
     // The list is there to be read: what the extension would do without asking first is in it.
-    let background = profile.0.path().join("extension/src/worker/background.js");
+    let background = profile.0.path().join(format!("extension/{WORKER}"));
     let wiring = std::fs::read_to_string(&background).unwrap();
     // It is read-only.
     std::fs::remove_file(&background).unwrap();
@@ -219,5 +235,37 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
     let answer = client.call_raw("interact", look).await;
     assert_eq!(answer["structuredContent"]["reason"], "blocked_by_policy", "{answer}");
     browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_browser_that_knew_the_worker_as_another_file_connects_after_a_reload_and_after_a_start()
+{
+    let daemon = Daemon::start().await;
+    let worker = "chrome.runtime.getManifest().background.service_worker";
+    for is_reloaded in [true, false] {
+        let profile = Profile::new(&daemon.home(), daemon.port());
+        profile.has_its_worker_at_the_root();
+        let (mut browser, mut hand) = profile.open("about:blank").await;
+        hand.go(&popup()).await;
+        shows(&mut hand, "Connected").await;
+        assert_eq!(hand.read(worker).await, "background.js");
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        let folder = profile.0.path().join("extension");
+        extension::unpack(&folder, daemon.port(), &key).unwrap();
+        assert!(!folder.join("background.js").exists());
+        if is_reloaded {
+            hand.go("chrome://extensions/").await;
+            let reload = format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)");
+            hand.read(&reload).await;
+        } else {
+            browser.end().await;
+            (browser, hand) = profile.open("about:blank").await;
+        }
+        hand.go(&popup()).await;
+        shows(&mut hand, "Connected").await;
+        assert_eq!(hand.read(worker).await, WORKER);
+        browser.end().await;
+    }
     daemon.stop().await;
 }
