@@ -91,12 +91,16 @@ fn the_schema_of_answers_is_what_the_tools_publish() {
     assert_generated("docs/answers.schema.json", &(schema + "\n"));
 }
 
-fn pages() -> Vec<PathBuf> {
-    let docs = std::fs::read_dir(root().join("docs")).unwrap();
-    let mut pages: Vec<_> = docs.map(|entry| entry.unwrap().path()).collect();
-    pages.push(root().join("README.md"));
+/// The Markdown files of a folder.
+fn pages_in(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap();
+    let mut pages: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     pages
+}
+
+fn pages() -> Vec<PathBuf> {
+    [".", "docs", "docs/decisions"].into_iter().flat_map(pages_in).collect()
 }
 
 /// The relative targets of a page's links, with their anchors.
@@ -142,6 +146,44 @@ fn every_link_between_pages_leads_somewhere() {
             }
         }
     }
+}
+
+/// The headings of all decisions as the index must name them, by number.
+fn decisions() -> Vec<(u32, String)> {
+    let mut decisions = Vec::new();
+    for path in pages_in("docs/decisions") {
+        let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let page = std::fs::read_to_string(&path).unwrap();
+        let mut before = 0;
+        for record in page.split("\n## ").skip(1) {
+            let (heading, rest) = record.split_once('\n').unwrap();
+            let (number, title) = heading.split_once(". ").unwrap();
+            let number: u32 = number.parse().unwrap();
+            assert!(number > before, "{file}: {number} comes after {before}");
+            before = number;
+            let dated = rest.trim_start().lines().next().unwrap();
+            let (date, status) = dated.split_once(" · Status: ").unwrap();
+            assert!(date.starts_with("Date: 20") && date.len() == 16, "{number}: {date}");
+            assert!(status == "in force" || status.starts_with("superseded by ["), "{number}");
+            let anchor = &anchors(&format!("## {heading}"))[0];
+            decisions.push((number, format!("- [{number}](decisions/{file}#{anchor}) {title}")));
+        }
+    }
+    decisions.sort();
+    decisions
+}
+
+#[test]
+fn every_decision_has_its_number_alone_and_a_line_in_the_index() {
+    let index = std::fs::read_to_string(root().join("docs/decisions.md")).unwrap();
+    let decisions = decisions();
+    for (at, (number, line)) in (1..).zip(&decisions) {
+        assert_eq!(*number, at, "the numbers have no gap, and none stands twice");
+        let listed = index.lines().any(|listed| listed.starts_with(line.as_str()));
+        assert!(listed, "docs/decisions.md lacks `{line}`");
+    }
+    let lines = index.lines().filter(|line| line.starts_with("- [")).count();
+    assert_eq!(lines, decisions.len(), "the index names no other decision");
 }
 
 #[test]
