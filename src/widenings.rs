@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::home::Home;
 use crate::hub::Hub;
-use crate::protocol::Widening;
+use crate::protocol::UnconfirmedWidening;
 
 /// How often the file is looked at. Commands change it, and need no daemon for that.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,8 +43,10 @@ fn look(path: &PathBuf) -> Option<(u64, SystemTime)> {
     Some((found.ino(), found.modified().ok()?))
 }
 
-fn log_new(known: &[Widening], widenings: &[Widening]) {
-    for Widening { id, at, what, .. } in widenings.iter().filter(|one| !known.contains(one)) {
+fn log_new(known: &[UnconfirmedWidening], widenings: &[UnconfirmedWidening]) {
+    for UnconfirmedWidening { id, at, what, .. } in
+        widenings.iter().filter(|one| !known.contains(one))
+    {
         tracing::warn!(
             id,
             %at,

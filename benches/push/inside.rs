@@ -11,8 +11,8 @@ use tabwire::lifecycle::{Limits, Peer, limits};
 use tabwire::mcp::{self, Calls, Era, Headers, Incoming};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{
-    Action, Attempt, Carrier, CorrelationId, ExtensionReport, FromExtension, Ready, Tab, TabId,
-    ToExtension,
+    Action, Attempt, BrowserTab, CorrelationId, ExtensionReport, FromExtension, ReadyFrame, TabId,
+    ToExtension, Transport,
 };
 use tabwire::tools::{Outcome, Tools};
 
@@ -48,8 +48,8 @@ impl Inside {
         let hub = Hub::start(Limits { calls_per_minute: 0, ..Limits::default() });
         let caller = Caller { owner: DEFAULT_OWNER.into(), client: "bench".into() };
         let peer = Peer { browser: "bench".into(), instance: "bench".into() };
-        let (link, outbox) = hub.attach(peer, Carrier::WebSocket, "0.1.0".to_owned());
-        let tab = Tab {
+        let (link, outbox) = hub.attach(peer, Transport::WebSocket, "0.1.0".to_owned());
+        let tab = BrowserTab {
             tab_id: TabId(7),
             window_id: 1,
             url: String::new(),
@@ -57,7 +57,7 @@ impl Inside {
             active: true,
             focused: true,
         };
-        link.receive(FromExtension::Ready(Ready {
+        link.receive(FromExtension::Ready(ReadyFrame {
             label: "Bench".to_owned(),
             user_agent: String::new(),
             actions: vec!["execute_js".to_owned()],

@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
 use crate::hub::Reading;
-use crate::protocol::{CorrelationId, Moment};
+use crate::protocol::{CorrelationId, Timestamp};
 use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, say, shortened};
 
 /// The columns of a terminal, with the most characters of each: 80 with the gaps between them.
@@ -28,7 +28,7 @@ const ID: (&str, usize) = ("ID", 12);
 #[derive(Clone, Copy)]
 enum CommandTimes<'a> {
     /// As an age.
-    Ages(Moment),
+    Ages(Timestamp),
     /// On the person's clock: a line that stays would have the wrong age.
     Clock(&'a LocalTime),
 }
@@ -292,7 +292,7 @@ pub(super) fn style(status: &str) -> TextStyle {
 }
 
 /// A point in time as the daemon writes it.
-pub(super) fn moment(value: &Value) -> Option<Moment> {
+pub(super) fn moment(value: &Value) -> Option<Timestamp> {
     serde_json::from_value(value.clone()).ok()
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::person::{agrees, has_person, refused};
 use crate::config::DaemonLocation;
 use crate::home::Home;
-use crate::protocol::Widening;
+use crate::protocol::UnconfirmedWidening;
 use crate::terminal::{clean, say};
 
 pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
@@ -36,14 +36,20 @@ pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitC
 }
 
 /// What a person is told of a widening, and how it is taken back.
-pub(super) fn line(Widening { at, what, take_back, .. }: &Widening) -> String {
+pub(super) fn line(
+    UnconfirmedWidening { at, what, take_back, .. }: &UnconfirmedWidening,
+) -> String {
     let back = take_back
         .as_ref()
         .map_or_else(String::new, |command| format!("; `{}` takes it back", clean(command)));
     format!("{at}: let {}{back}", clean(what))
 }
 
-fn tell(kept: &[Widening], left: &[Widening], json: bool) -> anyhow::Result<ExitCode> {
+fn tell(
+    kept: &[UnconfirmedWidening],
+    left: &[UnconfirmedWidening],
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     if json {
         say(json!({"confirmed": kept, "unconfirmed": left}))?;
     } else if kept.is_empty() && left.is_empty() {

@@ -10,7 +10,7 @@ use super::{ExitFailure, NOT_RUNNING, confirm, doctor, legacy};
 use crate::config::DaemonLocation;
 use crate::home::Home;
 use crate::hub::Reading;
-use crate::protocol::{Moment, SERVER_VERSION, Widening};
+use crate::protocol::{SERVER_VERSION, Timestamp, UnconfirmedWidening};
 use crate::terminal::{TextStyle, TextTable, ago, say};
 
 pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
@@ -35,12 +35,12 @@ pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Res
 }
 
 /// What was widened and no person has confirmed yet: that needs no daemon to be known.
-fn unconfirmed(location: &DaemonLocation) -> anyhow::Result<Vec<Widening>> {
+fn unconfirmed(location: &DaemonLocation) -> anyhow::Result<Vec<UnconfirmedWidening>> {
     let home = Home::find(&location.home()?)?;
     Ok(home.map(|home| home.unconfirmed()).transpose()?.unwrap_or_default())
 }
 
-fn say_unconfirmed(unconfirmed: &[Widening]) -> anyhow::Result<()> {
+fn say_unconfirmed(unconfirmed: &[UnconfirmedWidening]) -> anyhow::Result<()> {
     if unconfirmed.is_empty() {
         return Ok(());
     }
@@ -55,7 +55,7 @@ fn say_unconfirmed(unconfirmed: &[Widening]) -> anyhow::Result<()> {
 /// That there is no daemon is an answer too, and not a failure to give one.
 fn not_running(
     error: anyhow::Error,
-    unconfirmed: &[Widening],
+    unconfirmed: &[UnconfirmedWidening],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     match error.downcast_ref::<ExitFailure>() {
@@ -78,7 +78,7 @@ fn not_running(
 /// What there is to say of an extension that speaks an older protocol than the daemon.
 const OUTDATED: &str = "an extension tried to connect that is older than the daemon: run `tabwire install`, then reload it at chrome://extensions";
 
-fn lines(body: &Value, now: Moment) -> Vec<String> {
+fn lines(body: &Value, now: Timestamp) -> Vec<String> {
     let since = |at: &Value| moment(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
     let mut table = TextTable::new(&["", "", ""]).wrapping();
     let daemon = format!(

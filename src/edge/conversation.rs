@@ -14,8 +14,8 @@ use crate::hub::{CloseReason, Link, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
-    Carrier, DrawingRefusalCode, FrameError, FromExtension, NackReason, PROTOCOL_VERSION,
-    SERVER_VERSION, ToExtension,
+    DrawingRefusalCode, FrameError, FromExtension, NackReason, PROTOCOL_VERSION, SERVER_VERSION,
+    ToExtension, Transport,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -80,7 +80,7 @@ pub(super) struct Greeted {
 /// Takes the answer to a challenge. The version comes before the proof.
 pub(super) fn greet(
     edge: &Edge,
-    carrier: Carrier,
+    carrier: Transport,
     extension_id: &str,
     challenge: &str,
     answer: Result<FromExtension, FrameError>,

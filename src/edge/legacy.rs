@@ -26,7 +26,8 @@ use crate::home::LegacyAnswer;
 use crate::hub::{Poll, Taken, Verdict};
 use crate::journal::Trouble;
 use crate::protocol::{
-    Carrier, Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, session_name, well_formed,
+    Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, Transport, session_name,
+    well_formed,
 };
 use crate::streams::LegacyStream;
 
@@ -94,7 +95,7 @@ pub(super) async fn pending_queries(
         session: session.into(),
         extension_version: header(&headers, &VERSION).unwrap_or_default().to_owned(),
         is_pilot_on: header(&headers, &PILOT) != Some("0"),
-        carrier: Carrier::Poll,
+        carrier: Transport::Poll,
     };
     let query = match edge.guard.admission().poller_of(&poll.session, &poll.extension_version) {
         Some(id) => {
@@ -133,7 +134,7 @@ pub(super) async fn sync(
         session,
         extension_version: request.version().to_owned(),
         is_pilot_on: request.is_pilot_on(),
-        carrier: Carrier::Sync,
+        carrier: Transport::Sync,
     };
     let hub = edge.tools.hub();
     let begun = hub

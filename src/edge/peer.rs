@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustix::process::{Uid, geteuid};
 
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// How long a socket that is not in the table may take to be there.
 pub(super) const RETRY: Duration = Duration::from_millis(5);
@@ -40,14 +40,14 @@ pub(super) struct PeerLookup(Mutex<SocketTable>);
 #[derive(Debug)]
 struct SocketTable {
     exists: bool,
-    checked_at: Moment,
+    checked_at: Timestamp,
     #[cfg(target_os = "linux")]
     kernel: sock_diag::Kernel,
 }
 
 impl PeerLookup {
     /// Finds out whether the system has a table, with a socket of our own.
-    pub(super) fn new(now: Moment) -> Self {
+    pub(super) fn new(now: Timestamp) -> Self {
         let mut table = SocketTable {
             exists: false,
             checked_at: now,
@@ -70,7 +70,7 @@ impl PeerLookup {
         &self,
         peer: SocketAddr,
         own: SocketAddr,
-        now: Moment,
+        now: Timestamp,
     ) -> Option<PeerUser> {
         let mut table = self.lock();
         if !table.exists {
@@ -84,7 +84,7 @@ impl PeerLookup {
         &self,
         peer: SocketAddr,
         own: SocketAddr,
-        now: Moment,
+        now: Timestamp,
     ) -> PeerUser {
         let mut table = self.lock();
         if let Some(user) = table.user_of(peer, own) {
@@ -115,13 +115,13 @@ impl SocketTable {
     }
 
     /// Checks again whether there is a table, unless that was done a moment ago.
-    fn recheck(&mut self, now: Moment) {
+    fn recheck(&mut self, now: Timestamp) {
         if now.since(self.checked_at) >= RECHECK {
             self.check(now);
         }
     }
 
-    fn check(&mut self, now: Moment) {
+    fn check(&mut self, now: Timestamp) {
         self.checked_at = now;
         match self.finds_own_socket() {
             Ok(found) => self.exists = found,
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    const NOW: Moment = Moment::from_unix_micros(1_000_000_000);
+    const NOW: Timestamp = Timestamp::from_unix_micros(1_000_000_000);
 
     #[test]
     fn only_this_user_and_the_administrator_get_in() {

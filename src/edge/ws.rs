@@ -38,7 +38,7 @@ use super::problem::Problem;
 use super::share::Share;
 use crate::hub::Outbox;
 use crate::proof;
-use crate::protocol::{Carrier, FromExtension, ToExtension, WS_SUBPROTOCOL};
+use crate::protocol::{FromExtension, ToExtension, Transport, WS_SUBPROTOCOL};
 use bounded::{Bounded, HelloProof};
 
 /// How long the closing handshake may take.
@@ -143,7 +143,7 @@ async fn converse(
         () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
         () = connection.closing() => return Err(Err(Lost)),
     };
-    let greeted = conversation::greet(edge, Carrier::WebSocket, extension_id, &challenge, hello)
+    let greeted = conversation::greet(edge, Transport::WebSocket, extension_id, &challenge, hello)
         .map_err(Ok)?;
     hello_proof.note();
     connection.prove(Holder::Extension(extension_id.to_owned()));

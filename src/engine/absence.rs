@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::browsers::Browser;
 use super::{Engine, Transaction};
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// How long `tabwire status` shows an outdated extension after its last attempt. The extension tries
 /// every 5 s.
@@ -15,15 +15,15 @@ const OUTDATED_FOR: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct RejectedHandshakes {
     /// By an extension of an older protocol.
-    outdated: Option<Moment>,
+    outdated: Option<Timestamp>,
     /// By an extension that did not prove the key.
-    wrong_key: Option<Moment>,
+    wrong_key: Option<Timestamp>,
 }
 
 impl Engine {
     /// Whether an extension that is too old has tried a moment ago.
     #[must_use]
-    pub fn has_outdated_extension(&self, now: Moment) -> bool {
+    pub fn has_outdated_extension(&self, now: Timestamp) -> bool {
         self.rejected.outdated.is_some_and(|last| now.since(last) <= OUTDATED_FOR)
     }
 }
@@ -45,7 +45,7 @@ impl Transaction<'_> {
             return None;
         }
         let now = self.now();
-        let ago = |at: Moment| in_words(now.since(at));
+        let ago = |at: Timestamp| in_words(now.since(at));
         // A browser that commands of an earlier life of the daemon are for has no label yet.
         let seen = self.browsers.values().filter(|browser| !browser.label().is_empty());
         let last = seen.max_by_key(|browser| browser.last_seen());
@@ -61,7 +61,7 @@ impl Transaction<'_> {
         }];
         // An attempt before the last browser came says nothing of why it is away now.
         let since =
-            |tried: Option<Moment>| tried.filter(|at| last_seen.is_none_or(|seen| *at > seen));
+            |tried: Option<Timestamp>| tried.filter(|at| last_seen.is_none_or(|seen| *at > seen));
         let rejected = &self.rejected;
         let causes = [
             (since(rejected.wrong_key), "A Tabwire extension with a wrong key"),

@@ -7,7 +7,8 @@ use super::polling::{Poller, is_poller};
 use super::summaries::BrowserSummary;
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    Action, BrowserId, BrowserSession, Carrier, CorrelationId, Moment, Ready, Tab, TabId,
+    Action, BrowserId, BrowserSession, BrowserTab, CorrelationId, ReadyFrame, TabId, Timestamp,
+    Transport,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -28,12 +29,12 @@ pub(super) struct Browser {
     user_agent: String,
     extension_version: String,
     actions: Vec<String>,
-    tabs: Vec<Tab>,
+    tabs: Vec<BrowserTab>,
     /// Which run of the browser the tabs are of, if its extension says so.
     session: Option<BrowserSession>,
     /// The commands that its extension has: Sent or Started.
     held: HashSet<CorrelationId>,
-    last_seen: Moment,
+    last_seen: Timestamp,
     link: Option<LinkState>,
     /// Instead of a link, if its extension only polls.
     poller: Option<Poller>,
@@ -52,7 +53,7 @@ pub(super) struct Browser {
 struct LinkState {
     id: LinkId,
     peer: Peer,
-    carrier: Carrier,
+    carrier: Transport,
     /// Whether `ready` has come: commands are delivered from there on.
     ready: bool,
     /// How many frames its outbox has room for, at least.
@@ -65,7 +66,7 @@ pub(super) struct OutboxFull;
 
 impl Browser {
     /// A browser of which nothing is known yet.
-    pub(super) fn new(now: Moment) -> Self {
+    pub(super) fn new(now: Timestamp) -> Self {
         Self {
             label: String::new(),
             own_label: String::new(),
@@ -104,14 +105,14 @@ impl Browser {
     }
 
     /// An extension of this version has attached.
-    pub(super) fn attach(&mut self, extension_version: String, now: Moment) {
+    pub(super) fn attach(&mut self, extension_version: String, now: Timestamp) {
         self.extension_version = extension_version;
         self.is_changed = false;
         self.last_seen = now;
     }
 
     /// An extension of this version polls, which knows these actions.
-    pub(super) fn attach_poller(&mut self, extension_version: &str, now: Moment) {
+    pub(super) fn attach_poller(&mut self, extension_version: &str, now: Timestamp) {
         extension_version.clone_into(&mut self.extension_version);
         self.last_seen = now;
     }
@@ -123,7 +124,11 @@ impl Browser {
 
     /// Takes in what its extension says of it with `ready`. The run of the browser that it names,
     /// if that is another than before.
-    pub(super) fn introduce(&mut self, label: String, ready: &Ready) -> Option<BrowserSession> {
+    pub(super) fn introduce(
+        &mut self,
+        label: String,
+        ready: &ReadyFrame,
+    ) -> Option<BrowserSession> {
         self.set_label(label, ready.label.clone());
         self.user_agent.clone_from(&ready.user_agent);
         self.actions.clone_from(&ready.actions);
@@ -148,11 +153,11 @@ impl Browser {
         self.session = Some(session);
     }
 
-    pub(super) fn tabs(&self) -> &[Tab] {
+    pub(super) fn tabs(&self) -> &[BrowserTab] {
         &self.tabs
     }
 
-    pub(super) fn set_tabs(&mut self, tabs: Vec<Tab>) {
+    pub(super) fn set_tabs(&mut self, tabs: Vec<BrowserTab>) {
         self.tabs = tabs;
     }
 
@@ -172,12 +177,12 @@ impl Browser {
     }
 
     /// When it last made itself heard.
-    pub(super) const fn last_seen(&self) -> Moment {
+    pub(super) const fn last_seen(&self) -> Timestamp {
         self.last_seen
     }
 
     /// It has just made itself heard.
-    pub(super) const fn note_heard(&mut self, now: Moment) {
+    pub(super) const fn note_heard(&mut self, now: Timestamp) {
         self.last_seen = now;
     }
 
@@ -285,7 +290,7 @@ impl Browser {
     ///
     /// It has no room for one more. If it has a link, that one: it has to be looked at again once
     /// its outbox has emptied.
-    pub(super) fn with_room(&self) -> Result<(Peer, Carrier), Option<LinkId>> {
+    pub(super) fn with_room(&self) -> Result<(Peer, Transport), Option<LinkId>> {
         if let Some(poller) = &self.poller {
             return poller.with_room().ok_or(None);
         }
@@ -314,7 +319,7 @@ impl Browser {
     }
 
     /// Makes this link the browser's.
-    pub(super) fn set_link(&mut self, id: LinkId, peer: Peer, carrier: Carrier, room: usize) {
+    pub(super) fn set_link(&mut self, id: LinkId, peer: Peer, carrier: Transport, room: usize) {
         self.link = Some(LinkState { id, peer, carrier, ready: false, room });
     }
 

@@ -12,13 +12,13 @@ use super::refusal::{Refusal, Refused};
 use super::targets::{choose_browser, gone, no_such_tab};
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::Wish;
-use crate::protocol::{BrowserId, CaptureSettings, Stream, TabCapture, TabId, ToExtension};
+use crate::protocol::{BrowserId, CaptureSettings, StreamKind, TabCapture, TabId, ToExtension};
 
 /// What browsers are asked to record.
 #[derive(Debug, Default)]
 pub(super) struct CaptureRequests {
     /// In every tab of every browser.
-    all: BTreeSet<Stream>,
+    all: BTreeSet<StreamKind>,
     /// In single browsers besides. One that is not here records nothing of its own.
     browsers: HashMap<BrowserId, BrowserCapture>,
 }
@@ -26,8 +26,8 @@ pub(super) struct CaptureRequests {
 /// What is recorded in one browser, besides what is in all.
 #[derive(Debug, Default)]
 struct BrowserCapture {
-    all: BTreeSet<Stream>,
-    tabs: BTreeMap<TabId, BTreeSet<Stream>>,
+    all: BTreeSet<StreamKind>,
+    tabs: BTreeMap<TabId, BTreeSet<StreamKind>>,
 }
 
 /// What somebody wants to be recorded from now on, or not any more.
@@ -36,7 +36,7 @@ pub struct CaptureChange {
     /// Whether it is to be recorded.
     pub on: bool,
     /// What: none for all, but without bodies if they are to be recorded.
-    pub streams: Option<BTreeSet<Stream>>,
+    pub streams: Option<BTreeSet<StreamKind>>,
     /// In this browser or tab; in all browsers, also those that connect later, if neither
     /// is named.
     pub of: Wish,
@@ -71,7 +71,7 @@ impl DeafBrowsers {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Capturing {
     /// In every tab of every browser.
-    pub all: BTreeSet<Stream>,
+    pub all: BTreeSet<StreamKind>,
     /// In single browsers and tabs besides.
     pub browsers: Vec<CapturingBrowser>,
 }
@@ -83,15 +83,15 @@ pub struct CapturingBrowser {
     pub browser: BrowserId,
     /// In each of its tabs.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub all: BTreeSet<Stream>,
+    pub all: BTreeSet<StreamKind>,
     /// In single ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tabs: Vec<TabCapture>,
 }
 
 impl CaptureChange {
-    fn streams(&self) -> BTreeSet<Stream> {
-        let usual = Stream::ALL.into_iter().filter(|s| !self.on || *s != Stream::Bodies);
+    fn streams(&self) -> BTreeSet<StreamKind> {
+        let usual = StreamKind::ALL.into_iter().filter(|s| !self.on || *s != StreamKind::Bodies);
         let streams = self.streams.clone().unwrap_or_else(|| usual.collect());
         streams.into_iter().filter(|stream| stream.is_captured()).collect()
     }
@@ -158,7 +158,7 @@ impl Engine {
     #[must_use]
     pub fn captures(
         &self,
-        stream: Stream,
+        stream: StreamKind,
         browser: Option<&BrowserId>,
         tab: Option<TabId>,
     ) -> bool {
@@ -265,8 +265,8 @@ impl BrowserCapture {
 
     /// Adds streams to a tab or the whole, or takes them away: from the whole of the browser
     /// with those of its tabs.
-    fn change(&mut self, on: bool, streams: &BTreeSet<Stream>, tab: Option<TabId>) {
-        let without = |of: &mut BTreeSet<Stream>| of.retain(|stream| !streams.contains(stream));
+    fn change(&mut self, on: bool, streams: &BTreeSet<StreamKind>, tab: Option<TabId>) {
+        let without = |of: &mut BTreeSet<StreamKind>| of.retain(|stream| !streams.contains(stream));
         match (on, tab) {
             (true, Some(tab)) => self.tabs.entry(tab).or_default().extend(streams),
             (true, None) => self.all.extend(streams),

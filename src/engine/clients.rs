@@ -9,7 +9,7 @@ use super::entry::{Current, Entry};
 use super::refusal::{Refusal, Refused};
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Limits, Rate, limits};
-use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Moment, Owner, TabId};
+use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Owner, TabId, Timestamp};
 
 /// How often, at most, clients and browsers that were idle for long are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ pub(super) struct Client {
     /// How many of its calls block now.
     waiters: usize,
     /// When it last made itself heard.
-    last_seen: Moment,
+    last_seen: Timestamp,
     /// What it says that it is.
     program: Option<ClientProgram>,
     /// Whether it asked to be told of its jobs.
@@ -50,7 +50,7 @@ pub struct ClientSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ClientProgram>,
     /// When it last made itself heard.
-    pub last_seen: Moment,
+    pub last_seen: Timestamp,
     /// How many of its commands are not over.
     pub pending: usize,
     /// The browser that it used last.
@@ -62,7 +62,7 @@ pub struct ClientSummary {
 }
 
 impl Client {
-    fn new(owner: Owner, limits: &Limits, now: Moment) -> Self {
+    fn new(owner: Owner, limits: &Limits, now: Timestamp) -> Self {
         let calls = Rate::new(limits.calls_per_minute, now);
         Self {
             owner,
@@ -95,18 +95,18 @@ impl Client {
     /// # Errors
     ///
     /// It has called too often: how long to wait until it may again.
-    pub(super) fn take_call(&mut self, now: Moment) -> Result<(), Duration> {
+    pub(super) fn take_call(&mut self, now: Timestamp) -> Result<(), Duration> {
         self.calls.take(now)
     }
 
     /// It is as it was in the last life of the daemon.
-    pub(super) fn restore(&mut self, current: CurrentTab, last_seen: Moment) {
+    pub(super) fn restore(&mut self, current: CurrentTab, last_seen: Timestamp) {
         self.current = Some(current);
         self.last_seen = last_seen.min(self.last_seen);
     }
 
     /// Whether it is taken to be there still.
-    fn is_alive(&self, now: Moment) -> bool {
+    fn is_alive(&self, now: Timestamp) -> bool {
         !self.is_idle() || now.since(self.last_seen) < limits::CLIENT_LISTED
     }
 
@@ -198,7 +198,7 @@ impl Clients {
     /// Drops idle clients that nobody has heard of for long and of which nothing is kept.
     fn drop_forgotten(
         &mut self,
-        now: Moment,
+        now: Timestamp,
         has_kept: impl Fn(&ClientId) -> bool,
     ) -> Vec<ClientId> {
         let is_over = |(id, client): &(&ClientId, &mut Client)| {
@@ -214,7 +214,7 @@ impl Engine {
     /// For how long no client has called and no command was pending, counted from
     /// `since` at the earliest.
     #[must_use]
-    pub fn idle_for(&self, since: Moment, now: Moment) -> Duration {
+    pub fn idle_for(&self, since: Timestamp, now: Timestamp) -> Duration {
         let busy = self.clients.0.values().any(|client| !client.is_idle());
         let heard = self.clients.0.values().map(|client| client.last_seen).max();
         let last = if busy { now } else { heard.unwrap_or(since).max(since) };
@@ -230,7 +230,7 @@ impl Engine {
     /// The owner's clients that are at work or were heard of in the last 10 minutes, the one heard
     /// of last first. Others are remembered for longer, and are listed again with their next call.
     #[must_use]
-    pub fn client_summaries(&self, owner: &Owner, now: Moment) -> Vec<ClientSummary> {
+    pub fn client_summaries(&self, owner: &Owner, now: Timestamp) -> Vec<ClientSummary> {
         let listed = self.clients.of(owner).filter(|(_, client)| client.is_alive(now));
         let mut clients: Vec<_> = listed.map(|(id, client)| client.summary(id)).collect();
         clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));

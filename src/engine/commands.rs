@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::entry::Seq;
 use crate::lifecycle::{Command, Event, Phase, Step};
-use crate::protocol::{Attempt, CorrelationId, Moment, WorkKind};
+use crate::protocol::{Attempt, CorrelationId, Timestamp, WorkKind};
 
 /// All commands whose record is kept. A command changes only in [`Commands::apply`].
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Commands {
         &mut self,
         id: &CorrelationId,
         event: Event,
-        now: Moment,
+        now: Timestamp,
     ) -> Option<(Step, &Command)> {
         let record = self.0.get_mut(id)?;
         let step = record.command.apply(event, now);

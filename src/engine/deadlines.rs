@@ -4,23 +4,23 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Transaction;
 use crate::lifecycle::{Command, Event};
-use crate::protocol::{CorrelationId, Moment};
+use crate::protocol::{CorrelationId, Timestamp};
 
 /// The next deadline of every command.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    in_order: BTreeSet<(Moment, CorrelationId)>,
-    of: HashMap<CorrelationId, Moment>,
+    in_order: BTreeSet<(Timestamp, CorrelationId)>,
+    of: HashMap<CorrelationId, Timestamp>,
     /// Until when the timer sleeps. It is not told of a deadline after that: it will see
     /// for itself. So a busy daemon wakes it now and then, and not with every command.
-    asleep_until: Option<Moment>,
+    asleep_until: Option<Timestamp>,
 }
 
 impl Deadlines {
     /// Sets a command's next deadline. True: the timer would sleep past it, and has to be
     /// told.
     #[must_use]
-    pub(super) fn set(&mut self, id: &CorrelationId, at: Moment) -> bool {
+    pub(super) fn set(&mut self, id: &CorrelationId, at: Timestamp) -> bool {
         if let Some(before) = self.of.insert(id.clone(), at) {
             if before == at {
                 return false;
@@ -43,13 +43,13 @@ impl Deadlines {
     }
 
     /// The first deadline of all, until which the timer now sleeps.
-    pub(super) fn sleep(&mut self) -> Option<Moment> {
+    pub(super) fn sleep(&mut self) -> Option<Timestamp> {
         self.asleep_until = self.in_order.first().map(|(at, _)| *at);
         self.asleep_until
     }
 
     /// A command whose deadline has come.
-    pub(super) fn due(&self, now: Moment) -> Option<CorrelationId> {
+    pub(super) fn due(&self, now: Timestamp) -> Option<CorrelationId> {
         self.in_order.first().filter(|(at, _)| *at <= now).map(|(_, id)| id.clone())
     }
 }
@@ -73,7 +73,7 @@ impl Transaction<'_> {
     }
 
     /// When the timer has to tick next, if nothing else happens. It is told if that changes.
-    pub fn next_tick(&mut self) -> Option<Moment> {
+    pub fn next_tick(&mut self) -> Option<Timestamp> {
         let deadline = self.deadlines.sleep();
         deadline.into_iter().chain(self.next_lapse()).min()
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lifecycle::{CallKey, Command, Gone, Lane, Wish};
-use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, TabId};
+use crate::protocol::{
+    BrowserId, BrowserSession, ClientId, CorrelationId, Owner, TabId, Timestamp,
+};
 
 /// Parameters and results of more bytes than this take milliseconds to be written: a thread of
 /// its own writes them, one after the other.
@@ -35,7 +37,7 @@ pub enum Entry {
     /// A command may have begun, or is over: as it is now.
     Changed(Command),
     /// The owner has had the outcome.
-    Read(CorrelationId, Moment),
+    Read(CorrelationId, Timestamp),
     /// The record of a command goes.
     Gone(Burial),
     /// A command was not taken after all: nothing of it stays, nor of its key.
@@ -48,7 +50,7 @@ pub enum Entry {
     /// A client was forgotten, with all that was kept of it.
     Forgotten(ClientId),
     /// Keys of commands that were accepted before this stand for nothing any more.
-    DropKeys(Moment),
+    DropKeys(Timestamp),
 }
 
 impl Entry {
@@ -92,7 +94,7 @@ pub struct Anchor {
     /// The time on its monotonic clock.
     pub monotonic: Duration,
     /// The moment.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// An accepted command, and what it asked for.
@@ -122,5 +124,5 @@ pub struct Current {
     /// The tab.
     pub tab: Option<TabId>,
     /// Since when.
-    pub at: Moment,
+    pub at: Timestamp,
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::entry::{Anchor, Current};
 use crate::lifecycle::{CallDigest, CallKey, Facts, Gone, Lane, Saved, Wish};
-use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Moment, Owner, QueryId};
+use crate::protocol::{
+    BrowserId, BrowserSession, ClientId, CorrelationId, Owner, QueryId, Timestamp,
+};
 
 /// What was recorded.
 #[derive(Debug, Default)]
@@ -51,7 +53,7 @@ pub struct KeptKey {
     /// The command's second name.
     pub query_id: QueryId,
     /// When it was accepted.
-    pub accepted: Moment,
+    pub accepted: Timestamp,
     /// What its call asked for. `None`: the file is from before that was written down.
     pub digest: Option<CallDigest>,
 }

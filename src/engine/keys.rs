@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Caller;
 use super::history::KeptKey;
 use crate::lifecycle::{CallDigest, CallKey, Limits, limits};
-use crate::protocol::{ClientId, CorrelationId, Moment, QueryId};
+use crate::protocol::{ClientId, CorrelationId, QueryId, Timestamp};
 
 /// The keys that stand for a command, each for a while. They are their client's: what another
 /// client brings under the same key is another call.
@@ -26,7 +26,7 @@ struct ClientKeys {
 pub(super) struct KeyedCommand {
     pub(super) id: CorrelationId,
     pub(super) query_id: QueryId,
-    accepted: Moment,
+    accepted: Timestamp,
     /// What its call asked for. `None`: a journal from before digests does not say, and the
     /// command's record is gone.
     digest: Option<CallDigest>,
@@ -41,7 +41,7 @@ impl KeyedCommand {
 
 impl Keys {
     /// The command that this client's key stands for.
-    pub(super) fn find(&self, caller: &Caller, key: &str, now: Moment) -> Option<&KeyedCommand> {
+    pub(super) fn find(&self, caller: &Caller, key: &str, now: Timestamp) -> Option<&KeyedCommand> {
         let known = self.0.get(caller)?.known.get(key)?;
         is_fresh(known.accepted, now).then_some(known)
     }
@@ -81,11 +81,11 @@ impl Keys {
 }
 
 /// From when on keys still stand for their commands.
-pub(super) fn fresh_since(now: Moment) -> Moment {
+pub(super) fn fresh_since(now: Timestamp) -> Timestamp {
     now - limits::IDEMPOTENT
 }
 
-fn is_fresh(accepted: Moment, now: Moment) -> bool {
+fn is_fresh(accepted: Timestamp, now: Timestamp) -> bool {
     accepted > fresh_since(now)
 }
 
@@ -95,9 +95,9 @@ mod tests {
 
     use super::*;
 
-    const NOW: Moment = Moment::from_unix_micros(10_000_000_000);
+    const NOW: Timestamp = Timestamp::from_unix_micros(10_000_000_000);
 
-    fn put(keys: &mut Keys, client: &str, key: &str, accepted: Moment) -> Vec<String> {
+    fn put(keys: &mut Keys, client: &str, key: &str, accepted: Timestamp) -> Vec<String> {
         let kept = KeptKey {
             owner: "user".into(),
             key: key.into(),
@@ -115,7 +115,7 @@ mod tests {
         Caller { owner: "user".into(), client: client.into() }
     }
 
-    fn knows(keys: &Keys, client: &str, key: &str, now: Moment) -> bool {
+    fn knows(keys: &Keys, client: &str, key: &str, now: Timestamp) -> bool {
         keys.find(&caller(client), key, now).is_some()
     }
 

@@ -9,8 +9,8 @@ use super::entry::Entry;
 use super::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, Event, Lane, Peer, Reply, State};
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, CommandBody, CorrelationId, FromExtension, InFlight, Ready, Tab,
-    ToExtension,
+    Attempt, BrowserId, BrowserTab, CommandBody, CorrelationId, FromExtension, InFlight,
+    ReadyFrame, ToExtension, Transport,
 };
 use crate::seeded_bug;
 
@@ -27,7 +27,7 @@ pub struct NewLink {
     /// Whose it is.
     pub peer: Peer,
     /// How frames go over it.
-    pub carrier: Carrier,
+    pub carrier: Transport,
     /// The version that the extension says it has.
     pub extension_version: String,
     /// How many frames its outbox holds.
@@ -159,7 +159,7 @@ impl Transaction<'_> {
 
     /// The extension may have commands from here on: what it had is settled first
     /// (rows 11a, 12).
-    fn ready(&mut self, peer: &Peer, ready: Ready) {
+    fn ready(&mut self, peer: &Peer, ready: ReadyFrame) {
         let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
         let kept = targets::kept_by_new_session(browser, &ready);
@@ -186,7 +186,7 @@ impl Transaction<'_> {
         self.may_deliver_to(&peer.browser);
     }
 
-    fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<Tab>) {
+    fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<BrowserTab>) {
         if let Some(browser) = self.browsers.get_mut(browser) {
             browser.set_tabs(tabs);
         }

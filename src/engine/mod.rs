@@ -72,7 +72,7 @@ use sites::PersonDecisions;
 
 use crate::lifecycle::{Limits, Retention};
 use crate::proof::NameSource;
-use crate::protocol::{BrowserId, ClientId, Moment, Owner};
+use crate::protocol::{BrowserId, ClientId, Owner, Timestamp};
 
 /// Who calls: the owner decides what may be seen, the client whose lists and caps
 /// count.
@@ -108,10 +108,10 @@ pub struct Engine {
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
     is_ending: bool,
     /// When it began.
-    started: Moment,
+    started: Timestamp,
     rejected: RejectedHandshakes,
     /// When clients and browsers that were idle for long were last looked for.
-    swept: Moment,
+    swept: Timestamp,
     /// The journal's entry that was put in last.
     appended: Seq,
 }
@@ -119,7 +119,7 @@ pub struct Engine {
 impl Engine {
     /// An engine that knows nothing. `appended`: the last entry that the journal has already.
     #[must_use]
-    pub fn new(limits: Limits, names: NameSource, appended: Seq, now: Moment) -> Self {
+    pub fn new(limits: Limits, names: NameSource, appended: Seq, now: Timestamp) -> Self {
         Self {
             limits,
             names,
@@ -150,7 +150,7 @@ impl Engine {
     /// before the next transaction.
     pub fn transact<R>(
         &mut self,
-        now: Moment,
+        now: Timestamp,
         effects: &mut Effects,
         happen: impl FnOnce(&mut Transaction<'_>) -> R,
     ) -> R {

@@ -9,7 +9,7 @@ use super::refusal::{Refusal, Refused};
 use super::{Caller, Transaction};
 use crate::lifecycle::limits::OWNER_CLIENTS;
 use crate::lifecycle::{Command, Limits, Rate};
-use crate::protocol::{Moment, Owner};
+use crate::protocol::{Owner, Timestamp};
 
 /// What all owners use.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Quotas {
         self.retained.check(owner, limits.kept_mib)
     }
 
-    fn rates_of(&mut self, owner: &Owner, limits: &Limits, now: Moment) -> &mut OwnerRates {
+    fn rates_of(&mut self, owner: &Owner, limits: &Limits, now: Timestamp) -> &mut OwnerRates {
         // There are as many owners as a person has named.
         self.rates.entry(owner.clone()).or_insert_with(|| OwnerRates::new(limits, now))
     }
@@ -59,7 +59,7 @@ struct OwnerRates {
 }
 
 impl OwnerRates {
-    fn new(limits: &Limits, now: Moment) -> Self {
+    fn new(limits: &Limits, now: Timestamp) -> Self {
         Self {
             calls: Rate::new(limits.calls_per_minute.saturating_mul(OWNER_CLIENTS), now),
             bytes: Rate::new(limits.mib_per_minute.saturating_mul(MIB), now),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lifecycle::{Outcome, next_step_of_code};
-use crate::protocol::{BrowserId, CorrelationId, Tab, TabId, WorkKind};
+use crate::protocol::{BrowserId, BrowserTab, CorrelationId, TabId, WorkKind};
 
 /// A call that was not taken, under an id of its own.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub enum Refusal {
         /// The tab that was asked for.
         wanted: TabId,
         /// What is there instead.
-        tabs: Vec<Tab>,
+        tabs: Vec<BrowserTab>,
     },
     /// The browser's extension does not know the action.
     UnsupportedAction {

@@ -11,7 +11,7 @@ use super::{Engine, Transaction};
 use crate::lifecycle::{Command, Event, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
-    ToExtension, Widening,
+    ToExtension, UnconfirmedWidening,
 };
 
 /// What the person has decided for every browser.
@@ -22,7 +22,7 @@ pub(super) struct PersonDecisions {
     /// Which local files agents may open.
     local_files: Arc<LocalFileRules>,
     /// What was widened and no person has confirmed yet.
-    unconfirmed: Arc<[Widening]>,
+    unconfirmed: Arc<[UnconfirmedWidening]>,
 }
 
 impl Engine {
@@ -49,7 +49,7 @@ impl Transaction<'_> {
     }
 
     /// What was widened and no person has confirmed yet; the browsers that are here are told.
-    pub fn set_unconfirmed(&mut self, widenings: Vec<Widening>) {
+    pub fn set_unconfirmed(&mut self, widenings: Vec<UnconfirmedWidening>) {
         if *self.decided.unconfirmed == *widenings {
             return;
         }

@@ -3,7 +3,7 @@
 use super::browsers::Browser;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, Phase};
-use crate::protocol::{BrowserId, Moment, Tab};
+use crate::protocol::{BrowserId, BrowserTab, Timestamp};
 
 /// One browser as `observe browsers` shows it.
 #[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -15,7 +15,7 @@ pub struct BrowserSummary {
     /// Whether commands reach it now.
     pub connected: bool,
     /// When it last made itself heard.
-    pub last_seen: Moment,
+    pub last_seen: Timestamp,
     /// The extension's version.
     pub extension_version: String,
     /// The browser's user agent.
@@ -46,7 +46,7 @@ pub struct TabSummary {
     pub browser: BrowserId,
     /// The tab.
     #[serde(flatten)]
-    pub tab: Tab,
+    pub tab: BrowserTab,
     /// Whether this client's commands go to it when they name no tab.
     pub current: bool,
 }
@@ -101,7 +101,7 @@ impl Transaction<'_> {
         let is_current = |browser: &BrowserId, tab| {
             current.as_ref().is_some_and(|c| c.browser == *browser && c.tab == Some(tab))
         };
-        let summary = |(browser, tab): (&BrowserId, &Tab)| TabSummary {
+        let summary = |(browser, tab): (&BrowserId, &BrowserTab)| TabSummary {
             browser: browser.clone(),
             current: is_current(browser, tab.tab_id),
             tab: tab.clone(),

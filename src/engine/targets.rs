@@ -12,7 +12,7 @@ use super::polling::is_poller;
 use super::refusal::{BrowserChoice, Refusal, Refused};
 use super::{Caller, Transaction};
 use crate::lifecycle::{Command, Event, Lane, Outcome, State, Wish};
-use crate::protocol::{Action, BrowserId, CorrelationId, Ready, Tab, TabId};
+use crate::protocol::{Action, BrowserId, BrowserTab, CorrelationId, ReadyFrame, TabId};
 
 /// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
 /// one.
@@ -57,7 +57,7 @@ fn find_tab(
     browsers: &HashMap<BrowserId, Browser>,
     current: Option<&CurrentTab>,
     wish: &Wish,
-) -> Result<(BrowserId, Tab), Refusal> {
+) -> Result<(BrowserId, BrowserTab), Refusal> {
     let Some((id, browser)) = choose_browser(browsers, current, wish)? else {
         return Err(gone(browsers, "any"));
     };
@@ -177,17 +177,18 @@ fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
 /// In another run the numbers of tabs mean nothing, even where they come again. A reloaded
 /// extension names another session too: a tab that is there unchanged is taken for the
 /// same. An extension that names none is judged by its tabs alone.
-pub(super) fn kept_by_new_session(before: &Browser, ready: &Ready) -> Option<HashSet<TabId>> {
-    let place = |tab: &Tab| (tab.tab_id, tab.window_id);
-    let is_unchanged =
-        |now: &&Tab| before.tabs().iter().any(|old| place(old) == place(now) && old.url == now.url);
+pub(super) fn kept_by_new_session(before: &Browser, ready: &ReadyFrame) -> Option<HashSet<TabId>> {
+    let place = |tab: &BrowserTab| (tab.tab_id, tab.window_id);
+    let is_unchanged = |now: &&BrowserTab| {
+        before.tabs().iter().any(|old| place(old) == place(now) && old.url == now.url)
+    };
     match (before.session(), &ready.session) {
         (Some(former), Some(now)) if former == now => None,
         (Some(_), Some(_)) => {
             Some(ready.tabs.iter().filter(is_unchanged).map(|tab| tab.tab_id).collect())
         }
         (None, _) | (_, None) => {
-            let is_there = |old: &Tab| ready.tabs.iter().any(|now| place(now) == place(old));
+            let is_there = |old: &BrowserTab| ready.tabs.iter().any(|now| place(now) == place(old));
             let is_new = !before.tabs().is_empty() && !before.tabs().iter().any(is_there);
             is_new.then(HashSet::new)
         }
@@ -200,7 +201,11 @@ impl Transaction<'_> {
     /// # Errors
     ///
     /// It is not there, or could be of one of several browsers.
-    pub fn find_tab(&mut self, caller: &Caller, wish: &Wish) -> Result<(BrowserId, Tab), Refused> {
+    pub fn find_tab(
+        &mut self,
+        caller: &Caller,
+        wish: &Wish,
+    ) -> Result<(BrowserId, BrowserTab), Refused> {
         let current = self.client(caller).current();
         let found = find_tab(&self.browsers, current.as_ref(), wish);
         found.map_err(|refusal| self.refuse(caller, refusal))

@@ -11,7 +11,9 @@ use super::effects::{CloseReason, CommandEvent, CommandUpdate, Effects, LinkFram
 use super::entry::{Burial, Entry, Seq};
 use super::links::command_frame;
 use crate::lifecycle::{Command, Event, Freed, Gone, Outcome, Peer, Phase, Reply, State, Step};
-use crate::protocol::{Attempt, BrowserId, CorrelationId, Moment, NackReason, Tab, ToExtension};
+use crate::protocol::{
+    Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension,
+};
 
 /// The hint of a result that had to go for newer ones before its owner had read it.
 pub(super) const DROPPED: &str = "Result dropped: too many newer ones were kept (never retrieved)";
@@ -21,7 +23,7 @@ pub(super) const DROPPED: &str = "Result dropped: too many newer ones were kept 
 pub struct Transaction<'a> {
     engine: &'a mut Engine,
     effects: &'a mut Effects,
-    now: Moment,
+    now: Timestamp,
     /// Where something may be delivered that could not be before.
     freed: HashSet<BrowserId>,
     /// Browsers whose extension does not read its frames.
@@ -43,12 +45,12 @@ impl DerefMut for Transaction<'_> {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(engine: &'a mut Engine, now: Moment, effects: &'a mut Effects) -> Self {
+    pub(super) fn new(engine: &'a mut Engine, now: Timestamp, effects: &'a mut Effects) -> Self {
         Self { engine, effects, now, freed: HashSet::new(), overflowing: Vec::new() }
     }
 
     /// When it happens.
-    pub(super) const fn now(&self) -> Moment {
+    pub(super) const fn now(&self) -> Timestamp {
         self.now
     }
 
@@ -310,7 +312,7 @@ impl<'a> Transaction<'a> {
 
 impl Engine {
     /// All tabs that are known, of connected browsers.
-    pub(super) fn tabs(&self) -> impl Iterator<Item = (&BrowserId, &Tab)> {
+    pub(super) fn tabs(&self) -> impl Iterator<Item = (&BrowserId, &BrowserTab)> {
         let connected = self.browsers.iter().filter(|(_, browser)| browser.is_connected());
         connected.flat_map(|(id, browser)| browser.tabs().iter().map(move |tab| (id, tab)))
     }

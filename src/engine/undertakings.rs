@@ -13,7 +13,8 @@ use super::submit::{Accepted, Submitted};
 use super::{Caller, Engine, Transaction, targets};
 use crate::lifecycle::{CallKey, Event, Outcome, Phase, Wish, Work};
 use crate::protocol::{
-    BrowserId, ClientId, CorrelationId, Job, Owner, Progress, SessionName, Status, WorkKind,
+    BrowserId, ClientId, CommandProgress, CommandStatus, CorrelationId, Job, Owner, SessionName,
+    WorkKind,
 };
 
 /// A wait or a job that a call asks for.
@@ -55,7 +56,7 @@ impl Engine {
     pub fn drawn_waits(&self) -> Vec<(Owner, CorrelationId, Arc<RawValue>)> {
         let drawn = self.commands.all().filter_map(|command| {
             let report = command.report(false);
-            let Status::Complete { result, .. } = report.status else { return None };
+            let CommandStatus::Complete { result, .. } = report.status else { return None };
             let is_wait = report.kind == WorkKind::Annotations;
             is_wait.then(|| (command.facts().owner.clone(), report.correlation_id, result))
         });
@@ -175,7 +176,7 @@ impl Transaction<'_> {
     /// worker that is at it should stop.
     pub fn advance_job(&mut self, id: &CorrelationId, part: f64, message: &str) -> bool {
         let progress = Some(part.clamp(0.0, 1.0));
-        let said = Progress { at: self.now(), message: Some(message.into()), progress };
+        let said = CommandProgress { at: self.now(), message: Some(message.into()), progress };
         self.apply(id, Event::Advance(said));
         self.commands.phase_of(id) == Some(Phase::Working)
     }

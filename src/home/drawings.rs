@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::Home;
 use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
 use crate::protocol::{
-    CorrelationId, Drawing, DrawingId, DrawingReport, Moment, Owner, SessionName,
+    CorrelationId, Drawing, DrawingId, DrawingReport, Owner, SessionName, Timestamp,
 };
 use folder::{Files, Folder};
 use record::Record;
@@ -51,7 +51,7 @@ pub struct KeptDrawing {
     #[serde(skip)]
     pub correlation_id: Option<CorrelationId>,
     /// When it was kept.
-    pub at: Moment,
+    pub at: Timestamp,
     /// The page.
     pub page_url: String,
     /// How many annotations it has.
@@ -148,7 +148,7 @@ impl Drawings {
         &self,
         owner: &Owner,
         drawing: &Drawing,
-        at: Moment,
+        at: Timestamp,
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let _turn = self.turn();
         let path = self.folder(owner);

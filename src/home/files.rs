@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// A file on its way to its name. Each folder has one writer, so one name is enough; what a
 /// killed writer left there is written over.
@@ -71,8 +71,8 @@ pub(super) fn decode(file: &str) -> Option<String> {
 }
 
 /// The moment `micros` µs after the Unix epoch, or the last one that can be shown.
-pub(super) fn moment(micros: u64) -> Moment {
-    Moment::from_unix_micros(micros.min(LAST_MICROS))
+pub(super) fn moment(micros: u64) -> Timestamp {
+    Timestamp::from_unix_micros(micros.min(LAST_MICROS))
 }
 
 /// Makes a folder that only its owner can open, unless it is there.

@@ -17,7 +17,7 @@ use super::files::{
     write,
 };
 pub use crate::protocol::NAME_MAX;
-use crate::protocol::{Moment, Owner, check_name};
+use crate::protocol::{Owner, Timestamp, check_name};
 
 /// The largest value, in bytes of JSON: a call that stores it must fit into a request.
 pub const VALUE_MAX: usize = 512 * 1024;
@@ -48,7 +48,7 @@ pub struct StoredValue {
     /// How many bytes of JSON it has.
     pub size: u64,
     /// When it was stored.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// Why nothing was stored, loaded, listed or deleted.

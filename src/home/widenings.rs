@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Home, HomeError, lock_settings, read_json, write_json};
 use crate::proof;
-use crate::protocol::{Moment, Widening};
+use crate::protocol::{Timestamp, UnconfirmedWidening};
 
 const UNCONFIRMED: &str = "unconfirmed.json";
 
@@ -35,8 +35,8 @@ impl Home {
         &self,
         what: &str,
         take_back: Option<&str>,
-        at: Moment,
-    ) -> Result<Widening, WideningError> {
+        at: Timestamp,
+    ) -> Result<UnconfirmedWidening, WideningError> {
         let _others_wait = lock_settings(&self.dir)?;
         let mut kept = self.unconfirmed()?;
         kept.retain(|known| known.what != what);
@@ -44,7 +44,7 @@ impl Home {
             return Err(WideningError::TooMany);
         }
         let (what, take_back) = (what.to_owned(), take_back.map(str::to_owned));
-        let widening = Widening { id: proof::random_hex::<8>(), at, what, take_back };
+        let widening = UnconfirmedWidening { id: proof::random_hex::<8>(), at, what, take_back };
         kept.push(widening.clone());
         write_json(&self.dir.join(UNCONFIRMED), &kept)?;
         Ok(widening)
@@ -61,7 +61,7 @@ impl Home {
     /// # Errors
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn unconfirmed(&self) -> Result<Vec<Widening>, HomeError> {
+    pub fn unconfirmed(&self) -> Result<Vec<UnconfirmedWidening>, HomeError> {
         Ok(read_json(&self.dir.join(UNCONFIRMED))?.unwrap_or_default())
     }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::home::in_temporary;
 
-    const AT: Moment = Moment::from_unix_micros(1_700_000_000_123_000);
+    const AT: Timestamp = Timestamp::from_unix_micros(1_700_000_000_123_000);
 
     #[test]
     fn a_widening_is_kept_until_it_is_confirmed_in_a_file_that_only_its_owner_can_read() {

@@ -1,7 +1,7 @@
 //! Why no browser is connected, as callers are told.
 
 use super::Hub;
-use crate::protocol::{CommandReport, Status};
+use crate::protocol::{CommandReport, CommandStatus};
 
 impl Hub {
     /// Notes that an extension tried to connect that speaks older versions of the protocol only.
@@ -34,7 +34,9 @@ impl Hub {
             return;
         }
         let Some(known) = self.browser_absence() else { return };
-        if let Status::Pending { hint, .. } | Status::Expired { hint, .. } = &mut report.status {
+        if let CommandStatus::Pending { hint, .. } | CommandStatus::Expired { hint, .. } =
+            &mut report.status
+        {
             *hint = known.into();
         }
     }

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 use crate::engine::{Anchor, History};
 use crate::journal::boot_id;
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// Reads the time. The system's clock is read once, at the start; from there on time
 /// is monotonic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    started_at: Moment,
+    started_at: Timestamp,
 }
 
 /// What the machine's clocks say when a daemon starts.
@@ -26,7 +26,7 @@ pub struct Reading {
     /// The time on its monotonic clock.
     pub monotonic: Duration,
     /// The time on the system clock.
-    pub system: Moment,
+    pub system: Timestamp,
 }
 
 impl Reading {
@@ -37,7 +37,7 @@ impl Reading {
         let micros = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
         let monotonic = clock_gettime(ClockId::Monotonic);
         let monotonic = Duration::try_from(monotonic).unwrap_or_default();
-        Self { boot: boot_id(), monotonic, system: Moment::from_unix_micros(micros) }
+        Self { boot: boot_id(), monotonic, system: Timestamp::from_unix_micros(micros) }
     }
 
     /// Whether the machine has been running since then.
@@ -59,17 +59,17 @@ impl Clock {
     }
 
     /// The time.
-    pub(crate) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Timestamp {
         self.started_at + self.started.elapsed()
     }
 
     /// When it was started.
-    pub(crate) const fn started_at(&self) -> Moment {
+    pub(crate) const fn started_at(&self) -> Timestamp {
         self.started_at
     }
 
     /// The time at which the runtime's timer has to go off for `moment`.
-    pub(crate) fn instant_of(&self, moment: Moment) -> Instant {
+    pub(crate) fn instant_of(&self, moment: Timestamp) -> Instant {
         self.started + moment.since(self.started_at)
     }
 }
@@ -81,8 +81,8 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    fn at(seconds: u64) -> Moment {
-        Moment::from_unix_micros(seconds * 1_000_000)
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_unix_micros(seconds * 1_000_000)
     }
 
     fn reading(boot: &str, monotonic: u64, system: u64) -> Reading {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Hub;
 use crate::engine::KnockList;
 use crate::home::Legacy;
-use crate::protocol::{InstanceId, LocalFileRules, SiteRules, Widening};
+use crate::protocol::{InstanceId, LocalFileRules, SiteRules, UnconfirmedWidening};
 
 impl Hub {
     /// Which sites may be used from here on, in all browsers; those that are here are told.
@@ -14,7 +14,7 @@ impl Hub {
     }
 
     /// What was widened and no person has confirmed yet; the browsers that are here are told.
-    pub fn set_unconfirmed(&self, widenings: Vec<Widening>) {
+    pub fn set_unconfirmed(&self, widenings: Vec<UnconfirmedWidening>) {
         self.transact(|tx| tx.set_unconfirmed(widenings));
     }
 

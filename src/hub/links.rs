@@ -15,8 +15,8 @@ use super::outbox::Outbox;
 use crate::engine::{CloseReason, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    Carrier, DrawingId, DrawingRefusal, FromExtension, Moment, NackReason, SERVER_VERSION,
-    ToExtension,
+    DrawingId, DrawingRefusal, FromExtension, NackReason, SERVER_VERSION, Timestamp, ToExtension,
+    Transport,
 };
 
 /// The transport's end of a link: what the extension says goes in here. Dropping it
@@ -35,7 +35,7 @@ impl Hub {
     pub fn attach(
         &self,
         peer: Peer,
-        carrier: Carrier,
+        carrier: Transport,
         extension_version: String,
     ) -> (Link, Outbox) {
         let room = self.0.limits.outbound;
@@ -120,7 +120,7 @@ impl Link {
 
     /// The time.
     #[must_use]
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Timestamp {
         self.hub.now()
     }
 

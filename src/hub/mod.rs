@@ -45,7 +45,7 @@ use crate::journal::{Journal, Trouble};
 use crate::lifecycle::Limits;
 pub use crate::lifecycle::Wish;
 use crate::proof::{self, NameSource};
-use crate::protocol::{CorrelationId, Moment};
+use crate::protocol::{CorrelationId, Timestamp};
 use clock::Clock;
 pub use clock::Reading;
 use core::Core;
@@ -294,7 +294,7 @@ impl Hub {
 
     /// The time, as the lifecycle reckons it.
     #[must_use]
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 }

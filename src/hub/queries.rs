@@ -9,7 +9,7 @@ use crate::engine::{
 use crate::lifecycle::Wish;
 use crate::lifecycle::limits::TOO_SOON;
 use crate::protocol::{
-    BrowserId, CaptureSettings, ClientProgram, Moment, Owner, Stream, Tab, TabId,
+    BrowserId, BrowserTab, CaptureSettings, ClientProgram, Owner, StreamKind, TabId, Timestamp,
 };
 
 impl Hub {
@@ -38,7 +38,11 @@ impl Hub {
     /// # Errors
     ///
     /// It is not there, or could be of one of several browsers.
-    pub fn find_tab(&self, caller: &Caller, wish: &Wish) -> Result<(BrowserId, Tab), Refused> {
+    pub fn find_tab(
+        &self,
+        caller: &Caller,
+        wish: &Wish,
+    ) -> Result<(BrowserId, BrowserTab), Refused> {
         self.transact(|tx| tx.find_tab(caller, wish))
     }
 
@@ -62,7 +66,7 @@ impl Hub {
     #[must_use]
     pub fn captures(
         &self,
-        stream: Stream,
+        stream: StreamKind,
         browser: Option<&BrowserId>,
         tab: Option<TabId>,
     ) -> bool {
@@ -101,7 +105,7 @@ impl Hub {
     /// For how long no client has called and no command was pending, counted from
     /// `since` at the earliest.
     #[must_use]
-    pub fn idle_for(&self, since: Moment) -> Duration {
+    pub fn idle_for(&self, since: Timestamp) -> Duration {
         let now = self.now();
         self.view(|engine| engine.idle_for(since, now))
     }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Hub};
 use crate::lifecycle::Limits;
-use crate::protocol::{BrowserId, Owner, Stream, TabId};
+use crate::protocol::{BrowserId, Owner, StreamKind, TabId};
 use crate::streams::{
     ClearedPlaces, Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRules, NotLegacy, Page,
     Query, Reader, Rings, View, Vitals, Waterfall,
@@ -66,7 +66,7 @@ struct Line {
 #[derive(Debug)]
 struct Batch {
     browser: BrowserId,
-    stream: Stream,
+    stream: StreamKind,
     entries: Vec<Box<RawValue>>,
 }
 
@@ -98,7 +98,7 @@ impl PageRecord {
     fn count_of(&mut self, error: &Entry, noise: &NoiseRules) -> &mut usize {
         if noise.hide(error) {
             &mut self.hidden
-        } else if error.stream() == Stream::Network {
+        } else if error.stream() == StreamKind::Network {
             &mut self.failed_requests
         } else {
             &mut self.errors
@@ -127,7 +127,7 @@ impl Streams {
 
     /// Lets a batch wait for its turn.
     pub(super) fn enqueue(&self, browser: &BrowserId, stream: &str, entries: Vec<Box<RawValue>>) {
-        let Some(stream) = Stream::named(stream) else {
+        let Some(stream) = StreamKind::named(stream) else {
             tracing::debug!(browser = %browser, stream, "entries of a stream that is not known");
             return;
         };
@@ -147,7 +147,7 @@ impl Streams {
         &self,
         hub: &Hub,
         browser: &BrowserId,
-        stream: Stream,
+        stream: StreamKind,
         json: &[Box<RawValue>],
     ) -> Taken {
         let read = json.iter().filter_map(|json| Entry::read(stream, json.get()).ok());
@@ -239,7 +239,7 @@ impl Hub {
 
     /// Drops the console's lines of one browser, as its person asked for. How many.
     pub fn clear_logs(&self, browser: &BrowserId) -> usize {
-        self.0.streams.shelf().rings.clear_of(Stream::Logs, browser)
+        self.0.streams.shelf().rings.clear_of(StreamKind::Logs, browser)
     }
 
     /// Hides from this owner all that is kept of these streams; the others keep it. How many
@@ -247,8 +247,8 @@ impl Hub {
     pub fn clear_streams(
         &self,
         owner: &Owner,
-        streams: impl IntoIterator<Item = Stream>,
-    ) -> Vec<(Stream, usize)> {
+        streams: impl IntoIterator<Item = StreamKind>,
+    ) -> Vec<(StreamKind, usize)> {
         let mut shelf = self.0.streams.shelf();
         let Shelf { rings, cleared, .. } = &mut *shelf;
         let places = cleared.entry(owner.clone()).or_default();
@@ -257,7 +257,7 @@ impl Hub {
 
     /// How many entries are kept of a stream.
     #[must_use]
-    pub fn stream_entries(&self, stream: Stream) -> usize {
+    pub fn stream_entries(&self, stream: StreamKind) -> usize {
         self.0.streams.shelf().rings.count(stream)
     }
 
@@ -293,7 +293,7 @@ impl Hub {
             let kept = View::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
             let is_error = |kept: &&Arc<Kept>| kept.entry.level() == Level::Error;
             let errors: Vec<_> = kept.filter(of_tab).filter(is_error).cloned().collect();
-            let mut measured = shelf.rings.all(Stream::Performance).filter(of_tab);
+            let mut measured = shelf.rings.all(StreamKind::Performance).filter(of_tab);
             let vitals = measured.next_back().and_then(|kept| kept.entry.vitals().cloned());
             (errors, shelf.noise.get(&caller.owner).cloned().unwrap_or_default(), vitals)
         };

@@ -11,9 +11,9 @@ use super::*;
 use crate::engine::Anchor;
 use crate::lifecycle::{Gone, Lane, Peer, limits};
 use crate::protocol::{
-    Action, Attempt, BrowserId, BrowserSession, Carrier, ExtensionReport, FromExtension, InFlight,
-    InFlightState, InstanceId, NackReason, Ready, ReportedError, Status, Tab, TabId, ToExtension,
-    TracePhase,
+    Action, Attempt, BrowserId, BrowserSession, BrowserTab, CommandStatus, ExtensionReport,
+    FromExtension, InFlight, InFlightState, InstanceId, NackReason, ReadyFrame, ReportedError,
+    TabId, ToExtension, TracePhase, Transport,
 };
 
 mod absence;
@@ -57,9 +57,9 @@ fn script_in(tab: i64) -> Submission {
 }
 
 /// The tabs of a browser with one window. The first one is active.
-fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<Tab> {
+fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<BrowserTab> {
     let first = *ids.start();
-    let tab = |id| Tab {
+    let tab = |id| BrowserTab {
         tab_id: TabId(id),
         window_id: 1,
         url: url.to_owned(),
@@ -79,7 +79,7 @@ struct Extension {
 impl Extension {
     fn attach(hub: &Hub, browser: &str, instance: &str) -> Self {
         let peer = Peer { browser: BrowserId::from(browser), instance: InstanceId::from(instance) };
-        let (link, outbox) = hub.attach(peer, Carrier::WebSocket, "0.1.0".to_owned());
+        let (link, outbox) = hub.attach(peer, Transport::WebSocket, "0.1.0".to_owned());
         Self { link, outbox }
     }
 
@@ -98,7 +98,7 @@ impl Extension {
         self.ready_in(label, None, tabs(1..=10, "http://127.0.0.1/"), Vec::new());
     }
 
-    fn ready_with(&self, session: Option<&str>, tabs: Vec<Tab>, in_flight: Vec<InFlight>) {
+    fn ready_with(&self, session: Option<&str>, tabs: Vec<BrowserTab>, in_flight: Vec<InFlight>) {
         self.ready_in("Test", session, tabs, in_flight);
     }
 
@@ -106,11 +106,11 @@ impl Extension {
         &self,
         label: &str,
         session: Option<&str>,
-        tabs: Vec<Tab>,
+        tabs: Vec<BrowserTab>,
         in_flight: Vec<InFlight>,
     ) {
         let session = session.map(BrowserSession::from);
-        self.link.receive(FromExtension::Ready(Ready {
+        self.link.receive(FromExtension::Ready(ReadyFrame {
             session,
             tabs,
             in_flight,
@@ -177,9 +177,9 @@ impl Extension {
 }
 
 /// What an extension says that has nothing under way.
-fn ready(label: &str, draws_for: Vec<CorrelationId>) -> Ready {
+fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
     let actions = ["draw_mode", "execute_js", "navigate", "tab_list", "tab_open", "tab_close"];
-    Ready {
+    ReadyFrame {
         label: label.to_owned(),
         user_agent: "Test".to_owned(),
         actions: actions.map(str::to_owned).to_vec(),
@@ -202,16 +202,16 @@ fn pending() -> ExtensionReport {
     ExtensionReport::Pending { message: None, progress: None }
 }
 
-async fn look(hub: &Hub, client: &str, id: &CorrelationId) -> Status {
+async fn look(hub: &Hub, client: &str, id: &CorrelationId) -> CommandStatus {
     match hub.look(&agent(client), id, false).await.unwrap() {
         Seen::Command(report) => report.status,
         other => panic!("{id} should be known: {other:?}"),
     }
 }
 
-fn reason(status: &Status) -> &str {
+fn reason(status: &CommandStatus) -> &str {
     match status {
-        Status::Expired { reason, .. } => reason,
+        CommandStatus::Expired { reason, .. } => reason,
         other => panic!("expected expired, got {other:?}"),
     }
 }

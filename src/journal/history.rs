@@ -13,7 +13,8 @@ use crate::lifecycle::{
     CallDigest, Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish, Work,
 };
 use crate::protocol::{
-    Attempt, BrowserId, BrowserSession, Carrier, ClientId, CorrelationId, Moment, TabId, TracePhase,
+    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, TabId, Timestamp, TracePhase,
+    Transport,
 };
 
 /// A mark of a trace, as it stands in the file.
@@ -28,7 +29,7 @@ impl From<&Mark> for TraceMark {
 
 impl From<TraceMark> for Mark {
     fn from(TraceMark(phase, at, attempt): TraceMark) -> Self {
-        Self { phase, at: Moment::from_unix_micros(at), attempt }
+        Self { phase, at: Timestamp::from_unix_micros(at), attempt }
     }
 }
 
@@ -59,7 +60,7 @@ fn anchor(from: &Connection) -> rusqlite::Result<Option<Anchor>> {
     let monotonic: Option<u64> = meta.query_row(["monotonic_us"], |row| row.get(0)).optional()?;
     let at: Option<u64> = meta.query_row(["at"], |row| row.get(0)).optional()?;
     let (Some(boot), Some(monotonic), Some(at)) = (boot, monotonic, at) else { return Ok(None) };
-    let (monotonic, at) = (Duration::from_micros(monotonic), Moment::from_unix_micros(at));
+    let (monotonic, at) = (Duration::from_micros(monotonic), Timestamp::from_unix_micros(at));
     Ok(Some(Anchor { boot: boot.into(), monotonic, at }))
 }
 
@@ -116,7 +117,7 @@ fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Hold>> {
     };
     let by = Peer { browser: browser.into(), instance: instance.into() };
     let carrier: Option<String> = row.get("carrier")?;
-    let carrier = carrier.as_deref().and_then(Carrier::of_word).unwrap_or(Carrier::WebSocket);
+    let carrier = carrier.as_deref().and_then(Transport::of_word).unwrap_or(Transport::WebSocket);
     Ok(Some(Hold { attempt: Attempt(attempt), by, carrier }))
 }
 
@@ -182,8 +183,8 @@ fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
     row.get(column)
 }
 
-fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Moment> {
-    row.get(column).map(Moment::from_unix_micros)
+fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
+    row.get(column).map(Timestamp::from_unix_micros)
 }
 
 fn tab(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<TabId>> {

@@ -10,7 +10,7 @@ use super::history::TraceMark;
 use super::numbers::Numbers;
 use crate::engine::{Acceptance, Anchor, Burial, Current, Entry};
 use crate::lifecycle::{CallKey, Command, Hold, Lane, Outcome, State};
-use crate::protocol::{CorrelationId, Moment};
+use crate::protocol::{CorrelationId, Timestamp};
 
 pub(super) fn write_entry(
     to: &Connection,
@@ -249,7 +249,7 @@ fn trace(command: &Command) -> String {
     serde_json::to_string(&marks).unwrap_or_default()
 }
 
-fn stamp(moment: Moment) -> i64 {
+fn stamp(moment: Timestamp) -> i64 {
     i64::try_from(moment.unix_micros()).unwrap_or(i64::MAX)
 }
 

@@ -11,13 +11,13 @@ use crate::lifecycle::{
     Stage, State, Wish, Work, limits,
 };
 use crate::protocol::{
-    Action, Attempt, Carrier, ExtensionReport, Job, Moment, MonitorSync, ReportedError,
-    SessionName, TabId,
+    Action, Attempt, ExtensionReport, Job, MonitorSync, ReportedError, SessionName, TabId,
+    Timestamp, Transport,
 };
 
-const NOW: Moment = Moment::from_unix_micros(1_795_298_985_123_456);
+const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_123_456);
 
-fn at(ms: u64) -> Moment {
+fn at(ms: u64) -> Timestamp {
     NOW + Duration::from_millis(ms)
 }
 
@@ -52,7 +52,7 @@ fn command(id: &str, work: impl Into<Work>) -> Command {
 }
 
 fn held() -> Hold {
-    Hold { attempt: Attempt(1), by: holder(), carrier: Carrier::WebSocket }
+    Hold { attempt: Attempt(1), by: holder(), carrier: Transport::WebSocket }
 }
 
 fn script(id: &str) -> Command {
@@ -61,7 +61,7 @@ fn script(id: &str) -> Command {
 
 fn started(id: &str) -> Command {
     let mut command = script(id);
-    let _ = command.apply(Event::Deliver(holder(), Carrier::WebSocket), at(1));
+    let _ = command.apply(Event::Deliver(holder(), Transport::WebSocket), at(1));
     let _ = command.apply(Event::Claim(holder(), Attempt(1)), at(2));
     command
 }
@@ -547,7 +547,7 @@ fn long() -> (Command, Command) {
         command("exec_1", Action::ExecuteJs { script: text.clone(), user_gesture: None });
     let mut ended = accepted.clone();
     for event in [
-        Event::Deliver(holder(), Carrier::WebSocket),
+        Event::Deliver(holder(), Transport::WebSocket),
         Event::Claim(holder(), Attempt(1)),
         Event::Report(holder(), Attempt(1), complete(&format!("\"{text}\""))),
     ] {
@@ -609,7 +609,7 @@ async fn the_log_is_moved_to_the_file_before_long_texts_make_it_long() {
 async fn what_carried_a_command_outlives_the_process() {
     let dir = dir();
     let mut polled = script("exec_1");
-    let _ = polled.apply(Event::Deliver(holder(), Carrier::Poll), at(1));
+    let _ = polled.apply(Event::Deliver(holder(), Transport::Poll), at(1));
     let first = reopen(&file(&dir));
     record(&first.journal, [accepted(&script("exec_1")), Entry::Changed(polled)]).await;
     first.journal.close().await;
@@ -617,7 +617,7 @@ async fn what_carried_a_command_outlives_the_process() {
     let Stage::Started { hold, at: since } = &history.commands[0].saved.stage else {
         panic!("it may be running: {history:?}")
     };
-    assert_eq!((hold.carrier, *since), (Carrier::Poll, at(1)));
+    assert_eq!((hold.carrier, *since), (Transport::Poll, at(1)));
 }
 
 #[tokio::test]

@@ -21,8 +21,8 @@ use serde_json::value::RawValue;
 use super::limits;
 use super::work::Work;
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, ClientId, CorrelationId, InstanceId, Moment, Owner, Progress,
-    QueryId, TracePhase, WorkKind,
+    Attempt, BrowserId, ClientId, CommandProgress, CorrelationId, InstanceId, Owner, QueryId,
+    Timestamp, TracePhase, Transport, WorkKind,
 };
 pub use event::{Event, Reply, Step};
 pub use next_step::next_step_of_code;
@@ -48,7 +48,7 @@ pub struct Facts {
     /// creation.
     pub timeout: Duration,
     /// When it was accepted.
-    pub created: Moment,
+    pub created: Timestamp,
 }
 
 /// A command and where it stands. Cheap to clone: what can be large is shared.
@@ -71,7 +71,7 @@ pub enum State {
         /// Whether it may have begun all the same: whoever had it runs commands at once.
         may_have_run: bool,
         /// The `respond` deadline of the delivery that was lost, which goes on running.
-        respond_by: Option<Moment>,
+        respond_by: Option<Timestamp>,
         /// Whether the browser that it is for was connected at some time.
         reachable: bool,
     },
@@ -80,18 +80,18 @@ pub enum State {
         /// Who has it.
         hold: Hold,
         /// When it must be claimed.
-        respond_by: Moment,
+        respond_by: Timestamp,
     },
     /// It may begin in the page any moment: from here on it is never sent again.
     Started {
         /// Who has it.
         hold: Hold,
         /// When its running time and the grace for the report are over.
-        execute_by: Moment,
+        execute_by: Timestamp,
         /// Whether its browser is away, and what that leads to.
         away: Option<Away>,
         /// What the extension last said of it.
-        progress: Option<Progress>,
+        progress: Option<CommandProgress>,
         /// Whether it may have begun: `go` has left, or whoever has it needs none.
         let_go: bool,
     },
@@ -100,18 +100,18 @@ pub enum State {
     /// The daemon is at it.
     Working {
         /// How far it is.
-        progress: Option<Progress>,
+        progress: Option<CommandProgress>,
     },
     /// Terminal: the outcome never changes again.
     Ended {
         /// When it ended.
-        at: Moment,
+        at: Timestamp,
         /// How.
         outcome: Outcome,
         /// Who had it last, if anybody did.
         hold: Option<Hold>,
         /// Until when its tab counts as taken, since the page may still be at it.
-        lane_until: Option<Moment>,
+        lane_until: Option<Timestamp>,
         /// Whether its owner has had the outcome.
         read: bool,
     },
@@ -121,7 +121,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Away {
     /// When the command is given up.
-    pub until: Moment,
+    pub until: Timestamp,
     /// The reason that it then ends with. After a restart of the daemon the command's
     /// other deadlines wait for the browser too: what it did meanwhile should count.
     pub lost: Expiry,
@@ -135,7 +135,7 @@ pub struct Hold {
     /// To whom.
     pub by: Peer,
     /// How.
-    pub carrier: Carrier,
+    pub carrier: Transport,
 }
 
 /// One life of one browser's extension.
@@ -192,7 +192,7 @@ pub struct Mark {
     /// The phase.
     pub phase: TracePhase,
     /// When.
-    pub at: Moment,
+    pub at: Timestamp,
     /// In which delivery, if it was delivered by then.
     pub attempt: Option<Attempt>,
 }
@@ -220,13 +220,13 @@ impl Command {
 
     /// When it may have begun; when it was accepted, if it has not.
     #[must_use]
-    pub fn started_at(&self) -> Moment {
+    pub fn started_at(&self) -> Timestamp {
         self.reached(TracePhase::Started).unwrap_or(self.facts.created)
     }
 
     /// When it was sent to an extension last; when it was accepted, if it never was.
     #[must_use]
-    pub fn delivered_at(&self) -> Moment {
+    pub fn delivered_at(&self) -> Timestamp {
         self.reached(TracePhase::Delivered).unwrap_or(self.facts.created)
     }
 
@@ -310,13 +310,13 @@ impl Command {
 
     /// The latest moment at which it is over, whatever happens.
     #[must_use]
-    pub fn total_by(&self) -> Moment {
+    pub fn total_by(&self) -> Timestamp {
         self.facts.created + self.facts.work.total(self.facts.timeout)
     }
 
     /// When its record goes, once it has ended.
     #[must_use]
-    pub fn retain_until(&self) -> Option<Moment> {
+    pub fn retain_until(&self) -> Option<Timestamp> {
         match self.state {
             State::Ended { at, .. } => Some(self.kept_until(at)),
             State::Queued { .. }
@@ -327,7 +327,7 @@ impl Command {
         }
     }
 
-    fn kept_until(&self, ended: Moment) -> Moment {
+    fn kept_until(&self, ended: Timestamp) -> Timestamp {
         match self.facts.work.kind() {
             WorkKind::Browser => ended + limits::RETAIN,
             WorkKind::Annotations => {
@@ -339,7 +339,7 @@ impl Command {
 
     /// The next moment at which something happens to it by itself.
     #[must_use]
-    pub fn next_deadline(&self) -> Moment {
+    pub fn next_deadline(&self) -> Timestamp {
         let total = self.total_by();
         match &self.state {
             State::Queued { respond_by, .. } => total.min(respond_by.unwrap_or(total)),

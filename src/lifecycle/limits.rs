@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::Stream;
+use crate::protocol::StreamKind;
 
 /// How long an extension may take to claim a command once it has it (for a safe
 /// command: to report). From each delivery.
@@ -198,15 +198,15 @@ impl Default for Limits {
 impl Limits {
     /// How many entries of a stream are kept.
     #[must_use]
-    pub const fn entries_of(&self, stream: Stream) -> usize {
+    pub const fn entries_of(&self, stream: StreamKind) -> usize {
         match stream {
-            Stream::Logs => self.logs,
-            Stream::Network => self.network,
-            Stream::Bodies => self.bodies,
-            Stream::Websocket => self.websocket,
-            Stream::Actions => self.actions,
-            Stream::Performance => self.performance,
-            Stream::ExtensionLogs => self.extension_logs,
+            StreamKind::Logs => self.logs,
+            StreamKind::Network => self.network,
+            StreamKind::Bodies => self.bodies,
+            StreamKind::Websocket => self.websocket,
+            StreamKind::Actions => self.actions,
+            StreamKind::Performance => self.performance,
+            StreamKind::ExtensionLogs => self.extension_logs,
         }
     }
 

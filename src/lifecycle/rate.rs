@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -11,13 +11,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub struct Rate {
     per_minute: usize,
     /// When the bucket will be full again. Each call moves it on by one token's time.
-    full_at: Moment,
+    full_at: Timestamp,
 }
 
 impl Rate {
     /// A full bucket. `per_minute` 0 means no limit.
     #[must_use]
-    pub const fn new(per_minute: usize, now: Moment) -> Self {
+    pub const fn new(per_minute: usize, now: Timestamp) -> Self {
         Self { per_minute, full_at: now }
     }
 
@@ -26,7 +26,7 @@ impl Rate {
     /// # Errors
     ///
     /// How long to wait until there is one again.
-    pub fn take(&mut self, now: Moment) -> Result<(), Duration> {
+    pub fn take(&mut self, now: Timestamp) -> Result<(), Duration> {
         self.take_many(1, now)
     }
 
@@ -35,7 +35,7 @@ impl Rate {
     /// # Errors
     ///
     /// How long to wait until there are as many again.
-    pub fn take_many(&mut self, count: usize, now: Moment) -> Result<(), Duration> {
+    pub fn take_many(&mut self, count: usize, now: Timestamp) -> Result<(), Duration> {
         let Ok(per_minute @ 1..) = u32::try_from(self.per_minute) else { return Ok(()) };
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let next = self.full_at.max(now) + MINUTE * count / per_minute;
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_a_minutes_worth_passes_and_the_next_call_is_told_when_to_come_back() {
-        let now = Moment::from_unix_micros(1_000_000_000);
+        let now = Timestamp::from_unix_micros(1_000_000_000);
         let mut rate = Rate::new(60, now);
         for _ in 0..60 {
             assert_eq!(rate.take(now), Ok(()));
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn of_many_at_once_all_are_taken_or_none() {
-        let now = Moment::from_unix_micros(1_000_000_000);
+        let now = Timestamp::from_unix_micros(1_000_000_000);
         let mut rate = Rate::new(6_000_000, now);
         assert_eq!(rate.take_many(4_000_000, now), Ok(()));
         assert_eq!(rate.take_many(3_000_000, now), Err(Duration::from_secs(10)));
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn zero_means_no_limit() {
-        let now = Moment::from_unix_micros(0);
+        let now = Timestamp::from_unix_micros(0);
         let mut rate = Rate::new(0, now);
         assert!((0..10_000).all(|_| rate.take(now).is_ok()));
     }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{Expiry, Limits};
-use crate::protocol::{ClientId, CorrelationId, FailedCommand, Moment, Owner};
+use crate::protocol::{ClientId, CorrelationId, FailedCommand, Owner, Timestamp};
 
 /// What is kept of each client's ended commands. It knows ids only, but for failures.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Gone {
     /// Who may know that it was.
     pub owner: Owner,
     /// When its record went.
-    pub at: Moment,
+    pub at: Timestamp,
     /// Whether it may have begun in the page.
     pub may_have_run: bool,
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::protocol::CommandAim;
 
-    const NOW: Moment = Moment::from_unix_micros(1_000_000);
+    const NOW: Timestamp = Timestamp::from_unix_micros(1_000_000);
 
     fn limits() -> Limits {
         Limits { retained: 3, failures: 2, tombstones: 2, ..Limits::default() }

@@ -14,7 +14,7 @@ use super::job_calls::JobCalls;
 use super::message::Request;
 use super::progress::{PROGRESS, notification};
 use crate::hub::{Caller, Events, Hub, News};
-use crate::protocol::{CommandReport, CommandSummary, CorrelationId, Status, StatusWord};
+use crate::protocol::{CommandReport, CommandStatus, CommandSummary, CorrelationId, StatusWord};
 use crate::tools::JobView;
 
 /// What a client names in `capabilities.experimental` to be told of its jobs.
@@ -128,12 +128,12 @@ impl JobNotices {
 fn notice(report: &CommandReport) -> String {
     let mut params = json!({"job_id": report.correlation_id});
     let said = match &report.status {
-        Status::Pending { progress, .. } => progress.as_ref(),
-        Status::Complete { .. }
-        | Status::Error { .. }
-        | Status::Timeout { .. }
-        | Status::Expired { .. }
-        | Status::Cancelled { .. } => None,
+        CommandStatus::Pending { progress, .. } => progress.as_ref(),
+        CommandStatus::Complete { .. }
+        | CommandStatus::Error { .. }
+        | CommandStatus::Timeout { .. }
+        | CommandStatus::Expired { .. }
+        | CommandStatus::Cancelled { .. } => None,
     };
     if let Some(said) = said {
         if let Some(part) = said.progress {
@@ -162,8 +162,8 @@ mod tests {
     use crate::hub::{Link, Outbox, Submission, Wish};
     use crate::lifecycle::{Limits, Peer, limits};
     use crate::protocol::{
-        Action, Attempt, BrowserId, Carrier, ExtensionReport, FromExtension, InstanceId, Ready,
-        ReportedError, ToExtension,
+        Action, Attempt, BrowserId, ExtensionReport, FromExtension, InstanceId, ReadyFrame,
+        ReportedError, ToExtension, Transport,
     };
 
     const RUN: ExtensionReport = ExtensionReport::Pending { message: None, progress: None };
@@ -184,8 +184,8 @@ mod tests {
         fn new() -> Self {
             let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
             let peer = Peer { browser: BrowserId::from("b"), instance: InstanceId::from("i") };
-            let (link, outbox) = hub.attach(peer, Carrier::WebSocket, "0.1.0".to_owned());
-            link.receive(FromExtension::Ready(Ready {
+            let (link, outbox) = hub.attach(peer, Transport::WebSocket, "0.1.0".to_owned());
+            link.receive(FromExtension::Ready(ReadyFrame {
                 label: "b".to_owned(),
                 user_agent: "Test".to_owned(),
                 actions: vec!["tab_list".to_owned()],

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value, json};
 
 use crate::hub::Following;
-use crate::protocol::{self, Status};
+use crate::protocol::{self, CommandStatus};
 
 /// The notification that says how far something is.
 pub(super) const PROGRESS: &str = "notifications/progress";
@@ -43,7 +43,7 @@ impl CallProgress {
     pub async fn next(&mut self) -> Option<String> {
         loop {
             let report = self.following.next().await?;
-            let Status::Pending { progress: Some(progress), .. } = report.status else {
+            let CommandStatus::Pending { progress: Some(progress), .. } = report.status else {
                 return None;
             };
             if let Some(said) = Said::after(self.said, progress.progress) {
@@ -53,7 +53,7 @@ impl CallProgress {
         }
     }
 
-    fn message(&self, said: Said, progress: &protocol::Progress) -> String {
+    fn message(&self, said: Said, progress: &protocol::CommandProgress) -> String {
         let mut params = json!({"progressToken": self.token, "progress": said.number()});
         if said.is_part {
             params["total"] = 1.into();

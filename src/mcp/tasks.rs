@@ -13,7 +13,7 @@ use super::message::{Fault, Id, Request, RpcError};
 use crate::home::AgentFiles;
 use crate::hub::{Caller, Hub, Refused, Seen, Term};
 use crate::lifecycle::limits;
-use crate::protocol::{CommandReport, CorrelationId, Moment, ReportedError, Status};
+use crate::protocol::{CommandReport, CommandStatus, CorrelationId, ReportedError, Timestamp};
 use crate::tools::{Detail, ToolResult};
 
 /// The extension's name.
@@ -42,8 +42,8 @@ pub(super) struct Task {
     status: TaskStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     status_message: Option<String>,
-    created_at: Moment,
-    last_updated_at: Moment,
+    created_at: Timestamp,
+    last_updated_at: Timestamp,
     /// From its creation.
     ttl_ms: u64,
     poll_interval_ms: u64,
@@ -226,17 +226,17 @@ impl Task {
 }
 
 /// How a task stands, what is to be said of that, and since when it does.
-fn stand(report: &CommandReport, term: Term) -> (TaskStatus, Option<String>, Moment) {
+fn stand(report: &CommandReport, term: Term) -> (TaskStatus, Option<String>, Timestamp) {
     let status = &report.status;
     match status {
-        Status::Pending { delivered_at, started_at, progress, .. } => {
+        CommandStatus::Pending { delivered_at, started_at, progress, .. } => {
             let told_at = progress.as_ref().map(|progress| progress.at);
             let said = progress.as_ref().and_then(|progress| progress.message.as_deref());
             let message = said.map(str::to_owned).or_else(|| report.waits_for());
             let latest = told_at.max(*started_at).max(*delivered_at).unwrap_or(term.created_at);
             (TaskStatus::Working, message, latest)
         }
-        Status::Cancelled { cancelled_at, may_have_run, reason, .. } => {
+        CommandStatus::Cancelled { cancelled_at, may_have_run, reason, .. } => {
             let message = if reason.is_some() {
                 "Stopped by the person at the browser: ask them before you try it again"
             } else if *may_have_run {
@@ -246,19 +246,19 @@ fn stand(report: &CommandReport, term: Term) -> (TaskStatus, Option<String>, Mom
             };
             (TaskStatus::Cancelled, Some(message.to_owned()), *cancelled_at)
         }
-        Status::Error { error, failed_at, .. } if broke_off(status).is_some() => {
+        CommandStatus::Error { error, failed_at, .. } if broke_off(status).is_some() => {
             (TaskStatus::Failed, Some(error.to_string()), *failed_at)
         }
-        Status::Complete { completed_at: at, .. }
-        | Status::Error { failed_at: at, .. }
-        | Status::Timeout { failed_at: at, .. }
-        | Status::Expired { expired_at: at, .. } => (TaskStatus::Completed, None, *at),
+        CommandStatus::Complete { completed_at: at, .. }
+        | CommandStatus::Error { failed_at: at, .. }
+        | CommandStatus::Timeout { failed_at: at, .. }
+        | CommandStatus::Expired { expired_at: at, .. } => (TaskStatus::Completed, None, *at),
     }
 }
 
 /// Why the daemon broke a command off, if it did: pages cannot say that of theirs.
-fn broke_off(status: &Status) -> Option<RpcError> {
-    let Status::Error { error, reason, page: None, .. } = status else { return None };
+fn broke_off(status: &CommandStatus) -> Option<RpcError> {
+    let CommandStatus::Error { error, reason, page: None, .. } = status else { return None };
     (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(Fault::Internal, &**error))
 }
 

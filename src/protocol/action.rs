@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Analysis, CorrelationId, DrawingPrompt, SessionName, is_local_file_url};
+use super::{CorrelationId, DrawingPrompt, PageAnalysis, SessionName, is_local_file_url};
 
 /// One browser action with its own parameters. Its name is the command's `type`
 /// on the wire and its fields are the `params`.
@@ -99,7 +99,7 @@ pub enum Action {
     /// Looks at the page; `analyze` offers this, so it is no part of the schema.
     #[serde(untagged)]
     #[schemars(skip, !untagged)]
-    Analyze(Analysis),
+    Analyze(PageAnalysis),
 }
 
 /// How much of a command's target is told, in bytes.
@@ -190,13 +190,13 @@ impl Action {
                 Some(in_short(&without_secrets(url)))
             }
             Self::Analyze(
-                Analysis::Dom { selector, .. }
-                | Analysis::Accessibility { selector: Some(selector), .. },
+                PageAnalysis::Dom { selector, .. }
+                | PageAnalysis::Accessibility { selector: Some(selector), .. },
             ) => Some(in_short(selector)),
             Self::Analyze(
-                Analysis::Accessibility { selector: None, .. }
-                | Analysis::PageSummary {}
-                | Analysis::Performance {},
+                PageAnalysis::Accessibility { selector: None, .. }
+                | PageAnalysis::PageSummary {}
+                | PageAnalysis::Performance {},
             )
             | Self::TabOpen { url: None, .. }
             | Self::Refresh {}

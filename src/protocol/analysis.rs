@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// its fields are the `params`. It only reads, so to run it twice does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Analysis {
+pub enum PageAnalysis {
     /// Elements by selector: text, attributes, box.
     Dom {
         /// CSS; also in shadow roots, frames.
@@ -36,7 +36,7 @@ pub enum Analysis {
     Performance {},
 }
 
-impl Analysis {
+impl PageAnalysis {
     /// The analysis' name, as MCP and the wire call it.
     #[must_use]
     pub const fn name(&self) -> &'static str {

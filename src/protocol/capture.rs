@@ -14,7 +14,7 @@ use super::TabId;
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 #[expect(missing_docs, reason = "doc comments would bloat the schema")]
-pub enum Stream {
+pub enum StreamKind {
     // The console's lines, and exceptions.
     Logs,
     // Requests that are over.
@@ -31,7 +31,7 @@ pub enum Stream {
     ExtensionLogs,
 }
 
-impl Stream {
+impl StreamKind {
     /// All of them, in their order.
     pub const ALL: [Self; 7] = [
         Self::Logs,
@@ -77,7 +77,7 @@ impl Stream {
 pub struct CaptureSettings {
     /// In every tab.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub all: BTreeSet<Stream>,
+    pub all: BTreeSet<StreamKind>,
     /// In single tabs besides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tabs: Vec<TabCapture>,
@@ -89,14 +89,14 @@ pub struct TabCapture {
     /// The tab.
     pub tab_id: TabId,
     /// What of it, at least one stream.
-    pub streams: BTreeSet<Stream>,
+    pub streams: BTreeSet<StreamKind>,
 }
 
 impl CaptureSettings {
     /// Settings with these streams in every tab, and these in single ones.
     #[must_use]
-    pub fn new(all: BTreeSet<Stream>, tabs: &BTreeMap<TabId, BTreeSet<Stream>>) -> Self {
-        let of_tab = |(tab_id, streams): (&TabId, &BTreeSet<Stream>)| TabCapture {
+    pub fn new(all: BTreeSet<StreamKind>, tabs: &BTreeMap<TabId, BTreeSet<StreamKind>>) -> Self {
+        let of_tab = |(tab_id, streams): (&TabId, &BTreeSet<StreamKind>)| TabCapture {
             tab_id: *tab_id,
             streams: streams.clone(),
         };
@@ -105,7 +105,7 @@ impl CaptureSettings {
 
     /// Whether a stream is recorded: in this tab, or in any if none is named.
     #[must_use]
-    pub fn has(&self, stream: Stream, tab: Option<TabId>) -> bool {
+    pub fn has(&self, stream: StreamKind, tab: Option<TabId>) -> bool {
         let mut tabs = self.tabs.iter().filter(|of| tab.is_none_or(|tab| of.tab_id == tab));
         self.all.contains(&stream) || tabs.any(|of| of.streams.contains(&stream))
     }

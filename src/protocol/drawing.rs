@@ -97,7 +97,7 @@ impl Drawing {
     ///
     /// [`DrawingError`], but not [`DrawingError::NoId`].
     pub fn parse(json: &[u8]) -> Result<Self, DrawingError> {
-        Body::parse(json)?.into_drawing(|body, screenshot| Ok(body.made_up_id(screenshot)))
+        DrawingBody::parse(json)?.into_drawing(|body, screenshot| Ok(body.made_up_id(screenshot)))
     }
 
     /// Reads a drawing that must have an id.
@@ -106,13 +106,13 @@ impl Drawing {
     ///
     /// [`DrawingError`].
     pub fn parse_with_id(json: &[u8]) -> Result<Self, DrawingError> {
-        Body::parse(json)?.into_drawing(|_, _| Err(DrawingError::NoId))
+        DrawingBody::parse(json)?.into_drawing(|_, _| Err(DrawingError::NoId))
     }
 }
 
 /// A drawing as it is sent. What else it says is ignored.
 #[derive(Deserialize)]
-struct Body<'a> {
+struct DrawingBody<'a> {
     #[serde(default)]
     drawing_id: Option<DrawingId>,
     #[serde(default, borrow)]
@@ -120,7 +120,7 @@ struct Body<'a> {
     /// The same, as some extensions call it.
     #[serde(default, borrow)]
     screenshot: Option<&'a RawValue>,
-    annotations: Annotations,
+    annotations: FirstAnnotations,
     #[serde(default)]
     element_details: Option<Arc<RawValue>>,
     page_url: String,
@@ -136,7 +136,7 @@ struct Body<'a> {
     cancelled: Option<DrawingCancel>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> DrawingBody<'a> {
     fn parse(json: &'a [u8]) -> Result<Self, DrawingError> {
         if !json.trim_ascii_start().starts_with(b"{") {
             // Serde would read an array as a struct, field by field.
@@ -148,7 +148,7 @@ impl<'a> Body<'a> {
     }
 
     fn check(&self) -> Result<(), DrawingError> {
-        let Annotations { first, count } = &self.annotations;
+        let FirstAnnotations { first, count } = &self.annotations;
         if *count > ANNOTATIONS_MAX {
             return Err(DrawingError::TooManyAnnotations { count: *count });
         }
@@ -228,23 +228,26 @@ fn no_details() -> Result<Arc<RawValue>, DrawingError> {
 
 /// The first annotations, as many as there may be, and how many there are.
 #[derive(Default)]
-struct Annotations {
+struct FirstAnnotations {
     first: Vec<Arc<RawValue>>,
     count: usize,
 }
 
-impl<'de> Deserialize<'de> for Annotations {
+impl<'de> Deserialize<'de> for FirstAnnotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Annotations;
+        struct AnnotationsVisitor;
+        impl<'de> Visitor<'de> for AnnotationsVisitor {
+            type Value = FirstAnnotations;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of annotations")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Annotations, A::Error> {
-                let mut read = Annotations::default();
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> Result<FirstAnnotations, A::Error> {
+                let mut read = FirstAnnotations::default();
                 while read.first.len() < ANNOTATIONS_MAX
                     && let Some(item) = items.next_element()?
                 {
@@ -258,7 +261,7 @@ impl<'de> Deserialize<'de> for Annotations {
                 Ok(read)
             }
         }
-        deserializer.deserialize_seq(Reader)
+        deserializer.deserialize_seq(AnnotationsVisitor)
     }
 }
 

@@ -20,9 +20,9 @@ pub fn well_formed(json: &str) -> Cow<'_, str> {
     let mut at = 0;
     while let Some(found) = json.as_bytes()[at..].iter().position(|byte| *byte == b'\\') {
         let start = at + found;
-        let escape = Escape::at(json.as_bytes(), start);
+        let escape = EscapeUnit::at(json.as_bytes(), start);
         at = (start + escape.length()).min(json.len());
-        if escape == Escape::HalfCharacter {
+        if escape == EscapeUnit::HalfCharacter {
             mended.to_mut()[start..at].copy_from_slice(REPLACEMENT);
         }
     }
@@ -38,7 +38,7 @@ pub fn well_formed(json: &str) -> Cow<'_, str> {
 pub fn floor_escape_boundary(json: &str, at: usize) -> usize {
     let at = json.floor_char_boundary(at);
     let bytes = json.as_bytes();
-    let mut place = at.saturating_sub(Escape::LONGEST - 1);
+    let mut place = at.saturating_sub(EscapeUnit::LONGEST - 1);
     // Which of several backslashes begins an escape shows only from the first one on.
     while place > 0 && bytes[place - 1] == b'\\' {
         place -= 1;
@@ -61,12 +61,12 @@ pub fn next_escape_boundary(json: &str, from: usize) -> usize {
 
 /// How long an escape, or a byte that is none, is.
 fn unit_length(json: &[u8], at: usize) -> usize {
-    if json.get(at) == Some(&b'\\') { Escape::at(json, at).length() } else { 1 }
+    if json.get(at) == Some(&b'\\') { EscapeUnit::at(json, at).length() } else { 1 }
 }
 
 /// An escape, by what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Escape {
+enum EscapeUnit {
     /// One character: `\n`.
     Short,
     /// One character by its number: `\u00e9`.
@@ -77,7 +77,7 @@ enum Escape {
     HalfCharacter,
 }
 
-impl Escape {
+impl EscapeUnit {
     const LONGEST: usize = Self::Pair.length();
 
     /// The escape whose backslash stands there.
@@ -104,7 +104,7 @@ impl Escape {
 
 /// The number of an escape that has one.
 fn numbered(json: &[u8], at: usize) -> Option<u16> {
-    let digits = json.get(at..at + Escape::Numbered.length())?.strip_prefix(br"\u")?;
+    let digits = json.get(at..at + EscapeUnit::Numbered.length())?.strip_prefix(br"\u")?;
     let digit = |number: u16, digit: &u8| {
         let digit = char::from(*digit).to_digit(16).and_then(|digit| u16::try_from(digit).ok())?;
         Some(number << 4 | digit)

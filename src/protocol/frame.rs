@@ -10,8 +10,8 @@ mod ready;
 mod tests;
 mod to_extension;
 
-pub use from_extension::{ExtensionReport, FrameError, FromExtension, Hello, ReportedError};
-pub use ready::{InFlight, InFlightState, Ready, Tab};
+pub use from_extension::{ExtensionReport, FrameError, FromExtension, HelloFrame, ReportedError};
+pub use ready::{BrowserTab, InFlight, InFlightState, ReadyFrame};
 pub use to_extension::{
     CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, NackReason, ToExtension,
 };

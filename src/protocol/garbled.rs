@@ -102,7 +102,7 @@ pub(crate) fn json() -> impl Strategy<Value = Value> {
 
 /// What can befall a text.
 #[derive(Clone, Debug)]
-enum Slip {
+enum TextMutation {
     Cut(Index, Index),
     Double(Index, Index),
     Insert(Index, &'static str),
@@ -110,18 +110,18 @@ enum Slip {
     Splice(Index, Index),
 }
 
-fn slip() -> impl Strategy<Value = Slip> {
+fn slip() -> impl Strategy<Value = TextMutation> {
     let at = any::<Index>;
     prop_oneof![
-        (at(), at()).prop_map(|(from, to)| Slip::Cut(from, to)),
-        (at(), at()).prop_map(|(from, to)| Slip::Double(from, to)),
-        (at(), select(TOKENS)).prop_map(|(at, token)| Slip::Insert(at, token)),
-        (at(), any::<u8>()).prop_map(|(at, byte)| Slip::Overwrite(at, byte)),
-        (at(), at()).prop_map(|(here, there)| Slip::Splice(here, there)),
+        (at(), at()).prop_map(|(from, to)| TextMutation::Cut(from, to)),
+        (at(), at()).prop_map(|(from, to)| TextMutation::Double(from, to)),
+        (at(), select(TOKENS)).prop_map(|(at, token)| TextMutation::Insert(at, token)),
+        (at(), any::<u8>()).prop_map(|(at, byte)| TextMutation::Overwrite(at, byte)),
+        (at(), at()).prop_map(|(here, there)| TextMutation::Splice(here, there)),
     ]
 }
 
-impl Slip {
+impl TextMutation {
     fn befall(&self, text: &mut Vec<u8>, other: &[u8]) {
         let range = |a: &Index, b: &Index, length: usize| {
             let (a, b) = (a.index(length + 1), b.index(length + 1));

@@ -12,7 +12,7 @@ mod sync;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Action, Analysis, CorrelationId, QueryId};
+use super::{Action, CorrelationId, PageAnalysis, QueryId};
 pub use report::LegacyReport;
 pub use sync::{CaptureOverrides, LegacySyncAnswer, LegacySyncRequest, session_name};
 
@@ -62,13 +62,13 @@ impl LegacyAction {
             Action::PageInfo {} => ("page_info", json!({}), false),
             Action::TabList {} => ("tabs", json!({}), false),
             // It tells as many matches, and as deep a tree, as it likes.
-            Action::Analyze(Analysis::Dom { selector, limit: _ }) => {
+            Action::Analyze(PageAnalysis::Dom { selector, limit: _ }) => {
                 ("dom", json!({"selector": selector}), false)
             }
-            Action::Analyze(Analysis::Accessibility { selector: None, .. }) => {
+            Action::Analyze(PageAnalysis::Accessibility { selector: None, .. }) => {
                 ("a11y", json!({}), false)
             }
-            Action::Analyze(Analysis::Accessibility { selector: Some(scope), depth: _ }) => {
+            Action::Analyze(PageAnalysis::Accessibility { selector: Some(scope), depth: _ }) => {
                 ("a11y", json!({"scope": scope}), false)
             }
             Action::TabOpen { .. }
@@ -76,7 +76,9 @@ impl LegacyAction {
             | Action::TabActivate { .. }
             | Action::Screenshot { .. }
             | Action::DrawMode { .. }
-            | Action::Analyze(Analysis::PageSummary {} | Analysis::Performance {}) => return None,
+            | Action::Analyze(PageAnalysis::PageSummary {} | PageAnalysis::Performance {}) => {
+                return None;
+            }
         };
         Some(Self { kind, params, says_pending })
     }
@@ -112,10 +114,10 @@ mod tests {
             Action::TabOpen { url: None, focus: None },
             Action::TabClose {},
             Action::TabActivate { focus: None },
-            Action::Analyze(Analysis::Dom { selector: "a".to_owned(), limit: None }),
-            Action::Analyze(Analysis::Accessibility { selector: None, depth: None }),
-            Action::Analyze(Analysis::PageSummary {}),
-            Action::Analyze(Analysis::Performance {}),
+            Action::Analyze(PageAnalysis::Dom { selector: "a".to_owned(), limit: None }),
+            Action::Analyze(PageAnalysis::Accessibility { selector: None, depth: None }),
+            Action::Analyze(PageAnalysis::PageSummary {}),
+            Action::Analyze(PageAnalysis::Performance {}),
         ];
         for action in all {
             let is_known = LegacyAction::of(&action, 1).is_some();
@@ -126,9 +128,10 @@ mod tests {
     #[test]
     fn an_analysis_is_asked_for_in_its_own_words() {
         let of = |analysis| LegacyAction::of(&Action::Analyze(analysis), 1).unwrap();
-        let part = of(Analysis::Accessibility { selector: Some("main".to_owned()), depth: None });
+        let part =
+            of(PageAnalysis::Accessibility { selector: Some("main".to_owned()), depth: None });
         assert_eq!((part.kind, part.params), ("a11y", json!({"scope": "main"})));
-        let found = of(Analysis::Dom { selector: "a".to_owned(), limit: Some(5) });
+        let found = of(PageAnalysis::Dom { selector: "a".to_owned(), limit: Some(5) });
         assert_eq!((found.kind, found.params), ("dom", json!({"selector": "a"})));
     }
 }

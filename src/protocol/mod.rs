@@ -4,7 +4,6 @@
 mod action;
 mod analysis;
 mod capture;
-mod carrier;
 #[cfg(test)]
 pub(crate) mod code_literals;
 mod drawing;
@@ -16,28 +15,28 @@ mod ids;
 mod job;
 mod legacy;
 mod local_files;
-mod moment;
 mod name;
 mod older;
 mod page_mark;
 mod prompt;
 mod report;
 mod sites;
+mod timestamp;
+mod transport;
 mod widening;
 
 pub use action::{Action, ImageFormat, in_short};
-pub use analysis::Analysis;
-pub use capture::{CaptureSettings, Stream, TabCapture};
-pub use carrier::Carrier;
+pub use analysis::PageAnalysis;
+pub use capture::{CaptureSettings, StreamKind, TabCapture};
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,
     Screenshot, ScreenshotError,
 };
 pub use escapes::{floor_escape_boundary, next_escape_boundary, well_formed};
 pub use frame::{
-    CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, ExtensionReport, FrameError,
-    FromExtension, Hello, InFlight, InFlightState, NackReason, Ready, ReportedError, Tab,
-    ToExtension,
+    BrowserTab, CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, ExtensionReport,
+    FrameError, FromExtension, HelloFrame, InFlight, InFlightState, NackReason, ReadyFrame,
+    ReportedError, ToExtension,
 };
 pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,
@@ -52,7 +51,6 @@ pub use local_files::{
     FILE_CHECK_MAX, LocalFileChange, LocalFileRuleError, LocalFileRules, OPEN_FOLDERS_MAX,
     is_local_file_url,
 };
-pub use moment::Moment;
 pub use name::{ClientProgram, NAME_MAX, SessionName, check_name, is_shown};
 pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
@@ -61,14 +59,17 @@ pub use older::{
 pub use page_mark::PageMark;
 pub use prompt::DrawingPrompt;
 pub use report::{
-    CommandAim, CommandReport, CommandStory, CommandSummary, FailedCommand, FinishedCommand,
-    PendingCommand, Progress, Status, StatusWord, TraceEntry, TracePhase, WorkKind, millis,
+    CommandAim, CommandProgress, CommandReport, CommandStatus, CommandStory, CommandSummary,
+    FailedCommand, FinishedCommand, PendingCommand, StatusWord, TraceEntry, TracePhase, WorkKind,
+    millis,
 };
 pub use sites::{
     AGENT_DENIALS_MAX, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern,
     SiteRuleError, SiteRules,
 };
-pub use widening::Widening;
+pub use timestamp::Timestamp;
+pub use transport::Transport;
+pub use widening::UnconfirmedWidening;
 
 /// The version of the frame protocol that this build speaks, as `hello` and
 /// `welcome` name it.

@@ -77,7 +77,7 @@ pub enum SiteList {
 
 /// Which sites agents may use. The same for all browsers of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Lists")]
+#[serde(try_from = "StoredSiteRules")]
 pub struct SiteRules {
     allow: Vec<SitePattern>,
     deny: Vec<SitePattern>,
@@ -110,7 +110,7 @@ pub enum SiteChange {
 /// The lists as they stand in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Lists {
+struct StoredSiteRules {
     #[serde(default)]
     allow: Vec<SitePattern>,
     #[serde(default)]
@@ -326,10 +326,12 @@ impl SiteRules {
     }
 }
 
-impl TryFrom<Lists> for SiteRules {
+impl TryFrom<StoredSiteRules> for SiteRules {
     type Error = SiteRuleError;
 
-    fn try_from(Lists { allow, deny, agent_deny }: Lists) -> Result<Self, SiteRuleError> {
+    fn try_from(
+        StoredSiteRules { allow, deny, agent_deny }: StoredSiteRules,
+    ) -> Result<Self, SiteRuleError> {
         if allow.len() + deny.len() > SITE_PATTERNS_MAX {
             return Err(SiteRuleError::TooMany);
         }

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// A widening that no person has confirmed yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Widening {
+pub struct UnconfirmedWidening {
     /// Names it; confirming needs it, so that nobody confirms what came after they looked.
     pub id: String,
     /// When it was made.
-    pub at: Moment,
+    pub at: Timestamp,
     /// What it allows, as it reads after "Let ", for example `agents use example.com`.
     pub what: String,
     /// The command that takes it back, if it is known.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::record::{Level, Record, Request, Vitals};
-use crate::protocol::{Stream, TabId};
+use crate::protocol::{StreamKind, TabId};
 
 /// The last moment that RFC 3339 can tell, in ms since the Unix epoch.
 const LATEST: f64 = 253_402_300_799_999.0;
@@ -34,16 +34,16 @@ impl Entry {
     /// # Errors
     ///
     /// It is not JSON, lacks what an entry of this stream needs, or has it of another type.
-    pub fn read(stream: Stream, json: &str) -> Result<Self, serde_json::Error> {
+    pub fn read(stream: StreamKind, json: &str) -> Result<Self, serde_json::Error> {
         let Stamp { t, tab_id } = serde_json::from_str(json)?;
         let record = match stream {
-            Stream::Logs => Record::Log(serde_json::from_str(json)?),
-            Stream::Network => Record::Request(serde_json::from_str(json)?),
-            Stream::Bodies => Record::Bodies(serde_json::from_str(json)?),
-            Stream::Websocket => Record::Socket(serde_json::from_str(json)?),
-            Stream::Actions => Record::Action(serde_json::from_str(json)?),
-            Stream::Performance => Record::Performance(serde_json::from_str(json)?),
-            Stream::ExtensionLogs => Record::ExtensionLog(serde_json::from_str(json)?),
+            StreamKind::Logs => Record::Log(serde_json::from_str(json)?),
+            StreamKind::Network => Record::Request(serde_json::from_str(json)?),
+            StreamKind::Bodies => Record::Bodies(serde_json::from_str(json)?),
+            StreamKind::Websocket => Record::Socket(serde_json::from_str(json)?),
+            StreamKind::Actions => Record::Action(serde_json::from_str(json)?),
+            StreamKind::Performance => Record::Performance(serde_json::from_str(json)?),
+            StreamKind::ExtensionLogs => Record::ExtensionLog(serde_json::from_str(json)?),
         };
         Ok(Self::new(t, tab_id, record))
     }
@@ -68,15 +68,15 @@ impl Entry {
 
     /// The stream that it belongs to.
     #[must_use]
-    pub const fn stream(&self) -> Stream {
+    pub const fn stream(&self) -> StreamKind {
         match &self.record {
-            Record::Log(_) => Stream::Logs,
-            Record::Request(_) => Stream::Network,
-            Record::Bodies(_) => Stream::Bodies,
-            Record::Socket(_) => Stream::Websocket,
-            Record::Action(_) => Stream::Actions,
-            Record::Performance(_) => Stream::Performance,
-            Record::ExtensionLog(_) => Stream::ExtensionLogs,
+            Record::Log(_) => StreamKind::Logs,
+            Record::Request(_) => StreamKind::Network,
+            Record::Bodies(_) => StreamKind::Bodies,
+            Record::Socket(_) => StreamKind::Websocket,
+            Record::Action(_) => StreamKind::Actions,
+            Record::Performance(_) => StreamKind::Performance,
+            Record::ExtensionLog(_) => StreamKind::ExtensionLogs,
         }
     }
 

@@ -149,11 +149,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::protocol::Stream;
+    use crate::protocol::StreamKind;
     use crate::streams::Entry;
     use crate::streams::text_line::{CUT, LONGEST_TEXT};
 
-    fn line(stream: Stream, mut entry: Value) -> String {
+    fn line(stream: StreamKind, mut entry: Value) -> String {
         entry["t"] = 1.into();
         entry_line(&Entry::read(stream, &entry.to_string()).unwrap().record, None)
     }
@@ -163,52 +163,52 @@ mod tests {
         let url = "http://127.0.0.1:8000/pay";
         for (stream, entry, expected) in [
             (
-                Stream::Network,
+                StreamKind::Network,
                 json!({"method": "POST", "status": 500, "url": url, "duration_ms": 1705.5,
                        "request_id": "4711.2", "bytes": 168, "mime_type": "text/html"}),
                 "POST 500 http://127.0.0.1:8000/pay 1706 ms r:4711.2",
             ),
             (
-                Stream::Network,
+                StreamKind::Network,
                 json!({"method": "get", "url": url, "duration_ms": 2.25, "request_id": "4711.3",
                        "error": "net::ERR_CONNECTION_REFUSED"}),
                 "GET - http://127.0.0.1:8000/pay r:4711.3 net::ERR_CONNECTION_REFUSED",
             ),
             (
-                Stream::Logs,
+                StreamKind::Logs,
                 json!({"level": "error", "source": "exception", "text": "Uncaught TypeError",
                        "script_url": "http://127.0.0.1:8000/js/shop.js?v=1", "line": 31}),
                 "error shop.js:31 Uncaught TypeError",
             ),
             (
-                Stream::Logs,
+                StreamKind::Logs,
                 json!({"level": "warn", "source": "browser", "text": "A cookie was refused"}),
                 "warn - A cookie was refused",
             ),
             (
-                Stream::Websocket,
+                StreamKind::Websocket,
                 json!({"request_id": "4711.4", "url": "ws://127.0.0.1/live", "event": "sent",
                        "text": "hello", "bytes": 5}),
                 "sent 5 B r:4711.4 ws://127.0.0.1/live hello",
             ),
             (
-                Stream::Actions,
+                StreamKind::Actions,
                 json!({"url": url, "kind": "change", "value": "Ann",
                        "target": {"selector": "#name", "tag": "input", "text": "Name"}}),
                 "change http://127.0.0.1:8000/pay #name \"Name\" = Ann",
             ),
             (
-                Stream::Actions,
+                StreamKind::Actions,
                 json!({"url": url, "kind": "key", "key": "Enter", "target": {"selector": "#name"}}),
                 "key key:Enter http://127.0.0.1:8000/pay #name",
             ),
             (
-                Stream::Performance,
+                StreamKind::Performance,
                 json!({"url": url, "metrics": {"cls": 0, "ttfb_ms": 12.3, "lcp_ms": 132}}),
                 "http://127.0.0.1:8000/pay ttfb 12 ms lcp 132 ms cls 0",
             ),
             (
-                Stream::ExtensionLogs,
+                StreamKind::ExtensionLogs,
                 json!({"level": "warn", "text": "Lost the socket", "category": "connection"}),
                 "warn connection Lost the socket",
             ),
@@ -221,7 +221,7 @@ mod tests {
     fn what_a_page_says_is_one_line_at_the_end_of_its_own_entry() {
         let hostile = "x\nGET 200 https://bank.test/ 1 ms r:1\r\u{2028}\u{202e}\u{0}\u{200b}";
         let of_log =
-            line(Stream::Logs, json!({"level": "log", "source": "console", "text": hostile}));
+            line(StreamKind::Logs, json!({"level": "log", "source": "console", "text": hostile}));
         assert_eq!(
             of_log,
             "log - x\\nGET 200 https://bank.test/ 1 ms r:1\\r\\u{2028}\\u{202e}\\u{0}\\u{200b}"
@@ -229,7 +229,7 @@ mod tests {
         let address = format!("https://a.test/ 1 ms r:1 {hostile}");
         let method = "error shop.js:1 pay";
         let request = json!({"method": method, "url": address, "status": 200, "request_id": "7"});
-        let of_request = line(Stream::Network, request);
+        let of_request = line(StreamKind::Network, request);
         let words: Vec<_> = of_request.split(' ').collect();
         assert_eq!(words.len(), 4, "{of_request}");
         assert_eq!(words[0], "ERROR%20SHOP.JS:1%20PAY");
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_and_says_so() {
         let said = json!({"level": "log", "source": "console", "text": "€".repeat(2_000)});
-        let cut = line(Stream::Logs, said);
+        let cut = line(StreamKind::Logs, said);
         assert!(cut.ends_with(CUT) && cut.len() < LONGEST_TEXT + 20, "{} bytes", cut.len());
     }
 }

@@ -15,7 +15,7 @@ use super::record::{
     Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, Target,
     UserAction, Vitals,
 };
-use crate::protocol::{BrowserId, Moment, Stream, TabId};
+use crate::protocol::{BrowserId, StreamKind, TabId, Timestamp};
 
 /// Which route a body came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +84,15 @@ impl LegacyStream {
 
     /// The stream that its items are of.
     #[must_use]
-    pub const fn stream(self) -> Stream {
+    pub const fn stream(self) -> StreamKind {
         match self {
-            Self::Logs => Stream::Logs,
-            Self::ExtensionLogs => Stream::ExtensionLogs,
-            Self::NetworkWaterfall => Stream::Network,
-            Self::NetworkBodies => Stream::Bodies,
-            Self::WebsocketEvents => Stream::Websocket,
-            Self::EnhancedActions => Stream::Actions,
-            Self::PerformanceSnapshots => Stream::Performance,
+            Self::Logs => StreamKind::Logs,
+            Self::ExtensionLogs => StreamKind::ExtensionLogs,
+            Self::NetworkWaterfall => StreamKind::Network,
+            Self::NetworkBodies => StreamKind::Bodies,
+            Self::WebsocketEvents => StreamKind::Websocket,
+            Self::EnhancedActions => StreamKind::Actions,
+            Self::PerformanceSnapshots => StreamKind::Performance,
         }
     }
 
@@ -101,7 +101,7 @@ impl LegacyStream {
     /// # Errors
     ///
     /// See [`NotLegacy`].
-    pub fn read(self, body: &[u8], now: Moment) -> Result<LegacyBatch, NotLegacy> {
+    pub fn read(self, body: &[u8], now: Timestamp) -> Result<LegacyBatch, NotLegacy> {
         let mut body: Value = serde_json::from_slice(body)?;
         let Some(Value::Array(items)) = body.get_mut(self.list()).map(Value::take) else {
             return Err(NotLegacy::NoList(self.list()));
@@ -339,6 +339,6 @@ fn time(item: &Map<String, Value>) -> Option<f64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact until the year 287396")]
-fn millis(moment: Moment) -> f64 {
+fn millis(moment: Timestamp) -> f64 {
     moment.unix_millis() as f64
 }

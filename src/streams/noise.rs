@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Entry;
-use crate::protocol::Stream;
+use crate::protocol::StreamKind;
 
 /// What ids begin with; a number follows.
 const ID: &str = "noise_";
@@ -108,8 +108,11 @@ impl NoiseRules {
     #[must_use]
     pub fn hide(&self, entry: &Entry) -> bool {
         let said = match entry.stream() {
-            Stream::Logs | Stream::Network | Stream::ExtensionLogs => entry.said(),
-            Stream::Bodies | Stream::Websocket | Stream::Actions | Stream::Performance => {
+            StreamKind::Logs | StreamKind::Network | StreamKind::ExtensionLogs => entry.said(),
+            StreamKind::Bodies
+            | StreamKind::Websocket
+            | StreamKind::Actions
+            | StreamKind::Performance => {
                 return false;
             }
         };

@@ -13,7 +13,7 @@ use super::entry_line::entry_line;
 use super::noise::find;
 use super::record::{Bodies, ExtensionLog, Log, Performance, Request, SocketEvent, UserAction};
 use super::{ClearedPlaces, Kept, Level, NoiseRules, Rings};
-use crate::protocol::{BrowserId, Moment, PageMark, Stream, TabId};
+use crate::protocol::{BrowserId, PageMark, StreamKind, TabId, Timestamp};
 
 /// The longest page, in bytes of JSON; of 64 KiB it leaves room for what stands around the
 /// entries. Every entry is shorter.
@@ -23,7 +23,7 @@ pub const LONGEST_PAGE: usize = 63 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// One stream.
-    Of(Stream),
+    Of(StreamKind),
     /// What went wrong: exceptions, errors in the console, requests that failed.
     Errors,
 }
@@ -31,10 +31,10 @@ pub enum View {
 impl View {
     /// The streams that it reads.
     #[must_use]
-    pub const fn streams(&self) -> &[Stream] {
+    pub const fn streams(&self) -> &[StreamKind] {
         match self {
             Self::Of(stream) => std::slice::from_ref(stream),
-            Self::Errors => &[Stream::Logs, Stream::Network],
+            Self::Errors => &[StreamKind::Logs, StreamKind::Network],
         }
     }
 
@@ -176,7 +176,7 @@ pub struct Page {
 pub struct Reader {
     query: Query,
     noise: NoiseRules,
-    oldest: Moment,
+    oldest: Timestamp,
     /// In the order in which they are looked at; the next one is the last.
     ahead: Vec<Arc<Kept>>,
     /// For each stream: where it begins, how many were looked at, and where to read on.
@@ -190,7 +190,7 @@ pub struct Reader {
 
 #[derive(Debug)]
 struct Place {
-    stream: Stream,
+    stream: StreamKind,
     from: u64,
     seen: u64,
     next: u64,
@@ -201,7 +201,7 @@ struct Place {
 #[schemars(rename = "{R}Entry")]
 struct Shown<'a, R> {
     /// When it happened.
-    at: Moment,
+    at: Timestamp,
     browser: &'a BrowserId,
     #[serde(skip_serializing_if = "Option::is_none")]
     tab_id: Option<TabId>,
@@ -211,14 +211,14 @@ struct Shown<'a, R> {
 
 /// What the entries of a view look like: one of these.
 pub fn entry_schemas(view: View, generator: &mut SchemaGenerator) -> Vec<Schema> {
-    let of = |stream: &Stream| match stream {
-        Stream::Logs => generator.subschema_for::<Shown<'_, Log>>(),
-        Stream::Network => generator.subschema_for::<Shown<'_, Request>>(),
-        Stream::Bodies => generator.subschema_for::<Shown<'_, Bodies>>(),
-        Stream::Websocket => generator.subschema_for::<Shown<'_, SocketEvent>>(),
-        Stream::Actions => generator.subschema_for::<Shown<'_, UserAction>>(),
-        Stream::Performance => generator.subschema_for::<Shown<'_, Performance>>(),
-        Stream::ExtensionLogs => generator.subschema_for::<Shown<'_, ExtensionLog>>(),
+    let of = |stream: &StreamKind| match stream {
+        StreamKind::Logs => generator.subschema_for::<Shown<'_, Log>>(),
+        StreamKind::Network => generator.subschema_for::<Shown<'_, Request>>(),
+        StreamKind::Bodies => generator.subschema_for::<Shown<'_, Bodies>>(),
+        StreamKind::Websocket => generator.subschema_for::<Shown<'_, SocketEvent>>(),
+        StreamKind::Actions => generator.subschema_for::<Shown<'_, UserAction>>(),
+        StreamKind::Performance => generator.subschema_for::<Shown<'_, Performance>>(),
+        StreamKind::ExtensionLogs => generator.subschema_for::<Shown<'_, ExtensionLog>>(),
     };
     view.streams().iter().map(of).collect()
 }
@@ -231,7 +231,7 @@ impl Reader {
         query: Query,
         noise: NoiseRules,
         cleared: &ClearedPlaces,
-        now: Moment,
+        now: Timestamp,
     ) -> Self {
         let mut page = Page {
             entries: Vec::new(),
@@ -258,7 +258,8 @@ impl Reader {
         if query.from != From::Newest {
             ahead.reverse();
         }
-        let oldest = query.filter.within.map_or(Moment::from_unix_micros(0), |within| now - within);
+        let oldest =
+            query.filter.within.map_or(Timestamp::from_unix_micros(0), |within| now - within);
         let room = query.room;
         let taken = Vec::new();
         Self { query, noise, oldest, ahead, places, room, is_full: false, taken, page }
@@ -368,7 +369,7 @@ impl Kept {
         if form == EntryForm::Line {
             return to_raw_value(&entry_line(&entry.record, None)).ok();
         }
-        let at = Moment::from_unix_micros(entry.t.saturating_mul(1_000));
+        let at = Timestamp::from_unix_micros(entry.t.saturating_mul(1_000));
         let shown = Shown { at, browser, tab_id: entry.tab, record: &entry.record };
         to_raw_value(&shown).ok()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Entry;
 use crate::lifecycle::Limits;
-use crate::protocol::{BrowserId, Moment, Stream};
+use crate::protocol::{BrowserId, StreamKind, Timestamp};
 
 /// An entry that is kept.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Kept {
     /// Its place in all streams.
     pub(super) order: u64,
     /// When it came.
-    pub(super) came: Moment,
+    pub(super) came: Timestamp,
     /// The browser that sent it.
     pub browser: BrowserId,
     /// What it tells.
@@ -35,7 +35,7 @@ struct Ring {
 /// The last entries of all streams.
 #[derive(Debug)]
 pub struct Rings {
-    rings: [Ring; Stream::ALL.len()],
+    rings: [Ring; StreamKind::ALL.len()],
     limits: Limits,
     order: u64,
     bytes: usize,
@@ -44,7 +44,7 @@ pub struct Rings {
 /// Up to where one owner has cleared each stream. What lies before that place is hidden from this
 /// owner, and stays for the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClearedPlaces([u64; Stream::ALL.len()]);
+pub struct ClearedPlaces([u64; StreamKind::ALL.len()]);
 
 impl ClearedPlaces {
     /// Whether this owner may still see it.
@@ -73,7 +73,7 @@ impl Rings {
     }
 
     /// Keeps an entry; the oldest ones go if there is no room.
-    pub fn push(&mut self, browser: &BrowserId, entry: Entry, now: Moment) {
+    pub fn push(&mut self, browser: &BrowserId, entry: Entry, now: Timestamp) {
         let stream = entry.stream();
         self.order += 1;
         self.bytes += entry.weight;
@@ -93,17 +93,17 @@ impl Rings {
     }
 
     /// Counts entries that were lost before they could be kept.
-    pub fn skip(&mut self, stream: Stream, entries: usize) {
+    pub fn skip(&mut self, stream: StreamKind, entries: usize) {
         self.rings[stream as usize].next += entries as u64;
     }
 
     /// Counts what was sent as entries and is none.
-    pub fn reject(&mut self, stream: Stream, entries: usize) {
+    pub fn reject(&mut self, stream: StreamKind, entries: usize) {
         self.rings[stream as usize].rejected += entries as u64;
     }
 
     /// Clears a stream for one owner, up to its last entry; how many entries they could see.
-    pub fn clear_for(&self, cleared: &mut ClearedPlaces, stream: Stream) -> usize {
+    pub fn clear_for(&self, cleared: &mut ClearedPlaces, stream: StreamKind) -> usize {
         let shown = self.all(stream).filter(|kept| cleared.show(kept)).count();
         cleared.0[stream as usize] = self.rings[stream as usize].next;
         shown
@@ -111,7 +111,7 @@ impl Rings {
 
     /// Drops what is kept of a stream of one browser; how many entries. To a cursor they are
     /// as lost as those for which there was no room.
-    pub fn clear_of(&mut self, stream: Stream, browser: &BrowserId) -> usize {
+    pub fn clear_of(&mut self, stream: StreamKind, browser: &BrowserId) -> usize {
         let ring = &mut self.rings[stream as usize];
         let before = ring.kept.len();
         let bytes = &mut self.bytes;
@@ -125,7 +125,7 @@ impl Rings {
 
     /// How many entries are kept of a stream.
     #[must_use]
-    pub fn count(&self, stream: Stream) -> usize {
+    pub fn count(&self, stream: StreamKind) -> usize {
         self.rings[stream as usize].kept.len()
     }
 
@@ -136,14 +136,14 @@ impl Rings {
     }
 
     /// All entries of a stream that are kept, oldest first.
-    pub fn all(&self, stream: Stream) -> impl DoubleEndedIterator<Item = &Arc<Kept>> {
+    pub fn all(&self, stream: StreamKind) -> impl DoubleEndedIterator<Item = &Arc<Kept>> {
         self.rings[stream as usize].kept.iter()
     }
 
     /// What a stream has for an owner from a place on; from the oldest on if none is given.
     pub(super) fn since(
         &self,
-        stream: Stream,
+        stream: StreamKind,
         from: Option<u64>,
         cleared: &ClearedPlaces,
     ) -> Since {
@@ -156,15 +156,15 @@ impl Rings {
         Since { kept, from, next: ring.next, rejected: ring.rejected }
     }
 
-    fn stream_of_oldest(&self) -> Option<Stream> {
-        let fronts = Stream::ALL.into_iter().filter_map(|stream| {
+    fn stream_of_oldest(&self) -> Option<StreamKind> {
+        let fronts = StreamKind::ALL.into_iter().filter_map(|stream| {
             let front = self.rings[stream as usize].kept.front()?;
             Some((front.order, stream))
         });
         fronts.min_by_key(|(order, _)| *order).map(|(_, stream)| stream)
     }
 
-    fn drop_oldest(&mut self, stream: Stream) {
+    fn drop_oldest(&mut self, stream: StreamKind) {
         if let Some(oldest) = self.rings[stream as usize].kept.pop_front() {
             self.bytes -= oldest.entry.weight;
         }

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::lifecycle::Limits;
-use crate::protocol::{BrowserId, Moment, Stream, TabId, garbled};
+use crate::protocol::{BrowserId, StreamKind, TabId, Timestamp, garbled};
 use proptest::{prop_assert, proptest};
 
 const LIFE: &str = "1795298985123-0123";
 const LEGACY: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/legacy/events.json"));
 
-fn at(seconds: u64) -> Moment {
-    Moment::from_unix_micros((1_795_298_000 + seconds) * 1_000_000)
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_unix_micros((1_795_298_000 + seconds) * 1_000_000)
 }
 
 fn browser(name: &str) -> BrowserId {
@@ -30,7 +30,7 @@ fn request(id: &str, status: u16) -> Value {
            "resource_type": "fetch", "status": status, "duration_ms": 1.5})
 }
 
-fn read(stream: Stream, json: &Value) -> Entry {
+fn read(stream: StreamKind, json: &Value) -> Entry {
     Entry::read(stream, &json.to_string()).unwrap()
 }
 
@@ -38,13 +38,13 @@ fn shelf() -> Rings {
     Rings::new(&Limits { logs: 10, ..Limits::default() })
 }
 
-fn push(rings: &mut Rings, stream: Stream, json: &Value) {
+fn push(rings: &mut Rings, stream: StreamKind, json: &Value) {
     rings.push(&browser("b1"), read(stream, json), at(0));
 }
 
 fn fill(rings: &mut Rings, numbers: std::ops::Range<u32>) {
     for number in numbers {
-        push(rings, Stream::Logs, &log(&format!("line {number}")));
+        push(rings, StreamKind::Logs, &log(&format!("line {number}")));
     }
 }
 
@@ -89,16 +89,16 @@ fn lines_leave_out_the_origin_of_their_pages_if_they_have_the_same() {
     let mut rings = shelf();
     let lines = |rings: &Rings| {
         let form = EntryForm::Line;
-        let page = page_of(rings, Query { form, ..query(View::Of(Stream::Network)) });
+        let page = page_of(rings, Query { form, ..query(View::Of(StreamKind::Network)) });
         let lines = page.entries.iter().map(|line| serde_json::from_str(line.get()).unwrap());
         json!([lines.collect::<Vec<Value>>(), page.mark])
     };
     let of = |page: &str, url: &str| json!({"t": 1, "method": "GET", "status": 200, "url": url, "page_url": page});
-    push(&mut rings, Stream::Network, &of("http://a.test/shop", "http://a.test/b"));
-    push(&mut rings, Stream::Network, &of("http://a.test/", "http://a.test.evil/b"));
+    push(&mut rings, StreamKind::Network, &of("http://a.test/shop", "http://a.test/b"));
+    push(&mut rings, StreamKind::Network, &of("http://a.test/", "http://a.test.evil/b"));
     let expected = json!([["GET 200 /b", "GET 200 http://a.test.evil/b"], "http://a.test"]);
     assert_eq!(lines(&rings), expected);
-    push(&mut rings, Stream::Network, &of("http://c.test/", "http://a.test/b"));
+    push(&mut rings, StreamKind::Network, &of("http://c.test/", "http://a.test/b"));
     let told = lines(&rings);
     assert_eq!((&told[0][0], &told[1]), (&json!("GET 200 http://a.test/b"), &json!("*")));
 }
@@ -106,8 +106,8 @@ fn lines_leave_out_the_origin_of_their_pages_if_they_have_the_same() {
 #[test]
 fn an_entry_is_shown_as_it_was_sent_with_its_time_and_browser() {
     let mut rings = shelf();
-    push(&mut rings, Stream::Network, &request("r1", 200));
-    let page = page_of(&rings, query(View::Of(Stream::Network)));
+    push(&mut rings, StreamKind::Network, &request("r1", 200));
+    let page = page_of(&rings, query(View::Of(StreamKind::Network)));
     assert_eq!(
         shown(&page),
         [json!({
@@ -127,13 +127,13 @@ fn every_stream_has_its_shape_and_what_lacks_it_is_malformed() {
         entry
     };
     for (stream, good) in [
-        (Stream::Logs, json!({"level": "warn", "source": "console", "text": "x"})),
-        (Stream::Network, json!({"request_id": "1", "method": "GET", "url": "u"})),
-        (Stream::Bodies, json!({"request_id": "1", "method": "GET", "url": "u"})),
-        (Stream::Websocket, json!({"request_id": "1", "url": "u", "event": "open"})),
-        (Stream::Actions, json!({"kind": "click", "url": "u"})),
-        (Stream::Performance, json!({"url": "u", "metrics": {"cls": 0.1}})),
-        (Stream::ExtensionLogs, json!({"level": "warn", "text": "x"})),
+        (StreamKind::Logs, json!({"level": "warn", "source": "console", "text": "x"})),
+        (StreamKind::Network, json!({"request_id": "1", "method": "GET", "url": "u"})),
+        (StreamKind::Bodies, json!({"request_id": "1", "method": "GET", "url": "u"})),
+        (StreamKind::Websocket, json!({"request_id": "1", "url": "u", "event": "open"})),
+        (StreamKind::Actions, json!({"kind": "click", "url": "u"})),
+        (StreamKind::Performance, json!({"url": "u", "metrics": {"cls": 0.1}})),
+        (StreamKind::ExtensionLogs, json!({"level": "warn", "text": "x"})),
     ] {
         let good = with(good);
         assert_eq!(read(stream, &good).stream(), stream);
@@ -154,8 +154,8 @@ fn every_stream_has_its_shape_and_what_lacks_it_is_malformed() {
 fn a_ring_keeps_its_last_entries_and_no_more() {
     let mut rings = shelf();
     fill(&mut rings, 0..25);
-    assert_eq!(rings.count(Stream::Logs), 10);
-    let page = page_of(&rings, query(View::Of(Stream::Logs)));
+    assert_eq!(rings.count(StreamKind::Logs), 10);
+    let page = page_of(&rings, query(View::Of(StreamKind::Logs)));
     assert_eq!(texts(&page), lines(15..25));
     assert_eq!((page.has_more, page.has_older, page.dropped), (false, false, 0));
 }
@@ -163,14 +163,14 @@ fn a_ring_keeps_its_last_entries_and_no_more() {
 #[test]
 fn all_rings_together_keep_to_their_bytes_and_the_oldest_of_all_goes() {
     let mut rings = Rings::new(&Limits { streams_mib: 1, ..Limits::default() });
-    push(&mut rings, Stream::Network, &request("old", 200));
+    push(&mut rings, StreamKind::Network, &request("old", 200));
     for number in 0..1_000 {
-        push(&mut rings, Stream::Logs, &log(&format!("{number} {}", "x".repeat(4_000))));
+        push(&mut rings, StreamKind::Logs, &log(&format!("{number} {}", "x".repeat(4_000))));
         assert!(rings.bytes() <= 1 << 20);
     }
-    assert_eq!(rings.count(Stream::Network), 0, "it was the oldest");
-    assert!(rings.count(Stream::Logs) > 200, "{}", rings.count(Stream::Logs));
-    for stream in Stream::ALL {
+    assert_eq!(rings.count(StreamKind::Network), 0, "it was the oldest");
+    assert!(rings.count(StreamKind::Logs) > 200, "{}", rings.count(StreamKind::Logs));
+    for stream in StreamKind::ALL {
         let _ = rings.clear_of(stream, &browser("b1"));
     }
     assert_eq!(rings.bytes(), 0);
@@ -180,15 +180,16 @@ fn all_rings_together_keep_to_their_bytes_and_the_oldest_of_all_goes() {
 fn without_a_cursor_the_newest_are_shown_and_the_cursor_reads_on_from_there() {
     let mut rings = shelf();
     fill(&mut rings, 0..8);
-    let newest = page_of(&rings, Query { limit: 3, ..query(View::Of(Stream::Logs)) });
+    let newest = page_of(&rings, Query { limit: 3, ..query(View::Of(StreamKind::Logs)) });
     assert_eq!(texts(&newest), lines(5..8));
     assert_eq!((newest.has_more, newest.has_older), (false, true));
     fill(&mut rings, 8..12);
-    let next = Query { limit: 3, from: From::Cursor(newest.next), ..query(View::Of(Stream::Logs)) };
+    let next =
+        Query { limit: 3, from: From::Cursor(newest.next), ..query(View::Of(StreamKind::Logs)) };
     let next = page_of(&rings, next);
     assert_eq!(texts(&next), lines(8..11));
     assert!(next.has_more);
-    let last = Query { from: From::Cursor(next.next), ..query(View::Of(Stream::Logs)) };
+    let last = Query { from: From::Cursor(next.next), ..query(View::Of(StreamKind::Logs)) };
     let last = page_of(&rings, last);
     assert_eq!((texts(&last), last.has_more, last.dropped), (lines(11..12), false, 0));
 }
@@ -197,16 +198,18 @@ fn without_a_cursor_the_newest_are_shown_and_the_cursor_reads_on_from_there() {
 fn a_cursor_stays_good_while_the_ring_turns_and_tells_what_was_dropped() {
     let mut rings = shelf();
     fill(&mut rings, 0..5);
-    let cursor = page_of(&rings, query(View::Of(Stream::Logs))).next;
+    let cursor = page_of(&rings, query(View::Of(StreamKind::Logs))).next;
     fill(&mut rings, 5..40);
     let page =
-        page_of(&rings, Query { from: From::Cursor(cursor), ..query(View::Of(Stream::Logs)) });
+        page_of(&rings, Query { from: From::Cursor(cursor), ..query(View::Of(StreamKind::Logs)) });
     assert_eq!(texts(&page), lines(30..40));
     assert_eq!(page.dropped, 25);
-    rings.skip(Stream::Logs, 4);
+    rings.skip(StreamKind::Logs, 4);
     fill(&mut rings, 40..41);
-    let page =
-        page_of(&rings, Query { from: From::Cursor(page.next), ..query(View::Of(Stream::Logs)) });
+    let page = page_of(
+        &rings,
+        Query { from: From::Cursor(page.next), ..query(View::Of(StreamKind::Logs)) },
+    );
     assert_eq!((texts(&page), page.dropped), (lines(40..41), 4), "lost before they were kept");
 }
 
@@ -214,12 +217,12 @@ fn a_cursor_stays_good_while_the_ring_turns_and_tells_what_was_dropped() {
 fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others() {
     let mut rings = shelf();
     fill(&mut rings, 0..5);
-    let logs = || query(View::Of(Stream::Logs));
+    let logs = || query(View::Of(StreamKind::Logs));
     let cursor = page_of(&rings, Query { limit: 1, from: From::Oldest, ..logs() });
     assert_eq!(texts(&cursor), lines(0..1));
     let mut cleared = ClearedPlaces::default();
-    assert_eq!(rings.clear_for(&mut cleared, Stream::Logs), 5);
-    assert_eq!(rings.clear_for(&mut cleared, Stream::Logs), 0, "they see none of it any more");
+    assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 5);
+    assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 0, "they see none of it any more");
     fill(&mut rings, 5..7);
     let from = || From::Cursor(cursor.next.clone());
     for from in [from(), From::Newest, From::Oldest] {
@@ -232,7 +235,7 @@ fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others
     fill(&mut rings, 7..19);
     let page = page_without(&rings, Query { from: from(), ..logs() }, &cleared);
     assert_eq!((texts(&page), page.dropped), (lines(9..19), 4));
-    assert_eq!(rings.clear_for(&mut cleared, Stream::Logs), 10);
+    assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 10);
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn a_cursor_is_good_for_its_view_and_this_life_only() {
     assert_eq!(Cursor::parse(&text, view, LIFE), Ok(cursor));
     assert_eq!(Cursor::parse(&text, view, "another"), Err(CursorError::Stale));
     let foreign = Err(CursorError::Foreign);
-    assert_eq!(Cursor::parse(&text, View::Of(Stream::Logs), LIFE), foreign);
+    assert_eq!(Cursor::parse(&text, View::Of(StreamKind::Logs), LIFE), foreign);
     for text in ["", "12", "====", "bG9ncw"] {
         assert_eq!(Cursor::parse(text, view, LIFE), foreign, "{text}");
     }
@@ -255,13 +258,15 @@ fn a_cursor_from_the_future_reads_what_there_is() {
     let mut rings = shelf();
     fill(&mut rings, 0..3);
     let text = Cursor::parse(
-        &page_of(&rings, query(View::Of(Stream::Logs))).next.text(View::Of(Stream::Logs), LIFE),
-        View::Of(Stream::Logs),
+        &page_of(&rings, query(View::Of(StreamKind::Logs)))
+            .next
+            .text(View::Of(StreamKind::Logs), LIFE),
+        View::Of(StreamKind::Logs),
         LIFE,
     );
     let empty = Rings::new(&Limits::default());
     let from = From::Cursor(text.unwrap());
-    let page = page_of(&empty, Query { from, ..query(View::Of(Stream::Logs)) });
+    let page = page_of(&empty, Query { from, ..query(View::Of(StreamKind::Logs)) });
     assert_eq!((page.entries.len(), page.dropped), (0, 0));
 }
 
@@ -276,12 +281,12 @@ fn errors_are_exceptions_console_errors_and_failed_requests_in_their_order() {
     let mut refused = request("r2", 200);
     refused["status"] = Value::Null;
     refused["error"] = "net::ERR_CONNECTION_REFUSED".into();
-    push(&mut rings, Stream::Logs, &exception);
-    push(&mut rings, Stream::Network, &request("r1", 500));
-    push(&mut rings, Stream::Logs, &log("fine"));
-    push(&mut rings, Stream::Network, &refused);
-    push(&mut rings, Stream::Logs, &error);
-    push(&mut rings, Stream::Network, &request("r3", 302));
+    push(&mut rings, StreamKind::Logs, &exception);
+    push(&mut rings, StreamKind::Network, &request("r1", 500));
+    push(&mut rings, StreamKind::Logs, &log("fine"));
+    push(&mut rings, StreamKind::Network, &refused);
+    push(&mut rings, StreamKind::Logs, &error);
+    push(&mut rings, StreamKind::Network, &request("r3", 302));
     let words = |page: &Page| {
         let said = |entry: &Value| {
             entry["text"].as_str().or(entry["request_id"].as_str()).unwrap().to_owned()
@@ -309,9 +314,9 @@ fn filters_must_all_hold() {
     let mut warning = log("a Warning");
     warning["level"] = "warn".into();
     warning["url"] = "http://page.test/b".into();
-    push(&mut rings, Stream::Logs, &log("plain"));
-    push(&mut rings, Stream::Logs, &other_tab);
-    rings.push(&browser("b2"), read(Stream::Logs, &warning), at(9));
+    push(&mut rings, StreamKind::Logs, &log("plain"));
+    push(&mut rings, StreamKind::Logs, &other_tab);
+    rings.push(&browser("b2"), read(StreamKind::Logs, &warning), at(9));
     let none = Filter::default;
     let cases = [
         (none(), vec!["plain", "Other Tab", "a Warning"]),
@@ -326,7 +331,7 @@ fn filters_must_all_hold() {
     ];
     for (filter, expected) in cases {
         let page =
-            page_of(&rings, Query { filter: filter.clone(), ..query(View::Of(Stream::Logs)) });
+            page_of(&rings, Query { filter: filter.clone(), ..query(View::Of(StreamKind::Logs)) });
         assert_eq!(texts(&page), expected, "{filter:?}");
     }
 }
@@ -335,13 +340,13 @@ fn filters_must_all_hold() {
 fn noise_is_hidden_and_counted_and_is_there_again_without_its_rule() {
     let mut rings = shelf();
     fill(&mut rings, 0..3);
-    push(&mut rings, Stream::Logs, &log("[HMR] connected"));
+    push(&mut rings, StreamKind::Logs, &log("[HMR] connected"));
     let mut noise = NoiseRules::default();
     let id = noise.add("[hmr]").unwrap();
-    let page = noisy_page_of(&rings, query(View::Of(Stream::Logs)), noise.clone());
+    let page = noisy_page_of(&rings, query(View::Of(StreamKind::Logs)), noise.clone());
     assert_eq!((texts(&page), page.hidden), (lines(0..3), 1));
     assert!(noise.remove(&id));
-    let page = noisy_page_of(&rings, query(View::Of(Stream::Logs)), noise);
+    let page = noisy_page_of(&rings, query(View::Of(StreamKind::Logs)), noise);
     assert_eq!((page.entries.len(), page.hidden), (4, 0));
 }
 
@@ -349,11 +354,11 @@ fn noise_is_hidden_and_counted_and_is_there_again_without_its_rule() {
 fn an_answer_has_less_than_64_kib_and_the_rest_stays_for_the_next_page() {
     let mut rings = Rings::new(&Limits::default());
     for number in 0..40 {
-        push(&mut rings, Stream::Logs, &log(&format!("{number} {}", "\u{1}".repeat(9_000))));
+        push(&mut rings, StreamKind::Logs, &log(&format!("{number} {}", "\u{1}".repeat(9_000))));
     }
     let (mut from, mut read) = (From::Oldest, 0);
     loop {
-        let page = page_of(&rings, Query { from, ..query(View::Of(Stream::Logs)) });
+        let page = page_of(&rings, Query { from, ..query(View::Of(StreamKind::Logs)) });
         let bytes: usize = page.entries.iter().map(|entry| entry.get().len() + 1).sum();
         assert!(bytes <= LONGEST_PAGE, "{bytes}");
         assert!(!page.entries.is_empty(), "no entry is longer than a page");
@@ -383,10 +388,10 @@ fn the_longest_request_and_its_bodies_fit_into_one_answer() {
     let bodies = json!({"t": 1, "request_id": long, "method": long, "url": long, "mime_type": long,
                         "request_body": long, "response_body": long, "truncated": false});
     let mut rings = shelf();
-    push(&mut rings, Stream::Network, &big);
-    push(&mut rings, Stream::Bodies, &bodies);
-    let request = page_of(&rings, query(View::Of(Stream::Network)));
-    let bodies = page_of(&rings, query(View::Of(Stream::Bodies)));
+    push(&mut rings, StreamKind::Network, &big);
+    push(&mut rings, StreamKind::Bodies, &bodies);
+    let request = page_of(&rings, query(View::Of(StreamKind::Network)));
+    let bodies = page_of(&rings, query(View::Of(StreamKind::Bodies)));
     let (request, bodies) = (request.entries[0].get().len(), bodies.entries[0].get().len());
     assert!(request + bodies < LONGEST_PAGE, "{request} + {bodies}");
 }
@@ -397,8 +402,8 @@ fn a_body_that_is_too_long_is_cut_and_says_so() {
         let mut rings = shelf();
         let entry = json!({"t": 1, "request_id": "1", "method": "GET", "url": "u",
                            "response_body": body, "truncated": false});
-        push(&mut rings, Stream::Bodies, &entry);
-        shown(&page_of(&rings, query(View::Of(Stream::Bodies)))).remove(0)
+        push(&mut rings, StreamKind::Bodies, &entry);
+        shown(&page_of(&rings, query(View::Of(StreamKind::Bodies)))).remove(0)
     };
     assert_eq!(bodies("short")["truncated"], false);
     let cut = bodies(&"é".repeat(20_000));
@@ -416,21 +421,21 @@ fn secrets_are_gone_before_an_entry_is_stored_whatever_field_they_are_in() {
     network["request_headers"] = headers.clone();
     network["response_headers"] = json!({"Set-Cookie": "sid=abc", "Content-Type": "text/html"});
     let entries = [
-        (Stream::Logs, log(&format!("token: {secret}"))),
-        (Stream::Network, network),
+        (StreamKind::Logs, log(&format!("token: {secret}"))),
+        (StreamKind::Network, network),
         (
-            Stream::Bodies,
+            StreamKind::Bodies,
             json!({"t": 1, "request_id": "1", "method": "POST", "url": "u",
                    "request_body": "password=abc&x=1", "response_body": "{\"token\":\"abc\"}"}),
         ),
         (
-            Stream::Websocket,
+            StreamKind::Websocket,
             json!({"t": 1, "url": "ws://h/?key=abc", "event": "sent", "text": secret}),
         ),
-        (Stream::Actions, json!({"t": 1, "kind": "input", "url": "u", "value": secret})),
-        (Stream::Performance, json!({"t": 1, "url": "http://h/?code=abc", "metrics": {}})),
+        (StreamKind::Actions, json!({"t": 1, "kind": "input", "url": "u", "value": secret})),
+        (StreamKind::Performance, json!({"t": 1, "url": "http://h/?code=abc", "metrics": {}})),
         (
-            Stream::ExtensionLogs,
+            StreamKind::ExtensionLogs,
             json!({"t": 1, "level": "info", "text": "x", "data": "{\"secret\":\"abc\"}"}),
         ),
     ];
@@ -440,7 +445,7 @@ fn secrets_are_gone_before_an_entry_is_stored_whatever_field_they_are_in() {
         let kept = format!("{:?}", rings.all(*stream).next().unwrap());
         assert!(!kept.contains("abc") && kept.contains(REDACTED), "{kept}");
     }
-    let page = page_of(&rings, query(View::Of(Stream::Network)));
+    let page = page_of(&rings, query(View::Of(StreamKind::Network)));
     let entry = &shown(&page)[0];
     assert_eq!(entry["url"], "http://api.test/?access_token=[redacted]&page=2");
     assert_eq!(entry["request_headers"]["Accept"], "*/*");
@@ -453,8 +458,8 @@ fn a_time_that_no_calendar_has_breaks_nothing() {
         let mut rings = shelf();
         let mut entry = log("x");
         entry["t"] = t.into();
-        push(&mut rings, Stream::Logs, &entry);
-        assert!(shown(&page_of(&rings, query(View::Of(Stream::Logs))))[0]["at"].is_string());
+        push(&mut rings, StreamKind::Logs, &entry);
+        assert!(shown(&page_of(&rings, query(View::Of(StreamKind::Logs))))[0]["at"].is_string());
     }
 }
 
@@ -464,7 +469,7 @@ fn no_entry_however_garbled_breaks_the_rings() {
     let samples: Vec<_> = samples.iter().map(String::as_str).collect();
     proptest!(garbled::cases(2_000), |(text in garbled::nearly_text(&samples))| {
         let mut rings = shelf();
-        for stream in Stream::ALL {
+        for stream in StreamKind::ALL {
             if let Ok(entry) = Entry::read(stream, &text) {
                 rings.push(&browser("b1"), entry, at(0));
                 let page = page_of(&rings, query(View::Of(stream)));
@@ -490,7 +495,7 @@ fn legacy_shown(kind: LegacyStream, body: &Value) -> Vec<Value> {
     for entry in legacy(kind, body.to_string().as_bytes()).entries {
         rings.push(&browser("b1"), entry, at(0));
     }
-    Stream::ALL
+    StreamKind::ALL
         .into_iter()
         .flat_map(|stream| shown(&page_of(&rings, query(View::Of(stream)))))
         .collect()

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// The time zone of this computer, or the one that `TZ` names.
 ///
@@ -20,23 +20,23 @@ impl LocalTime {
 
     /// `22:38:41`.
     #[must_use]
-    pub fn clock(&self, at: Moment) -> String {
+    pub fn clock(&self, at: Timestamp) -> String {
         self.format("%H:%M:%S", at)
     }
 
     /// `22:38:41.675`.
     #[must_use]
-    pub fn clock_with_millis(&self, at: Moment) -> String {
+    pub fn clock_with_millis(&self, at: Timestamp) -> String {
         self.format("%H:%M:%f", at)
     }
 
     /// `20261121-223841`, for the name of a file.
     #[must_use]
-    pub fn file_stamp(&self, at: Moment) -> String {
+    pub fn file_stamp(&self, at: Timestamp) -> String {
         self.format("%Y%m%d-%H%M%S", at)
     }
 
-    fn format(&self, pattern: &str, at: Moment) -> String {
+    fn format(&self, pattern: &str, at: Timestamp) -> String {
         // Milliseconds are the finest that SQLite knows, and a double holds them exactly enough.
         #[expect(clippy::cast_precision_loss, reason = "ms since 1970 are far below 2^52")]
         let seconds = at.unix_millis() as f64 / 1_000.0;
@@ -58,7 +58,7 @@ impl Default for LocalTime {
 
 /// How long ago something was: `just now`, `12 s ago`, `2 min ago`, `3 h ago`, `4 d ago`.
 #[must_use]
-pub fn ago(at: Moment, now: Moment) -> String {
+pub fn ago(at: Timestamp, now: Timestamp) -> String {
     match now.since(at).as_secs() {
         0 => "just now".to_owned(),
         seconds @ 1..60 => format!("{seconds} s ago"),
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn an_age_has_one_unit() {
-        let now = Moment::from_unix_micros(1_795_298_985_123_456);
+        let now = Timestamp::from_unix_micros(1_795_298_985_123_456);
         for (seconds, says) in [
             (0, "just now"),
             (1, "1 s ago"),
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_clock_shows_minutes_and_seconds_that_every_zone_shares() {
         // Which hour it is depends on the zone of the computer; `tests/it/commands.rs` sets one.
-        let at = Moment::from_unix_micros(1_795_298_985_123_456);
+        let at = Timestamp::from_unix_micros(1_795_298_985_123_456);
         let zone = LocalTime::new();
         assert!(zone.clock(at).ends_with(":45"), "{}", zone.clock(at));
         assert!(zone.clock_with_millis(at).ends_with(":45.123"), "{}", zone.clock_with_millis(at));

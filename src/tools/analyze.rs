@@ -16,14 +16,14 @@ use super::result::Told;
 use super::submit::{Asked, Common, InPlace, Queued};
 use super::{Call, ToolResult, Tools, read};
 use crate::hub::Caller;
-use crate::protocol::{Action, Analysis};
+use crate::protocol::{Action, PageAnalysis};
 
 pub(super) const NAME: &str = "analyze";
 
 pub(super) const DESCRIPTION: &str = "Looks at a page and waits for the result.";
 
 pub(super) static ARGUMENTS: LazyLock<Arguments> =
-    LazyLock::new(|| Arguments::of::<Analysis, Parameters>("what").and::<ByPerson>());
+    LazyLock::new(|| Arguments::of::<PageAnalysis, Parameters>("what").and::<ByPerson>());
 
 /// How long a call blocks unless it says otherwise: who looks at a page wants to know now.
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
@@ -65,7 +65,7 @@ pub(super) async fn call(
 
 /// Reads a call's arguments. `key` is for one that has no idempotency key in them.
 fn asked(given: &Map<String, Value>, key: Option<Arc<str>>) -> Result<Asked, ToolResult> {
-    let (Parameters { wait_ms, trace, place }, analysis): (_, Analysis) =
+    let (Parameters { wait_ms, trace, place }, analysis): (_, PageAnalysis) =
         (read(given)?, read(given)?);
     let wait = wait_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
     Common::without_key(place, trace).ask_for(Action::Analyze(analysis), wait, key)

@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use super::page_line::page_line;
 use super::parts::{Part, PartPlace, cut};
-use crate::protocol::{CommandReport, CorrelationId, PageMark, Progress, Status, StatusWord};
+use crate::protocol::{
+    CommandProgress, CommandReport, CommandStatus, CorrelationId, PageMark, StatusWord,
+};
 
 /// The types of a script's value that its JSON shows.
 const PLAIN_TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
@@ -59,7 +61,7 @@ pub(super) struct BriefPending {
     correlation_id: CorrelationId,
     /// What the extension last said of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<Progress>,
+    progress: Option<CommandProgress>,
     /// What it waits for.
     message: String,
     /// The next step.
@@ -110,18 +112,20 @@ impl BriefReport {
     pub(super) fn of(report: CommandReport) -> Self {
         let id = report.correlation_id;
         match report.status {
-            Status::Complete { result, page, .. } => {
+            CommandStatus::Complete { result, page, .. } => {
                 Self::Complete(BriefResult::of(id, report.command, result, page))
             }
-            Status::Pending { progress, message, hint, page, .. } => Self::Pending(BriefPending {
-                status: StatusWord::Pending,
-                correlation_id: id,
-                progress,
-                message,
-                hint,
-                page,
-            }),
-            Status::Error { error, reason, stack, hint, may_have_run, page, .. } => {
+            CommandStatus::Pending { progress, message, hint, page, .. } => {
+                Self::Pending(BriefPending {
+                    status: StatusWord::Pending,
+                    correlation_id: id,
+                    progress,
+                    message,
+                    hint,
+                    page,
+                })
+            }
+            CommandStatus::Error { error, reason, stack, hint, may_have_run, page, .. } => {
                 Self::Failed(BriefFailure {
                     status: StatusWord::Error,
                     error: error.to_string().into(),
@@ -132,16 +136,18 @@ impl BriefReport {
                     page,
                 })
             }
-            Status::Timeout { error, hint, may_have_run, page, .. } => Self::Failed(BriefFailure {
-                status: StatusWord::Timeout,
-                error: error.to_string().into(),
-                reason: None,
-                stack: None,
-                may_have_run: Some(may_have_run),
-                hint: hint.to_string().into(),
-                page,
-            }),
-            Status::Expired { error, reason, hint, may_have_run, .. } => {
+            CommandStatus::Timeout { error, hint, may_have_run, page, .. } => {
+                Self::Failed(BriefFailure {
+                    status: StatusWord::Timeout,
+                    error: error.to_string().into(),
+                    reason: None,
+                    stack: None,
+                    may_have_run: Some(may_have_run),
+                    hint: hint.to_string().into(),
+                    page,
+                })
+            }
+            CommandStatus::Expired { error, reason, hint, may_have_run, .. } => {
                 Self::Failed(BriefFailure {
                     status: StatusWord::Expired,
                     error,
@@ -152,7 +158,7 @@ impl BriefReport {
                     page: None,
                 })
             }
-            Status::Cancelled { may_have_run, reason, hint, .. } => {
+            CommandStatus::Cancelled { may_have_run, reason, hint, .. } => {
                 let status = StatusWord::Cancelled;
                 Self::Cancelled(BriefCancellation { status, reason, may_have_run, hint })
             }

@@ -16,7 +16,7 @@ use super::parts::Part;
 use super::result::{Told, status};
 use super::{Call, ToolResult, Tools, noise, read, sites, stored, streams};
 use crate::hub::{Caller, CaptureChange, ClientSummary, Requests, Storage, Wish};
-use crate::protocol::{ClientId, SERVER_VERSION, Stream, TabId};
+use crate::protocol::{ClientId, SERVER_VERSION, StreamKind, TabId};
 
 pub(super) const NAME: &str = "configure";
 
@@ -45,7 +45,7 @@ enum Configure {
         /// Default true.
         on: Option<bool>,
         /// Default: all; to capture, all but bodies.
-        streams: Option<Vec<Stream>>,
+        streams: Option<Vec<StreamKind>>,
         /// Default every tab.
         tab_id: Option<TabId>,
         /// Default every browser.
@@ -66,7 +66,7 @@ enum Configure {
     /// Empties your streams.
     Clear {
         /// Which; default all.
-        streams: Option<Vec<Stream>>,
+        streams: Option<Vec<StreamKind>>,
     },
     /// Keeps JSON under a name.
     Store {

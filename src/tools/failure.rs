@@ -11,7 +11,7 @@ use super::ToolResult;
 use super::job_view::JobView;
 use super::result::status;
 use crate::hub::{BrowserChoice, Refusal, Refused};
-use crate::protocol::{CorrelationId, PageMark, Tab};
+use crate::protocol::{BrowserTab, CorrelationId, PageMark};
 use crate::streams::NoiseRule;
 
 /// How many bytes the tabs that a refusal names take at most: it is read as a whole.
@@ -52,7 +52,7 @@ pub(super) struct RefusedCall {
     browsers: Option<Vec<BrowserChoice>>,
     /// The tabs that there are, or some of many.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tabs: Option<Vec<Tab>>,
+    tabs: Option<Vec<BrowserTab>>,
     /// The pages that decide part of its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PageMark>,
@@ -168,9 +168,9 @@ impl RefusedCall {
     }
 
     /// The same, naming these tabs, or the first ones of many.
-    fn with_tabs(self, tabs: &[Tab]) -> Self {
+    fn with_tabs(self, tabs: &[BrowserTab]) -> Self {
         let mut room = TABS_ROOM;
-        let fits = |tab: &&Tab| {
+        let fits = |tab: &&BrowserTab| {
             let length = serde_json::to_string(tab).map_or(TABS_ROOM, |json| json.len());
             let left = room.checked_sub(length);
             room = left.unwrap_or(0);

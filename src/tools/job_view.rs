@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::jobs::monitor::Summary;
-use crate::protocol::Status;
+use crate::protocol::CommandStatus;
 
 /// A job's end.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -33,16 +33,16 @@ pub(super) struct Message {
 impl JobView {
     /// The end of a job whose status this is; none if it is not over.
     #[must_use]
-    pub fn of(status: &Status) -> Option<Self> {
+    pub fn of(status: &CommandStatus) -> Option<Self> {
         match status {
-            Status::Pending { .. } => None,
-            Status::Complete { result, .. } => Some(Self::complete(result)),
-            Status::Error { error, stack, .. } => Some(Self::failed(error, stack.clone())),
-            Status::Timeout { error, .. } => Some(Self::failed(error, None)),
-            Status::Expired { error, hint, .. } => {
+            CommandStatus::Pending { .. } => None,
+            CommandStatus::Complete { result, .. } => Some(Self::complete(result)),
+            CommandStatus::Error { error, stack, .. } => Some(Self::failed(error, stack.clone())),
+            CommandStatus::Timeout { error, .. } => Some(Self::failed(error, None)),
+            CommandStatus::Expired { error, hint, .. } => {
                 Some(Self::failed(error, Some(hint.as_ref().into())))
             }
-            Status::Cancelled { .. } => Some(Self::failed("The job was cancelled", None)),
+            CommandStatus::Cancelled { .. } => Some(Self::failed("The job was cancelled", None)),
         }
     }
 

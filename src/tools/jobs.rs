@@ -14,7 +14,7 @@ use super::result::Told;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Hub, Seen, Submitted};
 use crate::jobs::{NotTaken, SyncError};
-use crate::protocol::{CorrelationId, Job, MonitorSync, Status};
+use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
 
 pub(super) const NAME: &str = "wksm_monitor_sync";
 
@@ -93,7 +93,7 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> QueuedJob 
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
     let has_begun = match hub.look(caller, id, false).await {
         Ok(Seen::Command(report)) => {
-            !matches!(report.status, Status::Pending { started_at: None, .. })
+            !matches!(report.status, CommandStatus::Pending { started_at: None, .. })
         }
         Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => false,
     };

@@ -18,7 +18,7 @@ use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{BrowserSummary, Caller, Hub, Lists, TabSummary, Wish};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    CorrelationId, FailedCommand, FinishedCommand, PageMark, PendingCommand, Stream, TabId,
+    CorrelationId, FailedCommand, FinishedCommand, PageMark, PendingCommand, StreamKind, TabId,
 };
 use crate::streams::{TextLine, View};
 
@@ -149,8 +149,8 @@ pub(super) fn answers(answers: &mut Answers) {
         answers.of(NAME, what).are_in_parts(whole);
     }
     answers.of(NAME, "page").are::<streams::PageAnswer>();
-    for view in Stream::ALL.map(View::Of).into_iter().chain([View::Errors]) {
-        if view != View::Of(Stream::Bodies) {
+    for view in StreamKind::ALL.map(View::Of).into_iter().chain([View::Errors]) {
+        if view != View::Of(StreamKind::Bodies) {
             let page = streams::page_of(view, answers);
             answers.of(NAME, view.name()).are_in_parts(page);
         }
@@ -187,18 +187,22 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             let hint = hub.browser_absence();
             ToolResult::of(&Browsers { count: browsers.len(), browsers, hint })
         }
-        Observe::Logs(wanted) => streams::read(hub, caller, of(Stream::Logs), wanted).await,
+        Observe::Logs(wanted) => streams::read(hub, caller, of(StreamKind::Logs), wanted).await,
         Observe::Errors(wanted) => streams::read(hub, caller, View::Errors, wanted).await,
-        Observe::Network(wanted) => streams::read(hub, caller, of(Stream::Network), wanted).await,
-        Observe::Websocket(wanted) => {
-            streams::read(hub, caller, of(Stream::Websocket), wanted).await
+        Observe::Network(wanted) => {
+            streams::read(hub, caller, of(StreamKind::Network), wanted).await
         }
-        Observe::Actions(wanted) => streams::read(hub, caller, of(Stream::Actions), wanted).await,
+        Observe::Websocket(wanted) => {
+            streams::read(hub, caller, of(StreamKind::Websocket), wanted).await
+        }
+        Observe::Actions(wanted) => {
+            streams::read(hub, caller, of(StreamKind::Actions), wanted).await
+        }
         Observe::Performance(wanted) => {
-            streams::read(hub, caller, of(Stream::Performance), wanted).await
+            streams::read(hub, caller, of(StreamKind::Performance), wanted).await
         }
         Observe::ExtensionLogs(wanted) => {
-            streams::read(hub, caller, of(Stream::ExtensionLogs), wanted).await
+            streams::read(hub, caller, of(StreamKind::ExtensionLogs), wanted).await
         }
         Observe::Page { tab_id, browser } => {
             streams::page(hub, caller, &Wish { browser, tab: tab_id }).await

@@ -10,7 +10,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use crate::home::AgentFiles;
-use crate::protocol::{CommandReport, Status, WorkKind};
+use crate::protocol::{CommandReport, CommandStatus, WorkKind};
 
 /// The largest picture of a drawing that goes along, in bytes; a larger one is only named.
 /// Model APIs take 5 MB of base64.
@@ -33,7 +33,7 @@ pub(super) fn take_picture(
     if report.command != "screenshot" {
         return None;
     }
-    let Status::Complete { result, .. } = &mut report.status else { return None };
+    let CommandStatus::Complete { result, .. } = &mut report.status else { return None };
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
     let picture: Picture = serde_json::from_value(value.clone()).ok()?;
@@ -67,7 +67,8 @@ impl Picture {
 
 /// The screenshot of the drawing that came last, unless it is too large to be shown.
 pub(super) fn newest_drawing(report: &CommandReport) -> Option<Picture> {
-    let (WorkKind::Annotations, Status::Complete { result, .. }) = (report.kind, &report.status)
+    let (WorkKind::Annotations, CommandStatus::Complete { result, .. }) =
+        (report.kind, &report.status)
     else {
         return None;
     };

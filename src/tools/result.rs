@@ -14,7 +14,7 @@ use super::picture::{Picture, newest_drawing, take_picture};
 use crate::home::AgentFiles;
 use crate::hub::{Refusal, Refused, Seen};
 use crate::lifecycle::Gone;
-use crate::protocol::{CommandReport, CorrelationId, Moment, Status, WorkKind};
+use crate::protocol::{CommandReport, CommandStatus, CorrelationId, Timestamp, WorkKind};
 
 /// What a tool call answers.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub(super) enum Told {
     Gone {
         status: status::Expired,
         error: &'static str,
-        expired_at: Moment,
+        expired_at: Timestamp,
         reason: &'static str,
         hint: &'static str,
         /// Whether it may have begun in the page.
@@ -132,10 +132,12 @@ impl ToolResult {
     pub fn of_own_command(seen: Seen, detail: Detail, files: Option<&AgentFiles>) -> Self {
         let failed = match &seen {
             Seen::Command(report) => match report.status {
-                Status::Error { .. } | Status::Timeout { .. } | Status::Expired { .. } => true,
-                Status::Pending { .. } | Status::Complete { .. } | Status::Cancelled { .. } => {
-                    false
-                }
+                CommandStatus::Error { .. }
+                | CommandStatus::Timeout { .. }
+                | CommandStatus::Expired { .. } => true,
+                CommandStatus::Pending { .. }
+                | CommandStatus::Complete { .. }
+                | CommandStatus::Cancelled { .. } => false,
             },
             Seen::Gone(_) | Seen::NotFound => true,
         };
@@ -216,7 +218,9 @@ impl Told {
 /// Takes the annotations out of the result of a wait for drawings: they stand beside it.
 fn take_annotations(mut report: CommandReport) -> Result<Told, Box<CommandReport>> {
     let kind = report.kind;
-    let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
+    let CommandStatus::Complete { result, .. } = &mut report.status else {
+        return Err(report.into());
+    };
     if kind != WorkKind::Annotations {
         return Err(report.into());
     }
@@ -233,7 +237,9 @@ fn take_annotations(mut report: CommandReport) -> Result<Told, Box<CommandReport
 /// stays whole.
 fn cut_report(mut report: CommandReport, part: Option<Part>) -> Result<Told, Box<CommandReport>> {
     let id = &report.correlation_id;
-    let Status::Complete { result, .. } = &mut report.status else { return Err(report.into()) };
+    let CommandStatus::Complete { result, .. } = &mut report.status else {
+        return Err(report.into());
+    };
     let Some((value, place, kind)) = cut_result(id, result, part) else {
         return Err(report.into());
     };

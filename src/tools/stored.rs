@@ -13,7 +13,7 @@ use super::result::status;
 use super::{ToolResult, Tools};
 use crate::home::{NAME_MAX, Store, StoreError, StoredValue, ValueName};
 use crate::hub::{Caller, Refusal};
-use crate::protocol::{Moment, Owner};
+use crate::protocol::{Owner, Timestamp};
 
 /// Where a value is stored whose name is not given.
 const DEFAULT_NAME: &str = "default";
@@ -32,7 +32,7 @@ pub(super) struct Loaded {
     status: status::Ok,
     name: String,
     size_bytes: u64,
-    stored_at: Moment,
+    stored_at: Timestamp,
     #[serde(flatten)]
     place: Option<PartPlace>,
     /// The value, or a part of it.
@@ -51,7 +51,7 @@ pub(super) struct ListOfValues {
 struct ListedValue {
     name: String,
     size_bytes: u64,
-    stored_at: Moment,
+    stored_at: Timestamp,
 }
 
 /// A value that was deleted.

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::parts::{AnswerRange, USUAL_PART};
 use super::result::status;
 use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
-use crate::protocol::{BrowserId, PageMark, Stream, TabId};
+use crate::protocol::{BrowserId, PageMark, StreamKind, TabId};
 use crate::streams::{
     Cursor, CursorError, EntryForm, Filter, From, LONGEST_PAGE, Level, Page, Query, View, Vitals,
     entry_schemas,
@@ -113,7 +113,7 @@ pub(super) struct PageAnswer {
     /// What was measured last.
     vitals: Option<Vitals>,
     /// What of it is being recorded.
-    capture: Vec<Stream>,
+    capture: Vec<StreamKind>,
     page: PageMark,
     /// What to do if nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,7 @@ pub(super) struct CaptureAnswer {
 pub(super) struct ClearAnswer {
     status: status::Ok,
     /// How many entries of each stream.
-    cleared: BTreeMap<Stream, usize>,
+    cleared: BTreeMap<StreamKind, usize>,
 }
 
 /// What a page of a view looks like.
@@ -149,11 +149,11 @@ pub(super) fn page_of(view: View, answers: &mut Answers) -> Value {
         page["properties"][field]["description"] = described;
     };
     is_listed("entries", view);
-    is_listed("bodies", View::Of(Stream::Bodies));
+    is_listed("bodies", View::Of(StreamKind::Bodies));
     if let Some(forms) = page["properties"]["entries"]["items"]["anyOf"].as_array_mut() {
         forms.insert(0, json!({"type": "string"}));
     }
-    if view != View::Of(Stream::Network)
+    if view != View::Of(StreamKind::Network)
         && let Some(properties) = page["properties"].as_object_mut()
     {
         properties.shift_remove("bodies");
@@ -184,7 +184,7 @@ pub(super) async fn read(
     let limit = wanted.limit.unwrap_or(USUAL).min(MOST);
     let (with_trace, has_cursor) = (wanted.trace == Some(true), wanted.cursor.is_some());
     let filter = wanted.filter(hub);
-    let with_bodies = view == View::Of(Stream::Network) && filter.request_id.is_some();
+    let with_bodies = view == View::Of(StreamKind::Network) && filter.request_id.is_some();
     let (form, room) = match (&filter.request_id, with_trace) {
         // Of one request: the whole of it is told in parts.
         (Some(_), _) => (EntryForm::Whole, LONGEST_PAGE),
@@ -221,7 +221,7 @@ async fn bodies(hub: &Hub, caller: &Caller, filter: &Filter, page: &Page) -> Vec
         ..Filter::default()
     };
     let room = LONGEST_PAGE.saturating_sub(taken);
-    let view = View::Of(Stream::Bodies);
+    let view = View::Of(StreamKind::Bodies);
     let form = EntryForm::Whole;
     let query = Query { view, filter, from: From::Newest, limit: MOST, room, form };
     hub.read_streams(caller, query).await.entries
@@ -262,7 +262,7 @@ fn hint(hub: &Hub, view: View, filter: &Filter, page: &Page) -> Option<String> {
         return None;
     }
     let deaf = hub.deaf_to_capture(filter.browser.as_ref());
-    let is_on = |stream: &Stream| hub.captures(*stream, filter.browser.as_ref(), filter.tab);
+    let is_on = |stream: &StreamKind| hub.captures(*stream, filter.browser.as_ref(), filter.tab);
     if streams.iter().all(is_on) || !deaf.labels.is_empty() && deaf.are_all {
         return deaf.hint();
     }
@@ -293,8 +293,10 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult 
     };
     let record = hub.page_record(caller, &browser, tab.tab_id).await;
     let capture = hub.capture_of(&browser);
-    let recorded: Vec<_> =
-        Stream::ALL.into_iter().filter(|stream| capture.has(*stream, Some(tab.tab_id))).collect();
+    let recorded: Vec<_> = StreamKind::ALL
+        .into_iter()
+        .filter(|stream| capture.has(*stream, Some(tab.tab_id)))
+        .collect();
     let hint = recorded
         .is_empty()
         .then_some("Nothing of it is being recorded: configure({action:\"capture\"}) begins to.");
@@ -327,8 +329,8 @@ pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> Too
 }
 
 /// Hides from the caller's owner what is kept of streams.
-pub(super) fn clear(hub: &Hub, caller: &Caller, streams: Option<Vec<Stream>>) -> ToolResult {
-    let streams: BTreeSet<_> = streams.map_or_else(|| Stream::ALL.into(), BTreeSet::from_iter);
+pub(super) fn clear(hub: &Hub, caller: &Caller, streams: Option<Vec<StreamKind>>) -> ToolResult {
+    let streams: BTreeSet<_> = streams.map_or_else(|| StreamKind::ALL.into(), BTreeSet::from_iter);
     let cleared: BTreeMap<_, _> = hub.clear_streams(&caller.owner, streams).into_iter().collect();
     ToolResult::of(&ClearAnswer { status: status::Ok::Ok, cleared })
 }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
-use tabwire::protocol::{Drawing, Moment, SiteChange, SiteList, SitePattern};
+use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::legacy::Old;
@@ -291,7 +291,7 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
             "annot_session_name": session,
         });
         let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
-        drawings.keep(&DEFAULT_OWNER.into(), &drawing, Moment::from_unix_micros(0)).unwrap();
+        drawings.keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0)).unwrap();
     }
     let shown = place.run(&["drawings"]).await.stdout;
     assert!(shown.contains(&ids[0]) && shown.contains("http://shop.test/"), "{shown}");
@@ -310,7 +310,7 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
     let body =
         json!({"drawing_id": own, "annotations": [{"kind": "note"}], "page_url": "http://x.test/"});
     let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
-    drawings.keep(&DEFAULT_OWNER.into(), &drawing, Moment::from_unix_micros(0)).unwrap();
+    drawings.keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0)).unwrap();
     let by_beginning = place.run(&["drawings", "delete", "a0"]).await;
     assert_eq!(&*by_beginning.stdout, "1 drawing deleted\n", "{by_beginning:?}");
     let cleared = place.run(&["drawings", "clear", "--session", "checkout", "--json"]).await;

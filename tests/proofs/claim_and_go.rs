@@ -21,9 +21,9 @@ use tabwire::lifecycle::{
     Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, Saved, Stage, State, Step,
     limits,
 };
-use tabwire::protocol::{Action, Attempt, Carrier, ExtensionReport, InFlightState, Moment};
+use tabwire::protocol::{Action, Attempt, ExtensionReport, InFlightState, Timestamp, Transport};
 
-const NOW: Moment = Moment::from_unix_micros(1_795_298_985_000_000);
+const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_000_000);
 const CRASHES: u8 = 2;
 
 /// The rules in force; without one of them, a negative control.
@@ -247,7 +247,7 @@ impl World {
 
     // ── The daemon ──────────────────────────────────────────────────────────────────
 
-    fn apply(&mut self, event: Event, now: Moment) -> Reply {
+    fn apply(&mut self, event: Event, now: Timestamp) -> Reply {
         let before = self.command.of.phase();
         let step = self.command.of.apply(event, now);
         self.command = self.command.of.clone().into();
@@ -524,7 +524,7 @@ impl Model for Rules {
             }
             Move::Deliver => {
                 let worker = world.link.as_ref()?.worker;
-                world.apply(Event::Deliver(peer(worker), Carrier::WebSocket), NOW);
+                world.apply(Event::Deliver(peer(worker), Transport::WebSocket), NOW);
                 let attempt = world.command.of.hold()?.attempt;
                 world.tell(Told::Command(attempt));
             }

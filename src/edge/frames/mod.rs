@@ -24,7 +24,7 @@ use super::conversation::{self, Close};
 use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
 use super::problem::{Problem, json_response};
 use crate::proof;
-use crate::protocol::{Carrier, FromExtension, ToExtension};
+use crate::protocol::{FromExtension, ToExtension, Transport};
 use session::{FRAMES_A_POST, Session};
 pub(super) use sessions::Sessions;
 
@@ -101,7 +101,7 @@ fn open(edge: &Arc<Edge>, id: &str, challenge: &str, hello: &str) -> Result<Resp
     {
         return Err(conversation::no_hello());
     }
-    let greeted = conversation::greet(edge, Carrier::Http, id, challenge, hello)?;
+    let greeted = conversation::greet(edge, Transport::Http, id, challenge, hello)?;
     let token = proof::nonce();
     let answer = json_of(&Opened { welcome: greeted.welcome, session: &token });
     let (session, run) = Session::open(edge.clone(), token, id, greeted.link, greeted.outbox);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::session::Session;
 use crate::edge::conversation::HELLO;
 use crate::proof;
-use crate::protocol::Moment;
+use crate::protocol::Timestamp;
 
 /// How many sessions there may be, those that are over among them.
 const SESSIONS: usize = 256;
@@ -26,12 +26,12 @@ pub(in crate::edge) struct Sessions {
 struct Challenge {
     nonce: String,
     extension: String,
-    at: Moment,
+    at: Timestamp,
 }
 
 impl Sessions {
     /// A new challenge for an extension. The oldest one goes if there are too many.
-    pub(super) fn challenge(&self, extension: &str, at: Moment) -> String {
+    pub(super) fn challenge(&self, extension: &str, at: Timestamp) -> String {
         let nonce = proof::nonce();
         let mut challenges = lock(&self.challenges);
         challenges.retain(|known| at.since(known.at) <= HELLO);
@@ -44,7 +44,7 @@ impl Sessions {
     }
 
     /// Whether this is a challenge that the extension may answer now. It may once.
-    pub(super) fn answers(&self, nonce: &str, extension: &str, now: Moment) -> bool {
+    pub(super) fn answers(&self, nonce: &str, extension: &str, now: Timestamp) -> bool {
         let mut challenges = lock(&self.challenges);
         let asked = challenges.iter().position(|known| known.nonce == nonce);
         let asked = asked.and_then(|at| challenges.remove(at));

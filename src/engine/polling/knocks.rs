@@ -12,7 +12,7 @@ use crate::engine::browsers::Browser;
 use crate::engine::{Engine, Transaction};
 use crate::home::{Legacy, LegacyAnswer, LegacyMode};
 use crate::protocol::{
-    AdmittedExtension, AskingExtension, BrowserId, InstanceId, Moment, OlderExtensions,
+    AdmittedExtension, AskingExtension, BrowserId, InstanceId, OlderExtensions, Timestamp,
     ToExtension, plain_version,
 };
 
@@ -37,7 +37,7 @@ pub struct KnockSummary {
     /// The version that it says it has; `unknown` if that is none.
     pub extension_version: String,
     /// When it asked last.
-    pub last_seen: Moment,
+    pub last_seen: Timestamp,
     /// How often it has asked.
     pub count: u64,
 }
@@ -48,7 +48,7 @@ pub struct NamelessPoller {
     /// The version that it says it has; `unknown` if that is none.
     pub extension_version: String,
     /// When it polled last.
-    pub last_seen: Moment,
+    pub last_seen: Timestamp,
 }
 
 /// Those who ask.
@@ -82,7 +82,7 @@ struct Knock {
 /// Polls of a session that no extension has named.
 #[derive(Debug)]
 struct NamelessPolls {
-    since: Moment,
+    since: Timestamp,
     last: NamelessPoller,
 }
 
@@ -100,7 +100,13 @@ pub(in crate::engine) struct Knocks {
 
 impl Knocks {
     /// Notes that an extension asks. Whether it did not before.
-    fn note(&mut self, id: &str, session: Option<&InstanceId>, version: &str, now: Moment) -> bool {
+    fn note(
+        &mut self,
+        id: &str,
+        session: Option<&InstanceId>,
+        version: &str,
+        now: Timestamp,
+    ) -> bool {
         let extension_version = plain_version(version).to_owned();
         if let Some(known) = self.known.iter_mut().find(|k| k.summary.extension_id == id) {
             known.session = session.cloned();
@@ -125,7 +131,7 @@ impl Knocks {
 
     /// Notes a poll of a session that no extension has named. Whether it is to be shown from now
     /// on.
-    fn note_nameless(&mut self, version: &str, now: Moment) -> bool {
+    fn note_nameless(&mut self, version: &str, now: Timestamp) -> bool {
         let was_shown = self.nameless_poller(now).is_some();
         let before = self.nameless.take();
         let goes_on = before.filter(|polls| now.since(polls.last.last_seen) < KNOCK_FRESH);
@@ -143,14 +149,14 @@ impl Knocks {
         summaries.filter(|of| self.rights.answer(&of.extension_id) != LegacyAnswer::Welcome)
     }
 
-    fn nameless_poller(&self, now: Moment) -> Option<&NamelessPoller> {
+    fn nameless_poller(&self, now: Timestamp) -> Option<&NamelessPoller> {
         let NamelessPolls { since, last } = self.nameless.as_ref()?;
         let has_gone_on = last.last_seen.since(*since) >= NAMELESS_AFTER;
         (has_gone_on && now.since(last.last_seen) < KNOCK_SHOWN).then_some(last)
     }
 
     /// Makes room for a newcomer. False: all ask still.
-    fn drop_stale(&mut self, now: Moment) -> bool {
+    fn drop_stale(&mut self, now: Timestamp) -> bool {
         let seen = |knock: &Knock| knock.summary.last_seen;
         let oldest = (0..self.known.len()).min_by_key(|at| self.known.get(*at).map(seen));
         let Some(at) = oldest else { return true };

@@ -11,8 +11,8 @@ use crate::engine::entry::Seq;
 use crate::engine::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS,
-    LegacyAction, LegacyQuery, LegacyReport, Moment, NackReason, ReportedError, plain_version,
+    Attempt, BrowserId, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS, LegacyAction,
+    LegacyQuery, LegacyReport, NackReason, ReportedError, Timestamp, Transport, plain_version,
 };
 
 /// What a browser is shown as whose extension only polls: nothing that it says itself.
@@ -28,7 +28,7 @@ pub struct Poll {
     /// Whether the person lets it be controlled.
     pub is_pilot_on: bool,
     /// How it asks.
-    pub carrier: Carrier,
+    pub carrier: Transport,
 }
 
 /// What became of a report.
@@ -70,7 +70,7 @@ impl Engine {
 
     /// The commands that are not over, for a look from outside, oldest first.
     #[must_use]
-    pub fn glimpse(&self, now: Moment) -> Vec<Glimpse> {
+    pub fn glimpse(&self, now: Timestamp) -> Vec<Glimpse> {
         let all = self.commands.all().filter_map(|command| {
             let facts = command.facts();
             (!command.phase().is_terminal()).then(|| Glimpse {

@@ -9,7 +9,8 @@ use crate::engine::entry::Seq;
 use crate::engine::{Engine, PollAnswer, Transaction};
 use crate::lifecycle::{Event, Peer, limits};
 use crate::protocol::{
-    Attempt, BrowserId, Carrier, CorrelationId, InstanceId, LegacyQuery, Moment, is_extension_id,
+    Attempt, BrowserId, CorrelationId, InstanceId, LegacyQuery, Timestamp, Transport,
+    is_extension_id,
 };
 use crate::seeded_bug;
 
@@ -35,11 +36,11 @@ pub(in crate::engine) struct Poller {
     pub(super) is_here: bool,
     /// Whether the person lets it be controlled.
     pub(super) is_pilot_on: bool,
-    last_poll: Moment,
+    last_poll: Timestamp,
     /// The time between its last polls.
     interval: Duration,
     /// How it polls.
-    pub(super) carrier: Carrier,
+    pub(super) carrier: Transport,
     /// Its requests that may be answered with a command, the newest last.
     open: Vec<PollId>,
     /// What its last `/sync` requests led to.
@@ -111,7 +112,7 @@ impl Poller {
     }
 
     /// To whom a command may be delivered now, and how: only while a poll is being answered.
-    pub(in crate::engine) fn with_room(&self) -> Option<(Peer, Carrier)> {
+    pub(in crate::engine) fn with_room(&self) -> Option<(Peer, Transport)> {
         (!self.open.is_empty()).then(|| (self.peer.clone(), self.carrier))
     }
 
@@ -145,7 +146,7 @@ impl Poller {
     }
 
     /// Notes that it polls. Whether it has come back, or come for the first time.
-    pub(super) fn polled(&mut self, now: Moment) -> bool {
+    pub(super) fn polled(&mut self, now: Timestamp) -> bool {
         let is_back = !std::mem::replace(&mut self.is_here, true);
         if !is_back {
             // The time that it was away is no interval.
@@ -159,9 +160,9 @@ impl Poller {
 impl Browser {
     /// Until when it counts as connected, if it polls and has lately. One that may be silent
     /// while it works is waited for as long as what it works at is.
-    pub(in crate::engine) fn here_until(&self) -> Option<Moment> {
+    pub(in crate::engine) fn here_until(&self) -> Option<Timestamp> {
         let poller = self.poller().filter(|poller| poller.is_here)?;
-        let may_be_silent = poller.carrier == Carrier::Sync && !poller.sync.says_what_runs;
+        let may_be_silent = poller.carrier == Transport::Sync && !poller.sync.says_what_runs;
         if may_be_silent && self.held().next().is_some() {
             return None;
         }
@@ -276,7 +277,7 @@ impl Transaction<'_> {
 
 impl Engine {
     /// When the next extension that polls will be away, unless it polls again.
-    pub(in crate::engine) fn next_lapse(&self) -> Option<Moment> {
+    pub(in crate::engine) fn next_lapse(&self) -> Option<Timestamp> {
         self.browsers.values().filter_map(Browser::here_until).min()
     }
 }

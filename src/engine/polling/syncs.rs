@@ -10,7 +10,7 @@ use super::sessions::PollId;
 use crate::engine::Transaction;
 use crate::engine::entry::Seq;
 use crate::lifecycle::{Event, Phase, limits};
-use crate::protocol::{BrowserId, Carrier, ExtensionReport, LegacySyncRequest, Moment};
+use crate::protocol::{BrowserId, ExtensionReport, LegacySyncRequest, Timestamp, Transport};
 
 /// A `/sync` request whose reports have been taken, and that is still to be answered.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Transaction<'_> {
             let is_received = received.iter().any(|name| names.contains(&name.as_str()));
             let is_overdue = now.since(command.delivered_at()) >= limits::SYNC_UNMENTIONED;
             let hold = command.hold().filter(|_| command.phase() == Phase::Sent).cloned();
-            let Some(hold) = hold.filter(|hold| hold.carrier == Carrier::Sync) else { continue };
+            let Some(hold) = hold.filter(|hold| hold.carrier == Transport::Sync) else { continue };
             if is_received {
                 let report = ExtensionReport::Pending { message: None, progress: None };
                 self.apply(&id, Event::Report(hold.by, hold.attempt, report));
@@ -96,7 +96,7 @@ impl Transaction<'_> {
     }
 
     /// When the extension is to ask again, and the time.
-    pub fn end_sync(&mut self, browser: &BrowserId, can_be_held: bool) -> (Duration, Moment) {
+    pub fn end_sync(&mut self, browser: &BrowserId, can_be_held: bool) -> (Duration, Timestamp) {
         let now = self.now();
         if self.is_ending {
             return (limits::SYNC_ENDING, now);

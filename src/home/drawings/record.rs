@@ -11,7 +11,7 @@ use super::folder::picture_path;
 use super::{DamagedDrawing, KeptDrawing};
 use crate::home::files::moment;
 use crate::protocol::{
-    CorrelationId, Drawing, DrawingId, DrawingReport, ImageFormat, Moment, SessionName, TabId,
+    CorrelationId, Drawing, DrawingId, DrawingReport, ImageFormat, SessionName, TabId, Timestamp,
 };
 
 /// What is kept of a drawing.
@@ -43,7 +43,7 @@ struct Picture {
 }
 
 impl Record {
-    pub(super) fn new(drawing: &Drawing, at: Moment) -> Self {
+    pub(super) fn new(drawing: &Drawing, at: Timestamp) -> Self {
         let picture = drawing.screenshot.as_ref();
         Self {
             drawing_id: drawing.drawing_id.clone(),
@@ -73,7 +73,7 @@ impl Record {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    pub(super) fn at(&self) -> Moment {
+    pub(super) fn at(&self) -> Timestamp {
         moment(self.at_micros)
     }
 

@@ -32,8 +32,8 @@ fn session(name: &str) -> SessionName {
     SessionName::parse(name).unwrap()
 }
 
-fn at(second: usize) -> Moment {
-    Moment::from_unix_micros(second as u64 * 1_000_000)
+fn at(second: usize) -> Timestamp {
+    Timestamp::from_unix_micros(second as u64 * 1_000_000)
 }
 
 fn picture(bytes: usize) -> Screenshot {

@@ -7,7 +7,7 @@ use serde_json::value::to_raw_value;
 
 use super::*;
 use crate::home::{AgentFileError, UsualFolder, ValueName, in_temporary};
-use crate::protocol::{Drawing, Moment, SiteChange, SiteList, SitePattern};
+use crate::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 
 /// Everything below a folder, without what links lead to.
 fn all_below(folder: &Path) -> BTreeSet<PathBuf> {
@@ -31,7 +31,7 @@ fn full() -> (tempfile::TempDir, Home) {
     home.allow_extension("a").unwrap();
     home.note_unpacked(&state).unwrap();
     home.legacy().note_paired().unwrap();
-    let at = Moment::from_unix_micros(0);
+    let at = Timestamp::from_unix_micros(0);
     let widening = home.note_widening("agents use example.com", None, at).unwrap();
     home.confirm_widenings(&[widening.id]).unwrap();
     home.open_agent_folder(&state).unwrap();
@@ -43,7 +43,7 @@ fn full() -> (tempfile::TempDir, Home) {
     let drawing = br#"{"drawing_id": "00000000000000000000000000000001",
         "annotations": [{"kind": "note"}], "page_url": "http://a.test/"}"#;
     let drawing = Drawing::parse(drawing).unwrap();
-    home.drawings().keep(&"Other".into(), &drawing, Moment::from_unix_micros(0)).unwrap();
+    home.drawings().keep(&"Other".into(), &drawing, Timestamp::from_unix_micros(0)).unwrap();
     drop((home.lock_start().unwrap(), home.try_lock_daemon().unwrap()));
     for name in [
         "daemon.json",
@@ -84,7 +84,7 @@ fn what_no_person_has_confirmed_stays_to_be_told_by_the_next_daemon() {
     let (_dir, home) = full();
     let state = home.dir().to_owned();
     let list = home.unconfirmed_path();
-    let widening = home.note_widening("x", None, Moment::from_unix_micros(0)).unwrap();
+    let widening = home.note_widening("x", None, Timestamp::from_unix_micros(0)).unwrap();
     assert_eq!(home.remove().unwrap().stays, std::slice::from_ref(&list));
     assert_eq!(all_below(&state), BTreeSet::from([list.clone()]));
     let home = Home::open(&state).unwrap();

@@ -66,7 +66,7 @@ fn what_was_stored_is_loaded_listed_and_deleted_also_by_the_next_daemon() {
     assert_eq!(next.get("default"), json!(null));
     let list = next.store.list(&user()).unwrap();
     assert_eq!(list[1].size, u64::try_from(value.to_string().len()).unwrap());
-    assert!(list[1].at > Moment::from_unix_micros(0));
+    assert!(list[1].at > Timestamp::from_unix_micros(0));
     next.store.delete(&user(), &name("default")).unwrap();
     assert_eq!(next.names(), ["login flow"]);
     for gone in [

@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use crate::hub::{Caller, Hub, Seen};
 use crate::lifecycle::Command;
-use crate::protocol::{CommandReport, CorrelationId, Moment, Progress, Status};
+use crate::protocol::{CommandProgress, CommandReport, CommandStatus, CorrelationId, Timestamp};
 
 /// How long a follower that was told of progress is told of none.
 const PACE: Duration = Duration::from_millis(100);
@@ -21,9 +21,9 @@ const PACE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
     /// When it was accepted.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// The latest moment at which it is over.
-    pub total_by: Moment,
+    pub total_by: Timestamp,
 }
 
 /// What is told of one command, from its making on.
@@ -36,7 +36,7 @@ pub struct Following {
     /// `None` once its end was told.
     command: Option<watch::Receiver<Command>>,
     /// The progress that was told last.
-    told: Option<Progress>,
+    told: Option<CommandProgress>,
     /// Runs while no progress is told.
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -97,7 +97,7 @@ impl Following {
             let command = self.command.as_mut()?;
             // Looked at after it was subscribed to: no change is missed between the two.
             let report = command.borrow_and_update().report(false);
-            let Status::Pending { progress, .. } = &report.status else {
+            let CommandStatus::Pending { progress, .. } = &report.status else {
                 return self.end().await;
             };
             let is_new = progress.is_some() && *progress != self.told;

@@ -35,10 +35,12 @@ async fn the_absence_of_a_browser_is_explained_by_the_last_one_and_by_rejected_h
 async fn a_command_that_waits_for_a_browser_one_that_waited_in_vain_and_a_refused_call_say_why() {
     let hub = Hub::start(Limits::default());
     let submitted = hub.submit(&agent("a"), script()).await.unwrap();
-    let Status::Pending { hint, .. } = look(&hub, "a", &submitted.id).await else { panic!() };
+    let CommandStatus::Pending { hint, .. } = look(&hub, "a", &submitted.id).await else {
+        panic!()
+    };
     assert!(hint.starts_with("No browser has connected") && hint.ends_with(DOCTOR), "{hint}");
     pass(limits::EXECUTE + limits::QUEUE_ALLOWANCE).await;
-    let Status::Expired { hint, reason, .. } = look(&hub, "a", &submitted.id).await else {
+    let CommandStatus::Expired { hint, reason, .. } = look(&hub, "a", &submitted.id).await else {
         panic!()
     };
     assert_eq!(reason, "no_extension");

@@ -11,7 +11,7 @@ async fn cancel_reaches_the_page_and_says_whether_it_may_have_run() {
     browser.begin().await;
     let ran = |seen| match seen {
         Seen::Command(report) => match report.status {
-            Status::Cancelled { may_have_run, .. } => may_have_run,
+            CommandStatus::Cancelled { may_have_run, .. } => may_have_run,
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
@@ -24,7 +24,7 @@ async fn cancel_reaches_the_page_and_says_whether_it_may_have_run() {
     let stranger = Caller { owner: "ci".into(), client: "ci/a".into() };
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     assert!(matches!(hub.cancel(&stranger, &id).await.unwrap(), Seen::NotFound));
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
 }
 
 #[tokio::test(start_paused = true)]

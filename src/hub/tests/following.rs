@@ -9,10 +9,10 @@ fn said(message: &str, progress: Option<f64>) -> ExtensionReport {
 /// The message of a command that is not over, or the word of its end.
 fn word(report: &crate::protocol::CommandReport) -> String {
     match &report.status {
-        Status::Pending { progress, .. } => {
+        CommandStatus::Pending { progress, .. } => {
             progress.as_ref().unwrap().message.as_deref().unwrap().to_owned()
         }
-        Status::Complete { .. } => "complete".to_owned(),
+        CommandStatus::Complete { .. } => "complete".to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -47,7 +47,7 @@ async fn each_progress_is_told_once_and_then_the_end_and_then_nothing() {
 #[tokio::test(start_paused = true)]
 async fn of_what_comes_too_fast_the_newest_is_told_at_most_ten_times_a_second() {
     let (hub, browser, mut following, id, attempt) = followed().await;
-    let mut told: Vec<(crate::protocol::Moment, String)> = Vec::new();
+    let mut told: Vec<(crate::protocol::Timestamp, String)> = Vec::new();
     for n in 0..100 {
         browser.report(&id, attempt, said(&n.to_string(), None));
         let until = tokio::time::sleep(Duration::from_millis(10));

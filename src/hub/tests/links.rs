@@ -26,7 +26,7 @@ async fn a_tab_stays_taken_for_two_seconds_after_a_timeout_unless_the_page_repor
         hub.submit(&agent("a"), script()).await.unwrap();
         pass(seconds(3)).await;
         assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
-        assert!(matches!(look(&hub, "a", &id).await, Status::Timeout { .. }));
+        assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Timeout { .. }));
         assert!(browser.is_quiet().await);
         if reports {
             browser.report(&id, attempt, result("late"));
@@ -93,7 +93,7 @@ async fn a_result_in_the_outbox_of_a_killed_worker_counts_when_it_is_replayed() 
     let state = InFlightState::Done;
     browser.ready(vec![InFlight { correlation_id: id.clone(), attempt, state }]);
     browser.complete(&id, attempt, "kept").await;
-    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Complete { .. }));
     // The acknowledgement was lost: the same again is acknowledged again.
     browser.complete(&id, attempt, "kept").await;
 }
@@ -114,7 +114,7 @@ async fn a_report_from_another_browser_or_of_another_attempt_changes_nothing() {
             "{nack:?}"
         );
     }
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
     thief.report(&"exec_0_0".into(), attempt, result("forged"));
     let nack = thief.frame().await;
     assert!(matches!(nack, ToExtension::Nack { reason: NackReason::UnknownCommand, .. }));

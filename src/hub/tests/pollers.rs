@@ -37,7 +37,7 @@ impl Old {
             session: self.session.clone(),
             extension_version: "5.6.0".to_owned(),
             is_pilot_on,
-            carrier: Carrier::Poll,
+            carrier: Transport::Poll,
         };
         self.hub.poll(poll).await
     }
@@ -119,7 +119,7 @@ async fn two_hundred_commands_run_exactly_once_each_and_all_complete() {
                 let id = hub.submit(&agent, script_of(&text)).await.unwrap().id;
                 let seen = hub.wait(&agent, &id, limits::WAIT_MAX, false).await.unwrap();
                 let Seen::Command(report) = seen else { panic!("{text}: {seen:?}") };
-                let Status::Complete { result, .. } = report.status else {
+                let CommandStatus::Complete { result, .. } = report.status else {
                     panic!("{text}: {:?}", report.status)
                 };
                 assert_eq!(
@@ -174,7 +174,7 @@ async fn another_life_gets_it_again_under_the_same_names_and_any_life_may_report
     let third = Old::new(&hub, "ext_3");
     assert!(third.poll().await.is_none(), "something was heard of it");
     assert_eq!(third.post_result(id.as_str(), "x").await, Verdict::Accepted);
-    assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
     assert_eq!(hub.browsers().len(), 1, "they are one browser");
 }
 
@@ -206,7 +206,7 @@ async fn one_that_polls_no_more_after_it_took_a_command_leaves_it_expired() {
     pass(limits::RESPOND_POLL).await;
     let status = look(&hub, "ann", &id).await;
     assert_eq!(reason(&status), "extension_no_response");
-    assert!(matches!(status, Status::Expired { may_have_run: true, .. }));
+    assert!(matches!(status, CommandStatus::Expired { may_have_run: true, .. }));
     assert!(!hub.browsers()[0].connected);
     assert_eq!(
         old.post_result(id.as_str(), "x").await,
@@ -254,7 +254,7 @@ async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again()
     let reading = Reading {
         boot: "boot".into(),
         monotonic: seconds(100),
-        system: Moment::from_unix_micros(1_795_298_985_000_000),
+        system: Timestamp::from_unix_micros(1_795_298_985_000_000),
     };
     let hub = Hub::open(Limits::default(), journal, History::default(), &reading);
     let old = Old::new(&hub, "ext_1");
@@ -401,7 +401,7 @@ async fn a_query_without_a_name_is_answered_under_its_second_one() {
     pass(seconds(20)).await;
     let body = format!("{{\"id\":\"{}\",\"result\":{{\"url\":\"http://a/\"}}}}", query.id);
     assert_eq!(old.post(&body).await, Verdict::Accepted);
-    assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -426,7 +426,7 @@ async fn an_extension_that_polls_gets_no_command_while_there_are_rules_for_sites
     hub.set_site_rules(rules);
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     assert!(old.poll().await.is_none());
-    let Status::Error { reason, may_have_run, .. } = look(&hub, "a", &id).await else {
+    let CommandStatus::Error { reason, may_have_run, .. } = look(&hub, "a", &id).await else {
         panic!("refused")
     };
     assert_eq!((&*reason, may_have_run), ("blocked_by_policy", Some(false)));

@@ -13,7 +13,7 @@ pub(super) fn recording() -> (Hub, Pages) {
 }
 
 fn reading(boot: &str, monotonic: u64) -> Reading {
-    let system = Moment::from_unix_micros(1_795_298_985_000_000);
+    let system = Timestamp::from_unix_micros(1_795_298_985_000_000);
     Reading { boot: boot.into(), monotonic: seconds(monotonic), system }
 }
 
@@ -92,7 +92,7 @@ async fn go_never_leaves_for_a_command_that_was_cancelled_while_its_start_was_re
     let _ = write(&mut pages);
     assert!(browser.is_quiet().await, "no go");
     let Seen::Command(report) = cancelling.await.unwrap().unwrap() else { panic!() };
-    assert!(matches!(report.status, Status::Cancelled { may_have_run: false, .. }));
+    assert!(matches!(report.status, CommandStatus::Cancelled { may_have_run: false, .. }));
     submitting.await.unwrap().unwrap();
 }
 
@@ -112,7 +112,7 @@ async fn a_result_is_acknowledged_and_told_after_it_is_recorded() {
     let _ = write(&mut pages);
     assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
     let Seen::Command(report) = waiting.await.unwrap().unwrap() else { panic!() };
-    assert!(matches!(report.status, Status::Complete { .. }));
+    assert!(matches!(report.status, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +121,7 @@ async fn that_a_command_is_pending_is_told_at_once() {
     let mut browser = Extension::connect(&hub, "b", "i");
     let id = running(&hub, &mut pages, &mut browser).await;
     browser.report(&id, FIRST, pending());
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,11 +204,11 @@ async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told()
     browser.report(&second, FIRST, result("Home"));
     pages.fill();
     pages.failed("the disk is full");
-    assert!(matches!(look(&hub, "a", &first).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &first).await, CommandStatus::Complete { .. }));
     let refused = hub.look(&agent("a"), &second, false).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
     let _ = write(&mut pages);
-    assert!(matches!(look(&hub, "a", &second).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &second).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -459,7 +459,7 @@ async fn a_command_that_had_begun_is_never_sent_again_and_its_tab_waits_for_it()
     let (next, ..) = browser.command().await;
     assert_ne!(next, id);
     let _ = write(&mut pages);
-    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -475,7 +475,7 @@ async fn a_command_whose_browser_does_not_know_it_or_stays_away_ends_as_daemon_r
         assert!(entries.iter().any(|entry| matches!(entry, Entry::Changed(_))), "it is recorded");
         let status = look(&hub, "a", &id).await;
         assert_eq!(reason(&status), "daemon_restarted");
-        assert!(matches!(status, Status::Expired { may_have_run: true, .. }));
+        assert!(matches!(status, CommandStatus::Expired { may_have_run: true, .. }));
     }
 }
 
@@ -488,7 +488,7 @@ async fn a_result_is_kept_for_the_rest_of_its_time_and_whether_it_was_read() {
     })
     .await;
     let (hub, mut pages) = next_life(history(vec![(command, Some(1))]));
-    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Complete { .. }));
     // A second of it has passed between the two lives.
     pass(limits::RETAIN - seconds(1)).await;
     let _ = write(&mut pages);

@@ -13,7 +13,9 @@ async fn fast_path_the_first_poll_has_the_result() {
     assert_eq!(id, accepted.id);
     advance(seconds(1)).await;
     browser.complete(&id, attempt, "Home Page").await;
-    let Status::Complete { result, duration_ms, .. } = look(&hub, "a", &id).await else { panic!() };
+    let CommandStatus::Complete { result, duration_ms, .. } = look(&hub, "a", &id).await else {
+        panic!()
+    };
     assert!(result.get().contains("Home Page"));
     assert!((1_000.0..1_100.0).contains(&duration_ms), "{duration_ms}");
 }
@@ -26,11 +28,13 @@ async fn slow_path_a_poll_says_pending_and_a_later_one_has_the_result() {
     let (id, attempt) = browser.begin().await;
     pass(seconds(2)).await;
     browser.report(&id, attempt, pending());
-    let Status::Pending { started_at, progress, .. } = look(&hub, "a", &id).await else { panic!() };
+    let CommandStatus::Pending { started_at, progress, .. } = look(&hub, "a", &id).await else {
+        panic!()
+    };
     assert!(started_at.is_some() && progress.is_some());
     pass(seconds(6)).await;
     browser.complete(&id, attempt, "done").await;
-    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +46,9 @@ async fn timeout_the_extension_says_so_at_ten_seconds_and_the_agent_sees_the_fai
     pass(seconds(10)).await;
     let error = ReportedError::new("execution_timeout", "execution exceeded 10 s");
     browser.report(&id, attempt, ExtensionReport::Timeout { error });
-    let Status::Timeout { error, may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
+    let CommandStatus::Timeout { error, may_have_run, .. } = look(&hub, "a", &id).await else {
+        panic!()
+    };
     assert_eq!(&*error, "execution exceeded 10 s");
     assert!(may_have_run);
     assert_eq!(failures(&hub, "a")[&id], "execution_timeout");
@@ -56,11 +62,11 @@ async fn extension_disconnect_the_command_expires_after_three_seconds_and_is_lis
     let (id, _) = browser.begin().await;
     drop(browser);
     advance(Duration::from_millis(2_900)).await;
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
     pass(Duration::from_millis(100)).await;
     let status = look(&hub, "a", &id).await;
     assert_eq!(reason(&status), "extension_disconnected");
-    assert!(matches!(status, Status::Expired { may_have_run: true, .. }));
+    assert!(matches!(status, CommandStatus::Expired { may_have_run: true, .. }));
     assert_eq!(failures(&hub, "a")[&id], "extension_disconnected");
 }
 
@@ -78,7 +84,7 @@ async fn result_expiration_an_unread_result_goes_after_sixty_seconds_and_is_list
     browser.complete(&read, attempt, "2").await;
     hub.note_read(&agent("a"), &read);
     advance(seconds(59)).await;
-    assert!(matches!(look(&hub, "a", &unread).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &unread).await, CommandStatus::Complete { .. }));
     pass(seconds(1)).await;
     assert!(matches!(hub.look(&agent("a"), &unread, false).await.unwrap(), Seen::Gone(_)));
     assert!(matches!(hub.look(&agent("a"), &read, false).await.unwrap(), Seen::Gone(_)));
@@ -112,7 +118,7 @@ async fn concurrent_commands_keep_their_own_results_and_lists() {
         browser.complete(&id, attempt, value).await;
     }
     for (client, id, value) in &expected {
-        let Status::Complete { result, .. } = look(&hub, client, id).await else { panic!() };
+        let CommandStatus::Complete { result, .. } = look(&hub, client, id).await else { panic!() };
         assert!(result.get().contains(value.as_str()));
         let own = hub.lists(&agent(client)).completed;
         assert_eq!(own.len(), 2);
@@ -127,7 +133,7 @@ async fn scenario_1_nobody_answers_and_the_command_expires_after_thirty_seconds(
     let hub = Hub::start(Limits::default());
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     advance(Duration::from_millis(29_900)).await;
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
     pass(Duration::from_millis(100)).await;
     assert_eq!(reason(&look(&hub, "a", &id).await), "no_extension");
     assert_eq!(failures(&hub, "a")[&id], "no_extension");
@@ -148,7 +154,7 @@ async fn scenario_2_a_new_instance_takes_the_command_up_and_its_result_counts() 
     second.claim(&id, attempt);
     assert!(matches!(second.frame().await, ToExtension::Go { .. }));
     second.complete(&id, attempt, "by the second").await;
-    assert!(matches!(look(&hub, "a", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ impl Extension {
     /// One that enforces which sites may be used, in a browser that the person has stopped or not.
     fn connect_enforcing(hub: &Hub, browser: &str, stopped: bool) -> Self {
         let extension = Self::attach(hub, browser, "i");
-        extension.link.receive(FromExtension::Ready(Ready {
+        extension.link.receive(FromExtension::Ready(ReadyFrame {
             label: browser.to_owned(),
             user_agent: "Test".to_owned(),
             actions: vec!["execute_js".to_owned()],
@@ -53,7 +53,8 @@ impl Extension {
 }
 
 async fn assert_stopped(hub: &Hub, id: &CorrelationId, may_have_run: bool) {
-    let Status::Cancelled { reason, hint, may_have_run: may, .. } = look(hub, "a", id).await else {
+    let CommandStatus::Cancelled { reason, hint, may_have_run: may, .. } = look(hub, "a", id).await
+    else {
         panic!("{id} should be cancelled")
     };
     assert_eq!((reason, may), (Some("stopped_by_user"), may_have_run));
@@ -102,7 +103,8 @@ async fn an_extension_that_enforces_nothing_is_sent_to_no_local_file() {
         ] {
             let asked = Submission { action, ..script() };
             let id = hub.submit(&agent("a"), asked).await.unwrap().id;
-            let Status::Error { reason, may_have_run, hint, .. } = look(&hub, "a", &id).await
+            let CommandStatus::Error { reason, may_have_run, hint, .. } =
+                look(&hub, "a", &id).await
             else {
                 panic!("refused: {url}")
             };
@@ -119,7 +121,7 @@ async fn an_extension_that_does_not_enforce_rules_gets_no_command_while_there_ar
     let mut browser = Extension::connect(&hub, "b", "i");
     hub.set_site_rules(deny("a.example"));
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
-    let Status::Error { reason, may_have_run, hint, .. } = look(&hub, "a", &id).await else {
+    let CommandStatus::Error { reason, may_have_run, hint, .. } = look(&hub, "a", &id).await else {
         panic!("refused")
     };
     assert_eq!((&*reason, may_have_run), ("blocked_by_policy", Some(false)));
@@ -148,7 +150,7 @@ async fn what_the_extension_refuses_before_it_began_is_an_error_that_did_not_run
     }
     browser.report(&id, attempt, ExtensionReport::Error { error: error(Some(false)) });
     assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
-    let Status::Error { may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
+    let CommandStatus::Error { may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
     assert_eq!(may_have_run, Some(false));
 }
 
@@ -210,7 +212,7 @@ async fn a_person_ends_one_command_of_their_browser_and_none_of_another() {
     browser.begin().await;
     let other = Extension::connect_enforcing(&hub, "other", false);
     other.link.receive(FromExtension::Stop { correlation_id: id.clone() });
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
     browser.link.receive(FromExtension::Stop { correlation_id: id.clone() });
     assert_stopped(&hub, &id, true).await;
 }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 use crate::hub::streams::Taken;
-use crate::protocol::{CaptureSettings, Stream, TabCapture};
+use crate::protocol::{CaptureSettings, StreamKind, TabCapture};
 use crate::streams::{EntryForm, Filter, From, LONGEST_PAGE, LegacyStream, Page, Query, View};
 
 fn entry(text: &str) -> Box<RawValue> {
@@ -21,7 +21,7 @@ fn malformed() -> Box<RawValue> {
 
 fn logs(browser: Option<&str>) -> Query {
     Query {
-        view: View::Of(Stream::Logs),
+        view: View::Of(StreamKind::Logs),
         filter: Filter { browser: browser.map(BrowserId::from), ..Filter::default() },
         from: From::Newest,
         limit: 50,
@@ -53,7 +53,7 @@ async fn settled() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-fn on(streams: &[Stream], browser: Option<&str>, tab: Option<i64>) -> CaptureChange {
+fn on(streams: &[StreamKind], browser: Option<&str>, tab: Option<i64>) -> CaptureChange {
     CaptureChange {
         on: true,
         streams: Some(streams.iter().copied().collect()),
@@ -65,7 +65,7 @@ fn off(browser: Option<&str>, tab: Option<i64>) -> CaptureChange {
     CaptureChange { on: false, streams: None, ..on(&[], browser, tab) }
 }
 
-fn in_all(streams: &[Stream]) -> CaptureSettings {
+fn in_all(streams: &[StreamKind]) -> CaptureSettings {
     CaptureSettings { all: streams.iter().copied().collect(), tabs: Vec::new() }
 }
 
@@ -88,8 +88,12 @@ async fn what_two_browsers_send_is_kept_and_told_apart() {
 async fn a_malformed_entry_is_rejected_and_counted_and_the_others_are_kept() {
     let hub = Hub::start(Limits::default());
     let browser = BrowserId::from("b1");
-    let taken =
-        hub.0.streams.take(&hub, &browser, Stream::Logs, &[entry("1"), malformed(), entry("2")]);
+    let taken = hub.0.streams.take(
+        &hub,
+        &browser,
+        StreamKind::Logs,
+        &[entry("1"), malformed(), entry("2")],
+    );
     assert_eq!(taken, Taken { received: 2, rejected: 1 });
     let extension = Extension::connect(&hub, "b1", "i1");
     extension.sends("logs", vec![malformed(), entry("3")]);
@@ -123,7 +127,7 @@ async fn what_comes_on_a_link_that_was_replaced_does_not_count() {
     let _new = Extension::connect(&hub, "b1", "i2");
     old.sends("logs", vec![entry("late")]);
     settled().await;
-    assert_eq!(hub.stream_entries(Stream::Logs), 0);
+    assert_eq!(hub.stream_entries(StreamKind::Logs), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,11 +147,11 @@ async fn nothing_is_recorded_until_somebody_asks_and_browsers_that_connect_later
     let hub = Hub::start(Limits::default());
     let mut early = Extension::connect(&hub, "b1", "i1");
     assert_eq!(hub.capture_of(&"b1".into()), CaptureSettings::default());
-    hub.capture(&agent("a"), &on(&[Stream::Logs], None, None)).unwrap();
-    assert_eq!(early.captures().await, in_all(&[Stream::Logs]));
+    hub.capture(&agent("a"), &on(&[StreamKind::Logs], None, None)).unwrap();
+    assert_eq!(early.captures().await, in_all(&[StreamKind::Logs]));
     let _late = Extension::connect(&hub, "b2", "i1");
-    assert_eq!(hub.capture_of(&"b2".into()), in_all(&[Stream::Logs]), "in its welcome");
-    hub.capture(&agent("b"), &on(&[Stream::Logs], None, None)).unwrap();
+    assert_eq!(hub.capture_of(&"b2".into()), in_all(&[StreamKind::Logs]), "in its welcome");
+    hub.capture(&agent("b"), &on(&[StreamKind::Logs], None, None)).unwrap();
     assert!(early.is_quiet().await, "what has not changed is not told");
     hub.capture(&agent("b"), &off(None, None)).unwrap();
     assert_eq!(early.captures().await, CaptureSettings::default());
@@ -158,14 +162,14 @@ async fn one_tab_of_one_browser_is_recorded_until_it_is_closed() {
     let hub = Hub::start(Limits::default());
     let mut one = Extension::connect(&hub, "b1", "i1");
     let mut two = Extension::connect(&hub, "b2", "i1");
-    let change = on(&[Stream::Bodies], Some("b1"), Some(2));
+    let change = on(&[StreamKind::Bodies], Some("b1"), Some(2));
     hub.capture(&agent("a"), &change).unwrap();
-    let of_tab = TabCapture { tab_id: TabId(2), streams: [Stream::Bodies].into() };
+    let of_tab = TabCapture { tab_id: TabId(2), streams: [StreamKind::Bodies].into() };
     let expected = CaptureSettings { tabs: vec![of_tab], ..CaptureSettings::default() };
     assert_eq!(one.captures().await, expected);
     assert!(two.is_quiet().await);
-    assert!(hub.captures(Stream::Bodies, None, Some(TabId(2))));
-    assert!(!hub.captures(Stream::Bodies, Some(&"b2".into()), Some(TabId(2))));
+    assert!(hub.captures(StreamKind::Bodies, None, Some(TabId(2))));
+    assert!(!hub.captures(StreamKind::Bodies, Some(&"b2".into()), Some(TabId(2))));
     one.link.receive(FromExtension::Tabs { tabs: tabs(3..=5, "http://127.0.0.1/") });
     assert_eq!(one.captures().await, CaptureSettings::default());
 }
@@ -174,9 +178,9 @@ async fn one_tab_of_one_browser_is_recorded_until_it_is_closed() {
 async fn a_browser_that_is_back_gets_what_was_set_meanwhile() {
     let hub = Hub::start(Limits::default());
     drop(Extension::connect(&hub, "b1", "i1"));
-    hub.capture(&agent("a"), &on(&[Stream::Actions], Some("b1"), None)).unwrap();
+    hub.capture(&agent("a"), &on(&[StreamKind::Actions], Some("b1"), None)).unwrap();
     let mut back = Extension::connect(&hub, "b1", "i2");
-    assert_eq!(hub.capture_of(&"b1".into()), in_all(&[Stream::Actions]), "in its welcome");
+    assert_eq!(hub.capture_of(&"b1".into()), in_all(&[StreamKind::Actions]), "in its welcome");
     assert!(back.is_quiet().await);
 }
 
@@ -185,7 +189,7 @@ async fn tabs_of_a_former_run_of_the_browser_are_not_recorded_in_the_next() {
     let hub = Hub::start(Limits::default());
     let first = Extension::attach(&hub, "b1", "i1");
     first.ready_with(Some("run 1"), tabs(1..=3, "http://one.test/"), Vec::new());
-    hub.capture(&agent("a"), &on(&[Stream::Logs], None, Some(2))).unwrap();
+    hub.capture(&agent("a"), &on(&[StreamKind::Logs], None, Some(2))).unwrap();
     let mut second = Extension::attach(&hub, "b1", "i2");
     second.ready_with(Some("run 2"), tabs(1..=3, "http://two.test/"), Vec::new());
     assert_eq!(second.captures().await, CaptureSettings::default());
@@ -196,22 +200,22 @@ async fn what_is_usually_recorded_is_all_but_bodies_and_all_goes_off() {
     let hub = Hub::start(Limits::default());
     let usual = CaptureChange { on: true, ..CaptureChange::default() };
     let all = hub.capture(&agent("a"), &usual).unwrap().all;
-    assert!(all.contains(&Stream::Network) && !all.contains(&Stream::Bodies));
-    assert!(!all.contains(&Stream::ExtensionLogs), "that one is always there");
-    hub.capture(&agent("a"), &on(&[Stream::Bodies], None, None)).unwrap();
+    assert!(all.contains(&StreamKind::Network) && !all.contains(&StreamKind::Bodies));
+    assert!(!all.contains(&StreamKind::ExtensionLogs), "that one is always there");
+    hub.capture(&agent("a"), &on(&[StreamKind::Bodies], None, None)).unwrap();
     assert!(hub.capture(&agent("a"), &off(None, None)).unwrap().all.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tab_that_is_not_there_or_could_be_of_two_browsers_is_refused() {
     let hub = Hub::start(Limits::default());
-    let change = on(&[Stream::Logs], None, Some(99));
+    let change = on(&[StreamKind::Logs], None, Some(99));
     let why = |hub: &Hub, change: &CaptureChange| hub.capture(&agent("a"), change).unwrap_err().why;
     assert!(matches!(why(&hub, &change), Refusal::BrowserGone { .. }));
     let _one = Extension::connect(&hub, "b1", "i1");
     assert!(matches!(why(&hub, &change), Refusal::TabGone { .. }));
     let _two = Extension::connect(&hub, "b2", "i1");
-    let of_both = on(&[Stream::Logs], None, Some(1));
+    let of_both = on(&[StreamKind::Logs], None, Some(1));
     assert!(matches!(why(&hub, &of_both), Refusal::AmbiguousBrowser { .. }));
 }
 
@@ -220,7 +224,8 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     let hub = Hub::start(Limits::default());
     let _extension = Extension::connect(&hub, "b1", "i1");
     let browser = BrowserId::from("b1");
-    let _ = hub.0.streams.take(&hub, &browser, Stream::Logs, &[entry("one"), entry("[HMR] two")]);
+    let _ =
+        hub.0.streams.take(&hub, &browser, StreamKind::Logs, &[entry("one"), entry("[HMR] two")]);
     let mut noise = crate::streams::NoiseRules::default();
     noise.add("[hmr]").unwrap();
     hub.set_noise(&"user".into(), noise);

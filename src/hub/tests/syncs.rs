@@ -108,7 +108,7 @@ impl Newer {
             session: request.session().unwrap(),
             extension_version: request.version().to_owned(),
             is_pilot_on: request.is_pilot_on(),
-            carrier: Carrier::Sync,
+            carrier: Transport::Sync,
         };
         let open = self.hub.begin_sync(self.extension, poll, &request).await.unwrap();
         open.unwrap().answer().await
@@ -214,7 +214,7 @@ async fn two_hundred_commands_run_exactly_once_each_in_every_generation() {
                     let id = hub.submit(&agent, call).await.unwrap().id;
                     let seen = hub.wait(&agent, &id, limits::WAIT_MAX, true).await.unwrap();
                     let Seen::Command(report) = seen else { panic!("{text}: {seen:?}") };
-                    let Status::Complete { result, .. } = report.status else {
+                    let CommandStatus::Complete { result, .. } = report.status else {
                         panic!("{generation:?} {text}: {:?}", report.status)
                     };
                     let expected =
@@ -250,7 +250,7 @@ async fn a_command_ends_the_hold_the_moment_it_is_submitted() {
             let Seen::Command(report) = seen else { panic!("{seen:?}") };
             let trace = report.trace.unwrap();
             let delivered = trace.iter().find(|e| e.phase == TracePhase::Delivered).unwrap();
-            assert_eq!(delivered.carrier, Some(Carrier::Sync));
+            assert_eq!(delivered.carrier, Some(Transport::Sync));
             delays.push(delivered.after_ms);
         }
         delays.sort_unstable();
@@ -350,14 +350,14 @@ async fn a_request_that_goes_away_takes_no_command_along() {
         session: request.session().unwrap(),
         extension_version: request.version().to_owned(),
         is_pilot_on: true,
-        carrier: Carrier::Sync,
+        carrier: Transport::Sync,
     };
     drop(hub.begin_sync(EXTENSION, poll, &request).await.unwrap());
     let query = newer.taken().await;
     assert_eq!(query.correlation_id.as_ref(), Some(&id));
     newer.run(&query).await;
     newer.sync().await;
-    assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -380,7 +380,7 @@ async fn a_lost_answer_is_given_again_to_one_that_says_what_runs() {
     assert_eq!((&again.id, again.correlation_id.as_ref()), (&lost.id, Some(&id)));
     newer.run(&again).await;
     newer.sync().await;
-    assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -390,13 +390,13 @@ async fn a_lost_answer_is_not_given_again_to_one_that_does_not_say_what_runs() {
         let newer = Newer::new(&hub, "ext_1", generation);
         let id = hub.submit(&agent("ann"), script_of("1 5")).await.unwrap().id;
         let _lost = newer.taken().await;
-        while matches!(look(&hub, "ann", &id).await, Status::Pending { .. }) {
+        while matches!(look(&hub, "ann", &id).await, CommandStatus::Pending { .. }) {
             assert!(newer.sync().await.commands.is_empty(), "it may be running");
             pass(Duration::from_millis(100)).await;
         }
         let status = look(&hub, "ann", &id).await;
         assert_eq!(reason(&status), "extension_no_response");
-        let Status::Expired { error, may_have_run: true, .. } = status else {
+        let CommandStatus::Expired { error, may_have_run: true, .. } = status else {
             panic!("{status:?}")
         };
         assert!(error.contains("within 12s"), "{error}");
@@ -424,7 +424,7 @@ async fn what_is_named_as_running_or_acknowledged_is_received_and_not_done() {
         }
         assert!(matches!(
             look(&hub, "ann", &id).await,
-            Status::Pending { started_at: Some(_), .. }
+            CommandStatus::Pending { started_at: Some(_), .. }
         ));
         let next = newer.reborn("ext_2");
         for _ in 0..5 {
@@ -453,7 +453,7 @@ async fn a_worker_that_is_killed_costs_no_command_and_none_runs_twice() {
             newer.sync().await;
         }
         for id in ids {
-            assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+            assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
         }
         let runs = newer.runs.lock().unwrap();
         assert!(runs.len() == 20 && runs.values().all(|times| *times == 1), "{runs:?}");
@@ -473,7 +473,7 @@ async fn one_that_is_silent_while_it_works_has_its_whole_time_and_counts_as_conn
         assert!(hub.browsers()[0].connected);
     }
     tokio::time::sleep(seconds(2)).await;
-    assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -510,11 +510,11 @@ async fn another_extension_reports_nothing_of_what_it_does_not_have() {
         let answer = thief.send(&forged).await;
         assert!(answer.commands.is_empty());
         let status = look(&hub, "ann", &id).await;
-        assert!(matches!(status, Status::Pending { started_at: None, .. }), "{status:?}");
+        assert!(matches!(status, CommandStatus::Pending { started_at: None, .. }), "{status:?}");
     }
     newer.run(&query).await;
     newer.sync().await;
-    assert!(matches!(look(&hub, "ann", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
 }
 
 #[tokio::test(start_paused = true)]

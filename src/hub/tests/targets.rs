@@ -135,7 +135,7 @@ async fn tabs_after(
     hub: &Hub,
     [implicit, explicit]: [CorrelationId; 2],
     now: Option<&str>,
-    open: Vec<Tab>,
+    open: Vec<BrowserTab>,
 ) -> [Option<i64>; 3] {
     let mut browser = Extension::attach(hub, "b", "i2");
     browser.ready_with(now, open, Vec::new());

@@ -60,12 +60,12 @@ fn read(hub: &Hub, client: &str, id: &CorrelationId) -> tokio::task::JoinHandle<
 fn word(seen: &Seen) -> &'static str {
     let Seen::Command(report) = seen else { return "gone" };
     match report.status {
-        Status::Pending { .. } => "pending",
-        Status::Complete { .. } => "complete",
-        Status::Error { .. } => "error",
-        Status::Timeout { .. } => "timeout",
-        Status::Expired { .. } => "expired",
-        Status::Cancelled { .. } => "cancelled",
+        CommandStatus::Pending { .. } => "pending",
+        CommandStatus::Complete { .. } => "complete",
+        CommandStatus::Error { .. } => "error",
+        CommandStatus::Timeout { .. } => "timeout",
+        CommandStatus::Expired { .. } => "expired",
+        CommandStatus::Cancelled { .. } => "cancelled",
     }
 }
 
@@ -102,7 +102,7 @@ async fn a_drawing_ends_the_wait_that_it_names_whatever_its_session() {
     let other = undertake(&hub, "a", drawing_of(Some("checkout")));
     let ended = hub.end_waits(&"user".into(), None, Some(&named), &done("{}")).await;
     assert_eq!(ended, [named]);
-    assert!(matches!(look(&hub, "a", &other).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &other).await, CommandStatus::Pending { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,7 +110,7 @@ async fn another_owners_wait_is_not_ended() {
     let hub = Hub::start(Limits::default());
     let id = undertake(&hub, "a", drawing_of(None));
     assert!(hub.end_waits(&"other".into(), None, Some(&id), &done("{}")).await.is_empty());
-    assert!(matches!(look(&hub, "a", &id).await, Status::Pending { .. }));
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,16 +172,18 @@ async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
     assert!(hub.begin_job(&id));
     assert!(!hub.begin_job(&"job_1_0".into()));
     assert!(hub.advance_job(&id, 0.5, "Processing 1 of 2 files"));
-    let Status::Pending { progress: Some(said), .. } = look(&hub, "b", &id).await else { panic!() };
+    let CommandStatus::Pending { progress: Some(said), .. } = look(&hub, "b", &id).await else {
+        panic!()
+    };
     assert_eq!(
         (said.progress, said.message.as_deref()),
         (Some(0.5), Some("Processing 1 of 2 files"))
     );
     hub.finish(&id, done(r#"{"success":true}"#));
     assert!(!hub.advance_job(&id, 0.6, "late"));
-    assert!(matches!(look(&hub, "b", &id).await, Status::Complete { page: None, .. }));
+    assert!(matches!(look(&hub, "b", &id).await, CommandStatus::Complete { page: None, .. }));
     advance(limits::RETAIN_JOB - seconds(1)).await;
-    assert!(matches!(look(&hub, "b", &id).await, Status::Complete { .. }));
+    assert!(matches!(look(&hub, "b", &id).await, CommandStatus::Complete { .. }));
     pass(seconds(2)).await;
     assert!(matches!(hub.look(&agent("b"), &id, false).await, Ok(Seen::Gone(_))));
 }
@@ -196,7 +198,9 @@ async fn whoever_is_at_a_job_learns_that_it_is_cancelled() {
     hub.ask_to_cancel(&agent("a"), &id);
     over.await;
     assert!(!hub.advance_job(&id, 0.5, "still at it"));
-    let Status::Cancelled { may_have_run, .. } = look(&hub, "a", &id).await else { panic!() };
+    let CommandStatus::Cancelled { may_have_run, .. } = look(&hub, "a", &id).await else {
+        panic!()
+    };
     assert!(may_have_run);
 }
 
@@ -370,7 +374,7 @@ async fn what_is_to_open_tools_is_cancelled_with_its_wait() {
     let waiting = hub.submit(&agent("a"), opening_for(&queued)).await.unwrap().id;
     hub.cancel(&agent("a"), &queued).await.unwrap();
     hub.cancel(&agent("a"), &running).await.unwrap();
-    assert!(matches!(look(&hub, "a", &waiting).await, Status::Cancelled { .. }));
+    assert!(matches!(look(&hub, "a", &waiting).await, CommandStatus::Cancelled { .. }));
     let cancelled = extension.frame().await;
     assert!(
         matches!(&cancelled, ToExtension::Cancel { correlation_id, .. } if *correlation_id == sent),
@@ -378,7 +382,7 @@ async fn what_is_to_open_tools_is_cancelled_with_its_wait() {
     );
     assert_eq!(told_over(&mut extension).await, std::slice::from_ref(&running));
     let late = hub.submit(&agent("a"), opening_for(&running)).await.unwrap().id;
-    assert!(matches!(look(&hub, "a", &late).await, Status::Cancelled { .. }));
+    assert!(matches!(look(&hub, "a", &late).await, CommandStatus::Cancelled { .. }));
     assert!(extension.is_quiet().await);
 }
 

@@ -22,7 +22,7 @@ async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
     let (took, seen) = waiting.await.unwrap();
     assert!(took < seconds(6), "{took:?}");
     let Seen::Command(report) = seen else { panic!() };
-    assert!(matches!(report.status, Status::Complete { .. }));
+    assert!(matches!(report.status, CommandStatus::Complete { .. }));
 
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let seen = hub.wait(&agent("a"), &id, seconds(50), false).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_wait_ends_after_its_time_or_fifty_five_seconds_with_pending() {
         let took = hub.now().since(began);
         assert!(took >= seconds(at_most) && took < seconds(at_most + 1), "{took:?}");
         let Seen::Command(report) = seen else { panic!() };
-        assert!(matches!(report.status, Status::Pending { .. }));
+        assert!(matches!(report.status, CommandStatus::Pending { .. }));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Outcome, Peer, Phase};
 use crate::protocol::{
-    Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, NackReason, Progress,
+    Attempt, CancelReason, CommandProgress, ExtensionReport, InFlightState, NackReason, Transport,
 };
 
 /// What can happen to a command.
@@ -11,7 +11,7 @@ pub enum Event {
     /// The browser that it is for is connected.
     Reachable,
     /// It leaves for this extension, which has room for it; its tab is free (row 3).
-    Deliver(Peer, Carrier),
+    Deliver(Peer, Transport),
     /// An extension wants to run it (row 5).
     Claim(Peer, Attempt),
     /// Its start is recorded, and `go` is about to leave (row 5a).
@@ -26,7 +26,7 @@ pub enum Event {
     /// The daemon gets to this job (row 22).
     Begin,
     /// The daemon says how far this job is (row 23).
-    Advance(Progress),
+    Advance(CommandProgress),
     /// The daemon is done with this job, or a person with their drawing (row 24).
     Finish(Outcome),
     /// Its owner cancels it (rows 15, 16).

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::protocol::{ExtensionReport, Moment, Progress, ReportedError, WorkKind};
+use crate::protocol::{CommandProgress, ExtensionReport, ReportedError, Timestamp, WorkKind};
 
 /// How a command ended. Set once.
 #[derive(Clone, Debug)]
@@ -80,9 +80,9 @@ pub(super) struct StillRunning {
 }
 
 impl StillRunning {
-    pub(super) fn at(self, at: Moment) -> Progress {
+    pub(super) fn at(self, at: Timestamp) -> CommandProgress {
         let progress = self.progress.map(|part| part.clamp(0.0, 1.0));
-        Progress { at, message: self.message.map(Into::into), progress }
+        CommandProgress { at, message: self.message.map(Into::into), progress }
     }
 }
 

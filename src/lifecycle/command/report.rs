@@ -11,8 +11,8 @@ use super::next_step::{
 use super::{Command, Expiry, Outcome, State};
 use crate::lifecycle::Lane;
 use crate::protocol::{
-    Action, CommandAim, CommandReport, CommandStory, CommandSummary, FailedCommand,
-    FinishedCommand, Moment, PageMark, PendingCommand, Status, StatusWord, TraceEntry, TracePhase,
+    Action, CommandAim, CommandReport, CommandStatus, CommandStory, CommandSummary, FailedCommand,
+    FinishedCommand, PageMark, PendingCommand, StatusWord, Timestamp, TraceEntry, TracePhase,
     WorkKind, millis,
 };
 
@@ -51,7 +51,7 @@ impl Command {
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> CommandStatus {
         match &self.state {
             State::Queued { .. } => self.pending(None, self.why_queued()),
             State::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
@@ -66,8 +66,12 @@ impl Command {
         }
     }
 
-    fn pending(&self, progress: Option<crate::protocol::Progress>, message: String) -> Status {
-        Status::Pending {
+    fn pending(
+        &self,
+        progress: Option<crate::protocol::CommandProgress>,
+        message: String,
+    ) -> CommandStatus {
+        CommandStatus::Pending {
             created_at: self.facts.created,
             delivered_at: self.reached(TracePhase::Delivered),
             started_at: self.reached(TracePhase::Started),
@@ -106,16 +110,16 @@ impl Command {
         }
     }
 
-    fn ended(&self, at: Moment, outcome: &Outcome) -> Status {
+    fn ended(&self, at: Timestamp, outcome: &Outcome) -> CommandStatus {
         match outcome {
-            Outcome::Complete { result, origin } => Status::Complete {
+            Outcome::Complete { result, origin } => CommandStatus::Complete {
                 result: result.clone(),
                 page: self.page_mark(origin.as_deref()),
                 created_at: self.facts.created,
                 completed_at: at,
                 duration_ms: millis(at.since(self.facts.created)),
             },
-            Outcome::Error { error } => Status::Error {
+            Outcome::Error { error } => CommandStatus::Error {
                 error: beginning(&error.message, MESSAGE_TOLD),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(|stack| beginning(stack, STACK_TOLD)),
@@ -124,21 +128,21 @@ impl Command {
                 page: self.page_mark(None),
                 failed_at: at,
             },
-            Outcome::Timeout { error } => Status::Timeout {
+            Outcome::Timeout { error } => CommandStatus::Timeout {
                 error: beginning(&error.message, MESSAGE_TOLD),
                 hint: next_step_of(error, self.facts.work.kind()),
                 failed_at: at,
                 may_have_run: true,
                 page: self.page_mark(None),
             },
-            Outcome::Expired { reason, may_have_run } => Status::Expired {
+            Outcome::Expired { reason, may_have_run } => CommandStatus::Expired {
                 error: self.why_expired(*reason, at),
                 expired_at: at,
                 reason: reason.code(),
                 hint: self.hint_for(*reason, *may_have_run).into(),
                 may_have_run: *may_have_run,
             },
-            Outcome::Cancelled { may_have_run, by_user } => Status::Cancelled {
+            Outcome::Cancelled { may_have_run, by_user } => CommandStatus::Cancelled {
                 cancelled_at: at,
                 may_have_run: *may_have_run,
                 reason: by_user.then_some(Outcome::STOPPED_BY_USER),
@@ -152,7 +156,7 @@ impl Command {
     }
 
     /// Why it expired, in a sentence. How long an extension has to answer is not the same for all.
-    fn why_expired(&self, reason: Expiry, at: Moment) -> Cow<'static, str> {
+    fn why_expired(&self, reason: Expiry, at: Timestamp) -> Cow<'static, str> {
         match (reason, self.reached(TracePhase::Delivered)) {
             (Expiry::ExtensionNoResponse, Some(delivered)) => {
                 let waited = at.since(delivered).as_secs_f64().round();
@@ -217,13 +221,16 @@ impl Command {
     #[must_use]
     pub fn story(&self, target: Option<&Lane>) -> CommandStory {
         let (message, error, hint) = match self.status() {
-            Status::Pending { message, hint, .. } => (Some(message), None, Some(hint.into_owned())),
-            Status::Complete { .. } => (None, None, None),
-            Status::Cancelled { hint, .. } => (None, None, hint.map(str::to_owned)),
-            Status::Error { error, hint, .. } | Status::Timeout { error, hint, .. } => {
+            CommandStatus::Pending { message, hint, .. } => {
+                (Some(message), None, Some(hint.into_owned()))
+            }
+            CommandStatus::Complete { .. } => (None, None, None),
+            CommandStatus::Cancelled { hint, .. } => (None, None, hint.map(str::to_owned)),
+            CommandStatus::Error { error, hint, .. }
+            | CommandStatus::Timeout { error, hint, .. } => {
                 (None, Some(error), Some(hint.as_ref().to_owned()))
             }
-            Status::Expired { error, hint, .. } => {
+            CommandStatus::Expired { error, hint, .. } => {
                 (None, Some((*error).into()), Some(hint.into_owned()))
             }
         };
@@ -256,7 +263,7 @@ impl Command {
     }
 
     /// When it reached a phase for the last time.
-    pub(super) fn reached(&self, phase: TracePhase) -> Option<Moment> {
+    pub(super) fn reached(&self, phase: TracePhase) -> Option<Timestamp> {
         self.trace.iter().rev().find(|mark| mark.phase == phase).map(|mark| mark.at)
     }
 
@@ -337,7 +344,7 @@ impl Command {
     /// The command as lists of failures show it if nobody had read its result when that went, at
     /// this moment; `why` says why it went.
     #[must_use]
-    pub fn as_unread(&self, target: Option<&Lane>, why: &str, at: Moment) -> FailedCommand {
+    pub fn as_unread(&self, target: Option<&Lane>, why: &str, at: Timestamp) -> FailedCommand {
         FailedCommand {
             correlation_id: self.facts.id.clone(),
             aim: self.aim(target),

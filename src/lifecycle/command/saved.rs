@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Away, Command, Expiry, Facts, Hold, Mark, Outcome, Phase, State};
 use crate::lifecycle::limits;
-use crate::protocol::{Moment, TracePhase};
+use crate::protocol::{Timestamp, TracePhase};
 use crate::seeded_bug;
 
 /// A command as it outlives the process.
@@ -28,17 +28,17 @@ pub enum Stage {
         /// Who had it.
         hold: Hold,
         /// Since when.
-        at: Moment,
+        at: Timestamp,
     },
     /// The daemon was at it.
     Working {
         /// Since when.
-        at: Moment,
+        at: Timestamp,
     },
     /// It was over.
     Ended {
         /// When it ended.
-        at: Moment,
+        at: Timestamp,
         /// How.
         outcome: Outcome,
         /// Who had it last, if anybody did.
@@ -58,7 +58,7 @@ impl Command {
     /// Nothing of it lies after `now`: a clock that was set back must not give it more
     /// than its whole time, nor keep it for longer than is its due.
     #[must_use]
-    pub fn restore(saved: Saved, is_same_boot: bool, now: Moment) -> Self {
+    pub fn restore(saved: Saved, is_same_boot: bool, now: Timestamp) -> Self {
         let Saved { mut facts, stage, mut trace } = saved;
         facts.created = facts.created.min(now);
         for mark in &mut trace {
@@ -110,7 +110,7 @@ impl Command {
     }
 
     /// Rows 17, 17a and 17c.
-    fn restore_accepted(&mut self, is_same_boot: bool, now: Moment) {
+    fn restore_accepted(&mut self, is_same_boot: bool, now: Timestamp) {
         let may_have_run = self.may_have_run();
         if !is_same_boot {
             self.expire(Expiry::MachineRebooted, may_have_run, now);
@@ -124,7 +124,7 @@ impl Command {
     /// Row 17b. Attempts count from 1 again: at a new epoch the extension has forgotten the
     /// old ones. One that only polls says no more of it than that it is done. Whether `go` had left
     /// is not recorded: it may have.
-    fn restore_started(&mut self, hold: Hold, at: Moment, now: Moment) {
+    fn restore_started(&mut self, hold: Hold, at: Timestamp, now: Timestamp) {
         let execute_by = at + self.facts.timeout + limits::REPORT_GRACE;
         let asked = Away { until: now + limits::AWAY, lost: Expiry::DaemonRestarted };
         let away = (!hold.carrier.runs_at_once()).then_some(asked);

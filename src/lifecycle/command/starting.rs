@@ -2,12 +2,12 @@
 
 use super::{Command, Hold, Peer, Phase, Reply, State, Step};
 use crate::lifecycle::limits;
-use crate::protocol::{Attempt, Moment, NackReason, TracePhase};
+use crate::protocol::{Attempt, NackReason, Timestamp, TracePhase};
 
 impl Command {
     /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
     /// `go` does nothing in the extension.
-    pub(super) fn claim(&mut self, peer: Peer, attempt: Attempt, now: Moment) -> Step {
+    pub(super) fn claim(&mut self, peer: Peer, attempt: Attempt, now: Timestamp) -> Step {
         match &self.state {
             State::Sent { hold, .. } if hold.is(&peer, attempt) => {
                 self.mark(TracePhase::Claimed, now, Some(attempt));
@@ -26,7 +26,7 @@ impl Command {
     }
 
     /// From here on it is this life of the worker's.
-    pub(super) fn start(&mut self, by: Peer, let_go: bool, now: Moment) -> Step {
+    pub(super) fn start(&mut self, by: Peer, let_go: bool, now: Timestamp) -> Step {
         let State::Sent { hold: Hold { attempt, carrier, .. }, .. } = self.state else {
             return Step::Unchanged(Reply::Nothing);
         };

@@ -4,8 +4,8 @@
 use super::{Away, Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Reply, State, Step};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    Attempt, CancelReason, Carrier, ExtensionReport, InFlightState, Moment, NackReason, Progress,
-    TracePhase,
+    Attempt, CancelReason, CommandProgress, ExtensionReport, InFlightState, NackReason, Timestamp,
+    TracePhase, Transport,
 };
 use crate::seeded_bug;
 
@@ -17,7 +17,7 @@ impl Command {
     ///
     /// A deadline that is over takes effect first, at its own moment, even if the
     /// timer was late: so an event never wins against a deadline that it missed.
-    pub fn apply(&mut self, event: Event, now: Moment) -> Step {
+    pub fn apply(&mut self, event: Event, now: Timestamp) -> Step {
         let from = self.phase();
         let elapsed = self.elapse(now);
         let step = self.react(event, now);
@@ -31,7 +31,7 @@ impl Command {
 
     /// Takes every deadline that is over. `None`: there was none. Else whether the
     /// extension is to be told to stop.
-    fn elapse(&mut self, now: Moment) -> Option<Option<CancelReason>> {
+    fn elapse(&mut self, now: Timestamp) -> Option<Option<CancelReason>> {
         let mut taken = None;
         while !self.is_forgettable() && self.next_deadline() <= now {
             let stop = self.pass_deadline(self.next_deadline());
@@ -48,7 +48,7 @@ impl Command {
 
     /// Rows 4, 8, 12, 13, 14, and the end of a lane's hold: takes the next deadline, which
     /// is over, as of `at`.
-    fn pass_deadline(&mut self, at: Moment) -> Option<CancelReason> {
+    fn pass_deadline(&mut self, at: Timestamp) -> Option<CancelReason> {
         let due = self.next_deadline();
         let may_have_run = self.may_have_run();
         match &mut self.state {
@@ -84,7 +84,7 @@ impl Command {
         None
     }
 
-    fn react(&mut self, event: Event, now: Moment) -> Step {
+    fn react(&mut self, event: Event, now: Timestamp) -> Step {
         match event {
             Event::Reachable => self.reachable(),
             Event::Deliver(peer, carrier) => self.deliver(peer, carrier, now),
@@ -119,7 +119,7 @@ impl Command {
     }
 
     /// Row 3.
-    fn deliver(&mut self, by: Peer, carrier: Carrier, now: Moment) -> Step {
+    fn deliver(&mut self, by: Peer, carrier: Transport, now: Timestamp) -> Step {
         let State::Queued { attempts, .. } = self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
@@ -131,16 +131,16 @@ impl Command {
     }
 
     /// When it must be claimed, or heard of, if it is delivered now.
-    fn respond_by(&self, carrier: Carrier, now: Moment) -> Moment {
+    fn respond_by(&self, carrier: Transport, now: Timestamp) -> Timestamp {
         match carrier {
-            Carrier::WebSocket | Carrier::Http => now + limits::RESPOND,
-            Carrier::Poll if self.facts.work.is_said_pending() => now + limits::RESPOND_POLL,
+            Transport::WebSocket | Transport::Http => now + limits::RESPOND,
+            Transport::Poll if self.facts.work.is_said_pending() => now + limits::RESPOND_POLL,
             // Whichever extension it is need not say anything before it is done.
-            Carrier::Sync if self.facts.work.is_said_pending() => {
+            Transport::Sync if self.facts.work.is_said_pending() => {
                 now + self.facts.timeout + limits::REPORT_GRACE
             }
             // Nothing is heard of it before it is done.
-            Carrier::Poll | Carrier::Sync => self.total_by(),
+            Transport::Poll | Transport::Sync => self.total_by(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Command {
         peer: &Peer,
         attempt: Attempt,
         report: ExtensionReport,
-        now: Moment,
+        now: Timestamp,
     ) -> Step {
         let stale = Step::Unchanged(Reply::Nack(NackReason::StaleAttempt));
         match &self.state {
@@ -173,14 +173,14 @@ impl Command {
         }
     }
 
-    pub(super) fn finish(&mut self, outcome: Outcome, now: Moment) -> Step {
+    pub(super) fn finish(&mut self, outcome: Outcome, now: Timestamp) -> Step {
         let from = self.phase();
         self.end(outcome, now);
         self.changed(from, Reply::Ack)
     }
 
     /// Rows 6a and 9.
-    fn progress(&mut self, peer: &Peer, said: Progress, now: Moment) -> Step {
+    fn progress(&mut self, peer: &Peer, said: CommandProgress, now: Timestamp) -> Step {
         let from = self.phase();
         if from == Phase::Sent {
             let _ = self.start(peer.clone(), true, now);
@@ -202,7 +202,7 @@ impl Command {
         peer: &Peer,
         attempt: Attempt,
         report: ExtensionReport,
-        now: Moment,
+        now: Timestamp,
     ) -> Step {
         let from = self.phase();
         let State::Ended { outcome, hold, lane_until, .. } = &mut self.state else {
@@ -225,7 +225,7 @@ impl Command {
     }
 
     /// Rows 7, 7a and 11.
-    fn link_closed(&mut self, now: Moment) -> Step {
+    fn link_closed(&mut self, now: Timestamp) -> Step {
         let may_have_run = self.may_have_run();
         match &mut self.state {
             State::Sent { hold, .. } if hold.attempt.0 >= limits::ATTEMPTS => {
@@ -266,7 +266,7 @@ impl Command {
     }
 
     /// Rows 11a and 12.
-    fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Moment) -> Step {
+    fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Timestamp) -> Step {
         let State::Started { hold, away, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
@@ -295,7 +295,7 @@ impl Command {
 
     /// Its browser is back. Deadlines that passed while the daemon was down have waited for
     /// that, and take effect now.
-    fn resumed(&mut self, from: Phase, reply: Reply, now: Moment) -> Step {
+    fn resumed(&mut self, from: Phase, reply: Reply, now: Timestamp) -> Step {
         if self.next_deadline() > now {
             return self.changed(from, reply);
         }
@@ -304,7 +304,7 @@ impl Command {
     }
 
     /// Rows 15 and 16.
-    fn cancel(&mut self, by_user: bool, now: Moment) -> Step {
+    fn cancel(&mut self, by_user: bool, now: Timestamp) -> Step {
         let (from, may_have_run) = (self.phase(), self.may_have_run());
         let outcome = Outcome::Cancelled { may_have_run, by_user };
         match &self.state {
@@ -328,7 +328,7 @@ impl Command {
         }
     }
 
-    fn read(&mut self, now: Moment) -> Step {
+    fn read(&mut self, now: Timestamp) -> Step {
         let from = self.phase();
         let State::Ended { read: read @ false, .. } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
@@ -338,11 +338,11 @@ impl Command {
         self.changed(from, Reply::Nothing)
     }
 
-    pub(super) fn expire(&mut self, reason: Expiry, may_have_run: bool, at: Moment) {
+    pub(super) fn expire(&mut self, reason: Expiry, may_have_run: bool, at: Timestamp) {
         self.end(Outcome::Expired { reason, may_have_run }, at);
     }
 
-    fn end(&mut self, outcome: Outcome, at: Moment) {
+    fn end(&mut self, outcome: Outcome, at: Timestamp) {
         let hold = self.hold().cloned();
         let attempt = hold.as_ref().map(|hold| hold.attempt);
         self.state = State::Ended { at, outcome, hold, lane_until: None, read: false };
@@ -350,18 +350,18 @@ impl Command {
     }
 
     /// Ends it while the page may still be at it: its tab stays taken for a while.
-    fn end_leaving(&mut self, outcome: Outcome, at: Moment) {
+    fn end_leaving(&mut self, outcome: Outcome, at: Timestamp) {
         self.end(outcome, at);
         if let State::Ended { lane_until, .. } = &mut self.state {
             *lane_until = Some(at + limits::LANE_HOLD);
         }
     }
 
-    pub(super) fn mark(&mut self, phase: TracePhase, at: Moment, attempt: Option<Attempt>) {
+    pub(super) fn mark(&mut self, phase: TracePhase, at: Timestamp, attempt: Option<Attempt>) {
         self.trace.push(Mark { phase, at, attempt });
     }
 
-    pub(super) fn mark_first_pending(&mut self, at: Moment, attempt: Option<Attempt>) {
+    pub(super) fn mark_first_pending(&mut self, at: Timestamp, attempt: Option<Attempt>) {
         if !self.trace.iter().any(|mark| mark.phase == TracePhase::FirstPending) {
             self.mark(TracePhase::FirstPending, at, attempt);
         }

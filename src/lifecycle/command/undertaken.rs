@@ -1,7 +1,7 @@
 //! The transitions of what no browser does: waits for a person, and jobs.
 
 use super::{Command, Expiry, Outcome, Phase, Reply, State, Step};
-use crate::protocol::{Moment, Progress, TracePhase, WorkKind};
+use crate::protocol::{CommandProgress, Timestamp, TracePhase, WorkKind};
 
 impl Command {
     /// Row 25: why it is over at its time.
@@ -13,7 +13,7 @@ impl Command {
     }
 
     /// Row 22.
-    pub(super) fn begin(&mut self, now: Moment) -> Step {
+    pub(super) fn begin(&mut self, now: Timestamp) -> Step {
         if !matches!(self.state, State::Waiting) || self.facts.work.kind() != WorkKind::Job {
             return Step::Unchanged(Reply::Nothing);
         }
@@ -23,7 +23,7 @@ impl Command {
     }
 
     /// Row 23.
-    pub(super) fn advance(&mut self, said: Progress, now: Moment) -> Step {
+    pub(super) fn advance(&mut self, said: CommandProgress, now: Timestamp) -> Step {
         let State::Working { progress } = &mut self.state else {
             return Step::Unchanged(Reply::Nothing);
         };
@@ -33,7 +33,7 @@ impl Command {
     }
 
     /// Row 24.
-    pub(super) fn finish_undertaken(&mut self, outcome: Outcome, now: Moment) -> Step {
+    pub(super) fn finish_undertaken(&mut self, outcome: Outcome, now: Timestamp) -> Step {
         match self.state {
             State::Waiting | State::Working { .. } => self.finish(outcome, now),
             State::Queued { .. }

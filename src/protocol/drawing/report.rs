@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::protocol::{DrawingId, Moment, SessionName, TabId};
+use crate::protocol::{DrawingId, SessionName, TabId, Timestamp};
 
 /// A drawing as agents read it: what a wait for one completes with.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct DrawingReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tab_id: Option<TabId>,
     /// When it was kept.
-    pub at: Moment,
+    pub at: Timestamp,
     /// The file with the screenshot, an absolute path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screenshot: Option<String>,

@@ -38,8 +38,8 @@ pub(super) struct DataUrl(pub(super) Result<Screenshot, ScreenshotError>);
 
 impl<'de> Deserialize<'de> for DataUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl Visitor<'_> for Reader {
+        struct DataUrlVisitor;
+        impl Visitor<'_> for DataUrlVisitor {
             type Value = DataUrl;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for DataUrl {
                 Ok(DataUrl(Screenshot::parse(url)))
             }
         }
-        deserializer.deserialize_str(Reader)
+        deserializer.deserialize_str(DataUrlVisitor)
     }
 }
 

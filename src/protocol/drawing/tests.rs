@@ -4,7 +4,7 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{ImageFormat, Moment, garbled};
+use crate::protocol::{ImageFormat, Timestamp, garbled};
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest";
@@ -190,7 +190,7 @@ fn where_an_id_is_needed_one_is_not_made_up() {
 #[test]
 fn millions_of_annotations_are_counted_and_not_kept() {
     let list = format!("[{}{{}}]", "{},".repeat(2_000_000));
-    let read: Annotations = serde_json::from_str(&list).unwrap();
+    let read: FirstAnnotations = serde_json::from_str(&list).unwrap();
     assert_eq!((read.first.len(), read.count), (ANNOTATIONS_MAX, 2_000_001));
     let body = format!(r#"{{"page_url":"","annotations":{list}}}"#);
     let why = Drawing::parse(body.as_bytes()).unwrap_err();
@@ -206,7 +206,7 @@ fn a_report_has_its_fields_in_their_order_and_leaves_out_what_is_not_known() {
         page_url: "http://a/".to_owned(),
         page_title: None,
         tab_id: None,
-        at: Moment::from_unix_micros(1_795_298_985_123_456),
+        at: Timestamp::from_unix_micros(1_795_298_985_123_456),
         screenshot: None,
         annotations: vec![raw(r#"{ "id":1.0 }"#)],
         element_details: raw("{}"),
@@ -237,7 +237,7 @@ fn annotations_of_several_drawings_say_whose_they_are() {
         page_url: String::new(),
         page_title: None,
         tab_id: None,
-        at: Moment::from_unix_micros(0),
+        at: Timestamp::from_unix_micros(0),
         screenshot: None,
         annotations: vec![RawValue::from_string(annotation.to_owned()).unwrap().into()],
         element_details: RawValue::from_string("{}".to_owned()).unwrap().into(),

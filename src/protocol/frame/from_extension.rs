@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, BrowserId, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
-    LocalFileChange, NackReason, OlderExtensionChange, Ready, SiteChange, Tab, well_formed,
+    Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
+    LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, well_formed,
 };
 
 /// What an extension sends to the daemon.
@@ -16,9 +16,9 @@ use crate::protocol::{
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromExtension {
     /// The answer to `challenge`.
-    Hello(Hello),
+    Hello(HelloFrame),
     /// The answer to a valid `welcome`; commands are delivered from here on.
-    Ready(Ready),
+    Ready(ReadyFrame),
     /// I am about to run this.
     Claim {
         /// The command.
@@ -39,7 +39,7 @@ pub enum FromExtension {
     /// The tabs have changed.
     Tabs {
         /// All tabs.
-        tabs: Vec<Tab>,
+        tabs: Vec<BrowserTab>,
     },
     /// The person ends a command.
     Stop {
@@ -100,7 +100,7 @@ pub enum FromExtension {
 /// Who the extension is, with its proof. It tells nothing private: the other side
 /// is not proven yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Hello {
+pub struct HelloFrame {
     /// The protocol versions that it speaks.
     pub protocol: Vec<u32>,
     /// The installation.
@@ -219,46 +219,48 @@ impl FromExtension {
             // Serde would read an array as a struct, field by field.
             return Err(FrameError::Malformed(serde::de::Error::custom("not an object")));
         }
-        let kind = serde_json::from_str::<Kind<'_>>(text)?.kind;
+        let kind = serde_json::from_str::<FrameType<'_>>(text)?.kind;
         Ok(match kind.as_ref() {
             "hello" => Self::Hello(serde_json::from_str(text)?),
             "ready" => Self::Ready(serde_json::from_str(text)?),
             "claim" => {
-                let Fence { correlation_id, attempt } = serde_json::from_str(text)?;
+                let AttemptFence { correlation_id, attempt } = serde_json::from_str(text)?;
                 Self::Claim { correlation_id, attempt }
             }
             "events" => {
-                let Events { stream, entries } = serde_json::from_str(text)?;
+                let EventsBody { stream, entries } = serde_json::from_str(text)?;
                 Self::Events { stream, entries }
             }
             "annotations" => {
-                let Named { drawing_id } = serde_json::from_str(text)?;
+                let DrawingIdBody { drawing_id } = serde_json::from_str(text)?;
                 let drawing = Drawing::parse_with_id(text.as_bytes());
                 Self::Annotations(Box::new(
                     drawing.map_err(|why| FrameError::BadDrawing { drawing_id, why })?,
                 ))
             }
-            "stop" => {
-                Self::Stop { correlation_id: serde_json::from_str::<Stop>(text)?.correlation_id }
+            "stop" => Self::Stop {
+                correlation_id: serde_json::from_str::<StopBody>(text)?.correlation_id,
+            },
+            "stopped" => {
+                Self::Stopped { stopped: serde_json::from_str::<StoppedBody>(text)?.stopped }
             }
-            "stopped" => Self::Stopped { stopped: serde_json::from_str::<Stopped>(text)?.stopped },
             "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
             "older_extension" => Self::OlderExtension(serde_json::from_str(text)?),
             "confirm_widening" => {
-                Self::ConfirmWidening { id: serde_json::from_str::<Confirm>(text)?.id }
+                Self::ConfirmWidening { id: serde_json::from_str::<ConfirmBody>(text)?.id }
             }
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
-                let FileCheck { check, urls } = serde_json::from_str(text)?;
+                let FileCheckBody { check, urls } = serde_json::from_str(text)?;
                 Self::FileCheck { check, urls }
             }
             "key_stored" => Self::KeyStored {},
-            "tabs" => Self::Tabs { tabs: serde_json::from_str::<Tabs>(text)?.tabs },
-            "nack" => Self::Nack { reason: serde_json::from_str::<Nack>(text)?.reason },
-            "pong" => Self::Pong { t: serde_json::from_str::<Pong>(text)?.t },
+            "tabs" => Self::Tabs { tabs: serde_json::from_str::<TabsBody>(text)?.tabs },
+            "nack" => Self::Nack { reason: serde_json::from_str::<NackBody>(text)?.reason },
+            "pong" => Self::Pong { t: serde_json::from_str::<PongBody>(text)?.t },
             reported => {
                 let report = ExtensionReport::parse(reported, text)?;
-                let Fence { correlation_id, attempt } = serde_json::from_str(text)?;
+                let AttemptFence { correlation_id, attempt } = serde_json::from_str(text)?;
                 Self::Report { correlation_id, attempt, report }
             }
         })
@@ -269,17 +271,17 @@ impl ExtensionReport {
     fn parse(kind: &str, text: &str) -> Result<Self, FrameError> {
         Ok(match kind {
             "pending" => {
-                let Pending { message, progress } = serde_json::from_str(text)?;
+                let PendingBody { message, progress } = serde_json::from_str(text)?;
                 Self::Pending { message, progress }
             }
             "complete" => {
-                let Complete { result, origin } = serde_json::from_str(text)?;
+                let CompleteBody { result, origin } = serde_json::from_str(text)?;
                 Self::Complete { result: result.into(), origin }
             }
-            "error" => Self::Error { error: serde_json::from_str::<Failure>(text)?.error },
-            "timeout" => Self::Timeout { error: serde_json::from_str::<Failure>(text)?.error },
+            "error" => Self::Error { error: serde_json::from_str::<FailureBody>(text)?.error },
+            "timeout" => Self::Timeout { error: serde_json::from_str::<FailureBody>(text)?.error },
             "cancelled" => {
-                let Cancelled { may_have_run } = serde_json::from_str(text)?;
+                let CancelledBody { may_have_run } = serde_json::from_str(text)?;
                 Self::Cancelled { may_have_run }
             }
             unknown => return Err(FrameError::UnknownType(unknown.to_owned())),
@@ -288,66 +290,66 @@ impl ExtensionReport {
 }
 
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct FrameType<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
-struct Fence {
+struct AttemptFence {
     correlation_id: CorrelationId,
     attempt: Attempt,
 }
 
 #[derive(Deserialize)]
-struct Events {
+struct EventsBody {
     stream: String,
     entries: Vec<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct DrawingIdBody {
     drawing_id: DrawingId,
 }
 
 #[derive(Deserialize)]
-struct Stop {
+struct StopBody {
     correlation_id: CorrelationId,
 }
 
 #[derive(Deserialize)]
-struct Confirm {
+struct ConfirmBody {
     id: String,
 }
 
 #[derive(Deserialize)]
-struct Stopped {
+struct StoppedBody {
     stopped: bool,
 }
 
 #[derive(Deserialize)]
-struct FileCheck {
+struct FileCheckBody {
     check: u64,
     urls: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Tabs {
-    tabs: Vec<Tab>,
+struct TabsBody {
+    tabs: Vec<BrowserTab>,
 }
 
 #[derive(Deserialize)]
-struct Nack {
+struct NackBody {
     reason: NackReason,
 }
 
 #[derive(Deserialize)]
-struct Pong {
+struct PongBody {
     t: u64,
 }
 
 #[derive(Deserialize)]
-struct Pending {
+struct PendingBody {
     #[serde(default)]
     message: Option<String>,
     #[serde(default)]
@@ -355,18 +357,18 @@ struct Pending {
 }
 
 #[derive(Deserialize)]
-struct Complete {
+struct CompleteBody {
     result: Box<RawValue>,
     #[serde(default)]
     origin: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct FailureBody {
     error: ReportedError,
 }
 
 #[derive(Deserialize)]
-struct Cancelled {
+struct CancelledBody {
     may_have_run: bool,
 }

@@ -7,7 +7,7 @@ use crate::protocol::{Attempt, BrowserSession, CorrelationId, TabId};
 
 /// What the extension has and what it can do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Ready {
+pub struct ReadyFrame {
     /// What a person would call this browser.
     pub label: String,
     /// The browser's user agent.
@@ -18,7 +18,7 @@ pub struct Ready {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<BrowserSession>,
     /// All tabs.
-    pub tabs: Vec<Tab>,
+    pub tabs: Vec<BrowserTab>,
     /// The commands that it still has to do with.
     pub in_flight: Vec<InFlight>,
     /// The waits that drawing tools are open for. Older extensions do not say.
@@ -60,7 +60,7 @@ pub enum InFlightState {
 
 /// A browser tab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tab {
+pub struct BrowserTab {
     /// The tab.
     pub tab_id: TabId,
     /// Its window.

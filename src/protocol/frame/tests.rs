@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::{
-    Action, AdmittedExtension, Analysis, AskingExtension, Attempt, CaptureSettings, CorrelationId,
-    DrawingId, DrawingPrompt, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules,
-    Moment, OlderExtensions, SessionName, SiteRuleError, SiteRules, Stream, TabCapture, TabId,
-    Widening, garbled, well_formed,
+    Action, AdmittedExtension, AskingExtension, Attempt, CaptureSettings, CorrelationId, DrawingId,
+    DrawingPrompt, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules,
+    OlderExtensions, PageAnalysis, SessionName, SiteRuleError, SiteRules, StreamKind, TabCapture,
+    TabId, Timestamp, UnconfirmedWidening, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -84,8 +84,8 @@ fn open_folder() -> Arc<LocalFileRules> {
 /// The golden frames to an extension, built by hand.
 fn frames_to_extension() -> BTreeMap<String, ToExtension> {
     let capture = CaptureSettings {
-        all: [Stream::Logs, Stream::Network].into(),
-        tabs: vec![TabCapture { tab_id: TabId(7), streams: [Stream::Bodies].into() }],
+        all: [StreamKind::Logs, StreamKind::Network].into(),
+        tabs: vec![TabCapture { tab_id: TabId(7), streams: [StreamKind::Bodies].into() }],
     };
     let attempt = Attempt(1);
     let correlation_id = CorrelationId::from(EXEC);
@@ -216,9 +216,9 @@ fn golden_rules() -> impl Iterator<Item = (String, ToExtension)> {
 
 /// What no person has confirmed yet.
 fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
-    let widening = |id: &str, what: &str, take_back: Option<&str>| Widening {
+    let widening = |id: &str, what: &str, take_back: Option<&str>| UnconfirmedWidening {
         id: id.to_owned(),
-        at: Moment::from_unix_micros(1_795_298_985_123_000),
+        at: Timestamp::from_unix_micros(1_795_298_985_123_000),
         what: what.to_owned(),
         take_back: take_back.map(str::to_owned),
     };
@@ -248,10 +248,13 @@ fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
         Action::TabClose {},
         Action::TabActivate { focus: Some(true) },
         Action::Screenshot { full_page: Some(true), format: None, max_side: None, path: None },
-        Action::Analyze(Analysis::Dom { selector: "form > input".into(), limit: Some(5) }),
-        Action::Analyze(Analysis::Accessibility { selector: Some("main".into()), depth: Some(3) }),
-        Action::Analyze(Analysis::PageSummary {}),
-        Action::Analyze(Analysis::Performance {}),
+        Action::Analyze(PageAnalysis::Dom { selector: "form > input".into(), limit: Some(5) }),
+        Action::Analyze(PageAnalysis::Accessibility {
+            selector: Some("main".into()),
+            depth: Some(3),
+        }),
+        Action::Analyze(PageAnalysis::PageSummary {}),
+        Action::Analyze(PageAnalysis::Performance {}),
         Action::DrawMode {
             correlation_id: EXEC.replace("exec", "ann").into(),
             session: SessionName::parse("checkout").ok(),
@@ -375,7 +378,7 @@ fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
 /// The names of all actions, as MCP clients see them, each with the parameter that selects it.
 fn names_of_actions() -> Vec<(&'static str, String)> {
     let acts = names_in(&schemars::schema_for!(Action), "action");
-    let analyses = names_in(&schemars::schema_for!(Analysis), "what");
+    let analyses = names_in(&schemars::schema_for!(PageAnalysis), "what");
     assert!(acts.contains(&"execute_js".to_owned()), "{acts:?}");
     assert!(analyses.iter().all(|name| !acts.contains(name)), "each is offered by one tool");
     let with = |selector| move |name| (selector, name);
@@ -487,7 +490,7 @@ fn a_tab_needs_its_ids_only() {
     else {
         panic!("not tabs");
     };
-    let bare = Tab {
+    let bare = BrowserTab {
         tab_id: TabId(7),
         window_id: 1,
         url: String::new(),

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, CaptureSettings, CorrelationId, DrawingId, LocalFileRules, OlderExtensions, QueryId,
-    SiteRules, TabId, Widening,
+    SiteRules, TabId, UnconfirmedWidening,
 };
 
 /// What the daemon sends to an extension.
@@ -115,7 +115,7 @@ pub enum ToExtension {
     /// any, and whenever it has changed.
     Widenings {
         /// Oldest first.
-        widenings: Arc<[Widening]>,
+        widenings: Arc<[UnconfirmedWidening]>,
     },
     /// The files of the extension on the disk are not what the daemon's program has put there: it
     /// is given no commands. After `ready`.

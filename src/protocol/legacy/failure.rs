@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::{Action, ReportedError};
-use super::members::{Member, Members};
+use super::members::{ObjectMember, ObjectMembers};
 
 /// What a failure that is told as a result says of itself. Anything else beside it is content.
 const OF_FAILURE: [&str; 6] = ["success", "error", "message", "code", "stack", "hint"];
@@ -79,7 +79,7 @@ pub(super) fn failure(
 
 /// What a report says that only calls itself failed.
 pub(super) fn unexplained(message: Option<&str>, result: Option<&RawValue>) -> ReportedError {
-    match result.and_then(Members::of) {
+    match result.and_then(ObjectMembers::of) {
         Some(members) => of_members(&members),
         None => reported(None, message, None),
     }
@@ -88,23 +88,23 @@ pub(super) fn unexplained(message: Option<&str>, result: Option<&RawValue>) -> R
 /// A result that says of itself that it is none. What a script gives may look like any failure,
 /// so of a script only `success: false` says so.
 fn of_result(result: &RawValue, action: &Action) -> Option<ReportedError> {
-    let members = Members::of(result)?;
+    let members = ObjectMembers::of(result)?;
     let is_script = matches!(action, Action::ExecuteJs { .. });
     let is_failure = members.truth("success") == Some(false)
         || !is_script && has_error(&members) && !members.iter().any(is_content);
     is_failure.then(|| of_members(&members))
 }
 
-fn has_error(members: &Members<'_>) -> bool {
+fn has_error(members: &ObjectMembers<'_>) -> bool {
     members.text("error").is_some_and(|error| !error.is_empty())
 }
 
-fn is_content(member: &Member<'_>) -> bool {
+fn is_content(member: &ObjectMember<'_>) -> bool {
     let name = member.name.as_str();
     !member.is_null() && !OF_FAILURE.contains(&name) && !OF_PAGE.contains(&name)
 }
 
-fn of_members(members: &Members<'_>) -> ReportedError {
+fn of_members(members: &ObjectMembers<'_>) -> ReportedError {
     let text = |name: &str| members.text(name);
     let code = text("error").or_else(|| text("code"));
     reported(code.as_deref(), text("message").as_deref(), text("stack").as_deref())

@@ -10,23 +10,23 @@ use serde_json::value::RawValue;
 
 /// The members of an object, in their order.
 #[derive(Debug)]
-pub(super) struct Members<'a>(Vec<Member<'a>>);
+pub(super) struct ObjectMembers<'a>(Vec<ObjectMember<'a>>);
 
 /// One member: its name, and name and value byte for byte.
 #[derive(Debug)]
-pub(super) struct Member<'a> {
+pub(super) struct ObjectMember<'a> {
     pub(super) name: String,
     key: &'a RawValue,
     pub(super) value: &'a RawValue,
 }
 
-impl<'a> Members<'a> {
+impl<'a> ObjectMembers<'a> {
     /// The members of this text. `None`: it is no object, or has a name that is no text.
     pub(super) fn of(json: &'a RawValue) -> Option<Self> {
         serde_json::from_str(json.get()).ok()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ObjectMember<'a>> {
         self.0.iter()
     }
 
@@ -58,7 +58,7 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Member<'_> {
+impl ObjectMember<'_> {
     /// The member as it stands in the text.
     pub(super) fn json(&self) -> String {
         format!("{}:{}", self.key.get(), self.value.get())
@@ -69,12 +69,12 @@ impl Member<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AnyObject;
+        struct MembersVisitor;
 
-        impl<'de> Visitor<'de> for AnyObject {
-            type Value = Vec<Member<'de>>;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Vec<ObjectMember<'de>>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
@@ -84,13 +84,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 let mut members = Vec::new();
                 while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
                     let name = serde_json::from_str(key.get()).map_err(serde::de::Error::custom)?;
-                    members.push(Member { name, key, value });
+                    members.push(ObjectMember { name, key, value });
                 }
                 Ok(members)
             }
         }
 
-        deserializer.deserialize_map(AnyObject).map(Self)
+        deserializer.deserialize_map(MembersVisitor).map(Self)
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn members_keep_their_order_their_bytes_and_their_repetitions() {
         let json = raw(r#"{"b":5.0,"a":1e400,"b":[ 1 ],"\u0063":"\ud800"}"#);
-        let members = Members::of(&json).unwrap();
+        let members = ObjectMembers::of(&json).unwrap();
         assert_eq!(members.get("b").unwrap().get(), "[ 1 ]");
         assert_eq!(members.get("c").unwrap().get(), r#""\ud800""#);
         assert_eq!(members.get("d").map(RawValue::get), None);
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_no_object_has_no_members() {
         for json in ["5", "null", r#"["a"]"#, r#""{}""#, r#"{"\ud800":1}"#] {
-            assert!(Members::of(&raw(json)).is_none(), "{json}");
+            assert!(ObjectMembers::of(&raw(json)).is_none(), "{json}");
         }
     }
 }

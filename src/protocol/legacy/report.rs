@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Action, Analysis, ExtensionReport, ReportedError};
+use super::super::{Action, ExtensionReport, PageAnalysis, ReportedError};
 use super::failure::{OF_PAGE, failure, unexplained};
-use super::members::{Member, Members};
+use super::members::{ObjectMember, ObjectMembers};
 
 /// The members that the value of a script stands in, the surest first: one for each generation
 /// of extensions.
@@ -72,14 +72,14 @@ fn timed_out(message: Option<String>) -> ReportedError {
 /// was sent, byte for byte.
 fn shaped(result: Option<&RawValue>, action: &Action) -> Arc<RawValue> {
     let sent = result.map_or("null", RawValue::get);
-    let members = result.and_then(Members::of);
+    let members = result.and_then(ObjectMembers::of);
     match (action, &members) {
         (Action::ExecuteJs { .. }, Some(members)) => of_script(sent, members),
         (Action::TabList {}, Some(members)) => match members.get("tabs").and_then(tabs) {
             Some(tabs) => enveloped(&tabs, None),
             None => enveloped(sent, None),
         },
-        (Action::Analyze(Analysis::Dom { .. }), Some(members)) => enveloped(
+        (Action::Analyze(PageAnalysis::Dom { .. }), Some(members)) => enveloped(
             &members.renamed(&[("matchCount", "count"), ("returnedCount", "shown")]),
             None,
         ),
@@ -89,21 +89,21 @@ fn shaped(result: Option<&RawValue>, action: &Action) -> Arc<RawValue> {
 
 /// What a script gave. An object that says `success` and has the value in one of its members is
 /// an envelope; any other is the value itself.
-fn of_script(sent: &str, members: &Members<'_>) -> Arc<RawValue> {
+fn of_script(sent: &str, members: &ObjectMembers<'_>) -> Arc<RawValue> {
     if members.truth("success").is_none() {
         return enveloped(sent, None);
     }
     let holder = OF_VALUE.into_iter().find(|name| members.get(name).is_some());
     let is_beside =
-        |member: &&Member<'_>| member.name != "success" && Some(&*member.name) != holder;
-    let is_of_page = |member: &Member<'_>| OF_PAGE.contains(&member.name.as_str());
+        |member: &&ObjectMember<'_>| member.name != "success" && Some(&*member.name) != holder;
+    let is_of_page = |member: &ObjectMember<'_>| OF_PAGE.contains(&member.name.as_str());
     let value = match holder.and_then(|name| members.get(name)) {
         Some(value) => value.get(),
         // Nothing but that it worked, and where: JSON has no `undefined`.
         None if members.iter().filter(is_beside).all(is_of_page) => "null",
         None => return enveloped(sent, None),
     };
-    let details: Vec<_> = members.iter().filter(is_beside).map(Member::json).collect();
+    let details: Vec<_> = members.iter().filter(is_beside).map(ObjectMember::json).collect();
     let details = (!details.is_empty()).then(|| format!("{{{}}}", details.join(",")));
     enveloped(value, details.as_deref())
 }
@@ -111,7 +111,7 @@ fn of_script(sent: &str, members: &Members<'_>) -> Arc<RawValue> {
 /// The tabs under the names that their fields have from every extension. `None`: it is no list.
 fn tabs(tabs: &RawValue) -> Option<String> {
     let tabs: Vec<&RawValue> = serde_json::from_str(tabs.get()).ok()?;
-    let renamed = tabs.into_iter().map(|tab| match Members::of(tab) {
+    let renamed = tabs.into_iter().map(|tab| match ObjectMembers::of(tab) {
         Some(members) => members.renamed(&[("id", "tab_id"), ("windowId", "window_id")]),
         None => tab.get().to_owned(),
     });

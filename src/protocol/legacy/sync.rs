@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::super::{InstanceId, Moment};
+use super::super::{InstanceId, Timestamp};
 use super::{LegacyQuery, LegacyReport};
 
 /// The longest name that a session may have, in bytes.
@@ -72,7 +72,7 @@ pub struct LegacySyncAnswer {
     /// When to send the next one.
     pub next_poll_ms: u64,
     /// The time.
-    pub server_time: Moment,
+    pub server_time: Timestamp,
     /// The version that the extension named: it compares the two.
     pub server_version: String,
     /// What to record other than the person has set: nothing.
@@ -89,7 +89,7 @@ const ASK_AGAIN_MS: u64 = 1_000;
 impl LegacySyncAnswer {
     /// The answer to an extension that is not let in.
     #[must_use]
-    pub fn nothing(version: &str, now: Moment) -> Self {
+    pub fn nothing(version: &str, now: Timestamp) -> Self {
         Self {
             ack: true,
             commands: Vec::new(),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tabwire::home::Home;
-use tabwire::protocol::{EXTENSION_ID, Moment};
+use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
 use crate::legacy::Old;
 use crate::support::{
@@ -266,7 +266,7 @@ async fn row_35_another_extension_that_was_let_in_narrows_and_widens_nothing() {
 async fn row_35_whoever_has_a_token_confirms_nothing() {
     let daemon = Daemon::start().await;
     let home = daemon.home();
-    let at = Moment::from_unix_micros(1_700_000_000_000_000);
+    let at = Timestamp::from_unix_micros(1_700_000_000_000_000);
     let one = home.note_widening("agents use a.example", None, at).unwrap();
     let client = McpClient::legacy(&daemon);
     let mut row = Row::new(35);
@@ -303,7 +303,7 @@ async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_po
     let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
     let tab = first_tab(&client, &browser).await;
     let home = daemon.home();
-    let at = Moment::from_unix_micros(1_700_000_000_000_000);
+    let at = Timestamp::from_unix_micros(1_700_000_000_000_000);
     let one = home.note_widening("agents use a.example", Some("tabwire x"), at).unwrap();
     let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
     let mut row = Row::new(35);

@@ -11,7 +11,7 @@ use tabwire::engine::Entry;
 use tabwire::hub::{Caller, Hub, Refused, Seen, Submission};
 use tabwire::journal::{Journal, Pages};
 use tabwire::lifecycle::{Command, Gone, Limits, State, limits};
-use tabwire::protocol::{CorrelationId, Moment};
+use tabwire::protocol::{CorrelationId, Timestamp};
 use tabwire::tools::Tools;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
@@ -81,7 +81,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
 struct Scribe {
     world: Rc<World>,
     hub: Hub,
-    began: Moment,
+    began: Timestamp,
     pages: Pages,
     /// How many of the entries that were taken have been looked at.
     seen: usize,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tabwire::home::Home;
 use tabwire::hub::{Hub, Reading};
-use tabwire::protocol::Moment;
+use tabwire::protocol::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -126,7 +126,7 @@ impl World {
         Reading {
             boot: boot.into(),
             monotonic: Duration::from_secs(5) + (now - self.booted_at.get()),
-            system: Moment::from_unix_micros(u64::try_from(system.as_micros()).unwrap()),
+            system: Timestamp::from_unix_micros(u64::try_from(system.as_micros()).unwrap()),
         }
     }
 

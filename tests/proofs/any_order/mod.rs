@@ -233,7 +233,7 @@ fn flow(world: &mut World, b: u8) {
     }
 }
 
-fn wait_until(world: &mut World, until: tabwire::protocol::Moment, on_time: bool) {
+fn wait_until(world: &mut World, until: tabwire::protocol::Timestamp, on_time: bool) {
     world.now = until;
     if on_time {
         world.tick();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tabwire::engine::{Acceptance, Caller, CommandUpdate, Entry, History};
 use tabwire::lifecycle::{Command, Lane, Limits, Manner, Outcome, Phase, Stage, State, limits};
-use tabwire::protocol::{ClientId, CorrelationId, Moment, Owner};
+use tabwire::protocol::{ClientId, CorrelationId, Owner, Timestamp};
 
 use super::world::World;
 
@@ -26,9 +26,9 @@ pub(super) struct Oracle {
     /// Those whose record is gone.
     gone: BTreeSet<CorrelationId>,
     /// How and when each ended. Never changed but by a restart that lost it.
-    ends: BTreeMap<CorrelationId, (Outcome, Moment)>,
+    ends: BTreeMap<CorrelationId, (Outcome, Timestamp)>,
     /// The latest moment at which each that was taken back from the journal may end.
-    deadlines: BTreeMap<CorrelationId, Moment>,
+    deadlines: BTreeMap<CorrelationId, Timestamp>,
     /// Those that have started: they must not be delivered again.
     started: BTreeSet<CorrelationId>,
     /// Those of which it was said that they have not run.
@@ -117,7 +117,7 @@ impl Oracle {
     }
 
     /// A command is new, has changed, or its record has gone.
-    pub(super) fn follows(&mut self, update: &CommandUpdate, limits: &Limits, now: Moment) {
+    pub(super) fn follows(&mut self, update: &CommandUpdate, limits: &Limits, now: Timestamp) {
         match update {
             CommandUpdate::New { command, .. } => {
                 let id = command.facts().id.clone();
@@ -240,7 +240,7 @@ impl Oracle {
     }
 
     /// The record of a command goes, for one of two reasons: it must, or its time is over.
-    fn goes(&mut self, id: &CorrelationId, limits: &Limits, now: Moment) {
+    fn goes(&mut self, id: &CorrelationId, limits: &Limits, now: Timestamp) {
         let command = self.commands.remove(id).expect("its record is kept");
         self.lanes.remove(id);
         if self.must_go.take_if(|must| must == id).is_none() {
@@ -315,7 +315,7 @@ impl Oracle {
         assert!(all_over || is_same_boot, "a command goes on after a restart of the machine");
     }
 
-    fn taken_back(&mut self, command: &Command, now: Moment) {
+    fn taken_back(&mut self, command: &Command, now: Timestamp) {
         let id = command.facts().id.clone();
         match (command.state(), self.ends.get_mut(&id)) {
             (State::Ended { at, outcome, .. }, Some((was, was_at))) => {

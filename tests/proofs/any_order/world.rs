@@ -11,21 +11,21 @@ use tabwire::engine::{
 use tabwire::lifecycle::{Limits, Peer, Wish};
 use tabwire::proof::NameSource;
 use tabwire::protocol::{
-    Action, Attempt, BrowserId, Carrier, CorrelationId, ExtensionReport, FromExtension, InFlight,
-    Moment, Ready, Tab, TabId, ToExtension,
+    Action, Attempt, BrowserId, BrowserTab, CorrelationId, ExtensionReport, FromExtension,
+    InFlight, ReadyFrame, TabId, Timestamp, ToExtension, Transport,
 };
 
 use super::disk::Disk;
 use super::extension::{Extension, Said, Told};
 use super::oracle::Oracle;
 
-pub(super) const EPOCH: Moment = Moment::from_unix_micros(1_795_298_985_000_000);
+pub(super) const EPOCH: Timestamp = Timestamp::from_unix_micros(1_795_298_985_000_000);
 
 /// The tabs of every browser.
 const TABS: std::ops::Range<i64> = 0..3;
 
 pub(super) struct World {
-    pub(super) now: Moment,
+    pub(super) now: Timestamp,
     pub(super) engine: Engine,
     pub(super) browsers: BTreeMap<BrowserId, Browser>,
     pub(super) oracle: Oracle,
@@ -81,7 +81,7 @@ pub(super) fn browser_id(n: u8) -> BrowserId {
     format!("b{n}").into()
 }
 
-fn engine(limits: Limits, epoch: u32, now: Moment) -> Engine {
+fn engine(limits: Limits, epoch: u32, now: Timestamp) -> Engine {
     let mut seed = [0; 32];
     seed[..4].copy_from_slice(&epoch.to_be_bytes());
     Engine::new(limits, NameSource::seeded(&seed), Seq::default(), now)
@@ -262,7 +262,7 @@ impl World {
             tx.attach(NewLink {
                 id,
                 peer: of,
-                carrier: Carrier::WebSocket,
+                carrier: Transport::WebSocket,
                 extension_version: "1".to_owned(),
                 room,
             });
@@ -340,7 +340,7 @@ impl World {
 
     // ── Time ────────────────────────────────────────────────────────────────────────
 
-    pub(super) fn next_deadline(&self) -> Option<Moment> {
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         self.oracle.commands().map(|command| command.next_deadline()).min()
     }
 
@@ -404,9 +404,9 @@ fn frame(said: Said) -> FromExtension {
     }
 }
 
-fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -> Ready {
+fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -> ReadyFrame {
     let actions = ["execute_js", "page_info", "tab_close", "tab_open", "tab_list"];
-    let tab = |id| Tab {
+    let tab = |id| BrowserTab {
         tab_id: TabId(id),
         window_id: 1,
         url: "http://127.0.0.1/".to_owned(),
@@ -415,7 +415,7 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         focused: true,
     };
     let in_flight = |(correlation_id, attempt, state)| InFlight { correlation_id, attempt, state };
-    Ready {
+    ReadyFrame {
         label: "Test".to_owned(),
         user_agent: String::new(),
         actions: actions.map(str::to_owned).to_vec(),

@@ -39,7 +39,7 @@ impl Dice {
         let (peer, attempt) = self.sender(command);
         match self.roll(16) {
             0 => Event::Reachable,
-            1 | 2 => Event::Deliver(peer, Carrier::WebSocket),
+            1 | 2 => Event::Deliver(peer, Transport::WebSocket),
             3 | 4 => Event::Claim(peer, attempt),
             11 => Event::Go(attempt),
             5 => Event::Report(peer, attempt, pending()),
@@ -56,7 +56,7 @@ impl Dice {
     }
 
     /// The next moment: the same, soon, late, or close to a deadline; in a hurry, soon.
-    fn moment(&mut self, command: &Command, now: Moment, hurry: bool) -> Moment {
+    fn moment(&mut self, command: &Command, now: Timestamp, hurry: bool) -> Timestamp {
         let due = command.next_deadline();
         let next = match self.roll(12) {
             _ if hurry => now + Duration::from_millis(self.roll(50)),
@@ -72,7 +72,7 @@ impl Dice {
 }
 
 /// What must hold between two looks at one command, whatever happened.
-fn check_step(before: &Command, now: Moment, step: &Step, after: &Command, what: &str) {
+fn check_step(before: &Command, now: Timestamp, step: &Step, after: &Command, what: &str) {
     match step {
         Step::Unchanged(_) => assert_eq!(format!("{before:?}"), format!("{after:?}"), "{what}"),
         Step::Changed { from, to, cancel, .. } => {

@@ -20,7 +20,7 @@ fn what_comes_after_respond_loses_against_it_at_its_own_moment() {
             assert_ended(&command, &lost, RESPOND_BY);
         }
         let mut command = requeued();
-        let step = command.apply(Event::Deliver(holder(), Carrier::WebSocket), now);
+        let step = command.apply(Event::Deliver(holder(), Transport::WebSocket), now);
         assert_eq!(step, moved(Phase::Queued, Phase::Ended, Reply::Nothing));
         assert_ended(&command, &lost, RESPOND_BY);
     }
@@ -63,7 +63,7 @@ fn what_comes_after_away_loses_against_it_at_its_own_moment() {
 #[test]
 fn what_comes_after_total_loses_against_it_at_its_own_moment() {
     for event in [
-        Event::Deliver(holder(), Carrier::WebSocket),
+        Event::Deliver(holder(), Transport::WebSocket),
         Event::Reachable,
         Event::Cancel,
         Event::LinkClosed,
@@ -113,7 +113,7 @@ fn of_two_missed_deadlines_the_earlier_one_counts() {
 #[test]
 fn a_delivery_near_total_gets_no_more_time_than_total() {
     let mut command =
-        after(command(), [(Event::Deliver(holder(), Carrier::WebSocket), ms(29_000))]);
+        after(command(), [(Event::Deliver(holder(), Transport::WebSocket), ms(29_000))]);
     assert_eq!(command.next_deadline(), TOTAL_BY);
     let _ = command.apply(Event::Tick, LATER);
     assert_eq!(ending(&command).map(|(_, at)| at), Some(TOTAL_BY));
@@ -123,7 +123,7 @@ fn a_delivery_near_total_gets_no_more_time_than_total() {
 #[test]
 fn a_command_that_came_back_near_total_is_not_delivered_in_time() {
     let lost = [
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(28_000)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(28_000)),
         (Event::LinkClosed, ms(29_000)),
     ];
     let mut command = after(command(), lost);
@@ -135,7 +135,7 @@ fn a_command_that_came_back_near_total_is_not_delivered_in_time() {
 #[test]
 fn neither_away_nor_execute_reach_beyond_total() {
     let late = [
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(27_000)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(27_000)),
         (Event::Claim(holder(), FIRST), ms(28_000)),
         (Event::Go(FIRST), ms(28_000)),
         (Event::LinkClosed, ms(29_000)),
@@ -152,7 +152,7 @@ fn a_longer_timeout_makes_execute_and_total_longer() {
     let long = command_of(script, limits::EXECUTE_MAX);
     assert_eq!(long.total_by(), ms(320_000));
     let begun = [
-        (Event::Deliver(holder(), Carrier::WebSocket), SENT_AT),
+        (Event::Deliver(holder(), Transport::WebSocket), SENT_AT),
         (Event::Claim(holder(), FIRST), STARTED_AT),
     ];
     let long = after(long, begun);

@@ -29,7 +29,7 @@ fn an_outbox_replayed_by_a_restarted_worker_counts() {
 fn a_report_of_a_lost_delivery_is_stale_in_the_queue_and_at_the_next_one() {
     let mut command = requeued();
     assert_eq!(command.apply(hears(complete("1")), ms(1_600)), STALE);
-    command = after(command, [(Event::Deliver(holder(), Carrier::WebSocket), ms(1_700))]);
+    command = after(command, [(Event::Deliver(holder(), Transport::WebSocket), ms(1_700))]);
     assert_eq!(command.apply(hears(complete("1")), ms(1_800)), STALE);
     assert_eq!(command.phase(), Phase::Sent);
 }
@@ -125,7 +125,7 @@ fn a_go_that_is_asked_for_again_leaves_again() {
 #[test]
 fn go_does_not_leave_for_an_earlier_attempt() {
     let begun = [
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(1_600)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(1_600)),
         (Event::Claim(holder(), SECOND), ms(1_700)),
     ];
     let command = after(requeued(), begun);

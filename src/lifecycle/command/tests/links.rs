@@ -8,11 +8,11 @@ fn redelivery_keeps_the_ids_counts_attempts_and_starts_respond_anew() {
     let ids = |command: &Command| (command.facts().id.clone(), command.facts().query_id.clone());
     let before = ids(&command);
     assert_eq!(command.next_deadline(), RESPOND_BY, "respond runs on in the queue");
-    let again = after(command, [(Event::Deliver(stranger(), Carrier::WebSocket), ms(3_500))]);
+    let again = after(command, [(Event::Deliver(stranger(), Transport::WebSocket), ms(3_500))]);
     assert_eq!(ids(&again), before);
     assert_eq!(
         again.hold(),
-        Some(&Hold { attempt: SECOND, by: stranger(), carrier: Carrier::WebSocket })
+        Some(&Hold { attempt: SECOND, by: stranger(), carrier: Transport::WebSocket })
     );
     assert_eq!(again.next_deadline(), ms(3_500) + limits::RESPOND, "a delivery starts it anew");
     let mut again = again;

@@ -18,29 +18,29 @@ mod undertaken;
 use super::transitions::LATE_MARKS;
 use super::*;
 use crate::protocol::{
-    Action, CancelReason, ExtensionReport, InFlightState, NackReason, ReportedError, Status,
+    Action, CancelReason, CommandStatus, ExtensionReport, InFlightState, NackReason, ReportedError,
     TraceEntry,
 };
 
-const ACCEPTED_AT: Moment = ms(0);
-const SENT_AT: Moment = ms(1_000);
-const STARTED_AT: Moment = ms(1_100);
-const ENDED_AT: Moment = ms(2_000);
-const RESPOND_BY: Moment = ms(4_000);
-const EXECUTE_BY: Moment = ms(13_100);
-const TOTAL_BY: Moment = ms(30_000);
-const LATER: Moment = ms(40_000);
+const ACCEPTED_AT: Timestamp = ms(0);
+const SENT_AT: Timestamp = ms(1_000);
+const STARTED_AT: Timestamp = ms(1_100);
+const ENDED_AT: Timestamp = ms(2_000);
+const RESPOND_BY: Timestamp = ms(4_000);
+const EXECUTE_BY: Timestamp = ms(13_100);
+const TOTAL_BY: Timestamp = ms(30_000);
+const LATER: Timestamp = ms(40_000);
 
 const FIRST: Attempt = Attempt(1);
 const SECOND: Attempt = Attempt(2);
 
 /// A moment, in milliseconds after the command was accepted.
-const fn ms(after: u64) -> Moment {
-    Moment::from_unix_micros(1_795_298_985_000_000 + after * 1_000)
+const fn ms(after: u64) -> Timestamp {
+    Timestamp::from_unix_micros(1_795_298_985_000_000 + after * 1_000)
 }
 
 /// The last moment before this one.
-fn just_before(moment: Moment) -> Moment {
+fn just_before(moment: Timestamp) -> Timestamp {
     moment - Duration::from_micros(1)
 }
 
@@ -91,7 +91,7 @@ fn safe_command() -> Command {
     command_of(Action::PageInfo {}, limits::EXECUTE)
 }
 
-fn after(mut command: Command, history: impl IntoIterator<Item = (Event, Moment)>) -> Command {
+fn after(mut command: Command, history: impl IntoIterator<Item = (Event, Timestamp)>) -> Command {
     for (event, now) in history {
         let what = format!("{event:?}");
         let step = command.apply(event, now);
@@ -101,11 +101,11 @@ fn after(mut command: Command, history: impl IntoIterator<Item = (Event, Moment)
 }
 
 fn sent() -> Command {
-    after(command(), [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT)])
+    after(command(), [(Event::Deliver(holder(), Transport::WebSocket), SENT_AT)])
 }
 
 fn safe_sent() -> Command {
-    after(safe_command(), [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT)])
+    after(safe_command(), [(Event::Deliver(holder(), Transport::WebSocket), SENT_AT)])
 }
 
 /// Sent once, and back in the queue because the link was lost.
@@ -166,12 +166,12 @@ fn saved(command: &Command) -> Saved {
 }
 
 /// The command in the next life of the daemon, on a machine that has gone on.
-fn restored(command: &Command, now: Moment) -> Command {
+fn restored(command: &Command, now: Timestamp) -> Command {
     Command::restore(saved(command), true, now)
 }
 
 /// The command after a restart of the machine.
-fn rebooted(command: &Command, now: Moment) -> Command {
+fn rebooted(command: &Command, now: Timestamp) -> Command {
     Command::restore(saved(command), false, now)
 }
 
@@ -224,7 +224,7 @@ const STALE: Step = Step::Unchanged(Reply::Nack(NackReason::StaleAttempt));
 const OVER: Reply = Reply::Nack(NackReason::AlreadyTerminal);
 const IGNORED: Step = Step::Unchanged(Reply::Nothing);
 
-fn ending(command: &Command) -> Option<(&Outcome, Moment)> {
+fn ending(command: &Command) -> Option<(&Outcome, Timestamp)> {
     match command.state() {
         State::Ended { outcome, at, .. } => Some((outcome, *at)),
         State::Queued { .. }
@@ -236,7 +236,7 @@ fn ending(command: &Command) -> Option<(&Outcome, Moment)> {
 }
 
 #[track_caller]
-fn assert_ended(command: &Command, outcome: &Outcome, at: Moment) {
+fn assert_ended(command: &Command, outcome: &Outcome, at: Timestamp) {
     assert_eq!(ending(command), Some((outcome, at)));
 }
 
@@ -282,7 +282,7 @@ fn word(command: &Command) -> &'static str {
     }
 }
 
-fn progress_of(command: &Command) -> Option<(Moment, Option<f64>)> {
+fn progress_of(command: &Command) -> Option<(Timestamp, Option<f64>)> {
     let State::Started { progress: Some(said), .. } = command.state() else { return None };
     Some((said.at, said.progress))
 }

@@ -156,10 +156,10 @@ fn the_caps_table_has_every_limit_with_its_default() {
 #[test]
 fn the_sentences_that_people_read_name_the_lengths_that_count() {
     for (carrier, length) in [
-        (Carrier::WebSocket, limits::RESPOND),
-        (Carrier::Http, limits::RESPOND),
-        (Carrier::Poll, limits::RESPOND_POLL),
-        (Carrier::Sync, limits::EXECUTE + limits::REPORT_GRACE),
+        (Transport::WebSocket, limits::RESPOND),
+        (Transport::Http, limits::RESPOND),
+        (Transport::Poll, limits::RESPOND_POLL),
+        (Transport::Sync, limits::EXECUTE + limits::REPORT_GRACE),
     ] {
         let delivered = after(command(), [(Event::Deliver(holder(), carrier), SENT_AT)]);
         let expired = after(delivered, [(Event::Tick, SENT_AT + length)]);

@@ -4,12 +4,12 @@
 use super::*;
 
 fn polled() -> Command {
-    after(command(), [(Event::Deliver(holder(), Carrier::Poll), SENT_AT)])
+    after(command(), [(Event::Deliver(holder(), Transport::Poll), SENT_AT)])
 }
 
 /// One whose extension says nothing of it before it is done.
 fn polled_silently() -> Command {
-    after(safe_command(), [(Event::Deliver(holder(), Carrier::Poll), SENT_AT)])
+    after(safe_command(), [(Event::Deliver(holder(), Transport::Poll), SENT_AT)])
 }
 
 fn expired(command: &Command) -> (Expiry, bool) {
@@ -57,7 +57,7 @@ fn another_life_of_the_extension_is_offered_it_again_while_nothing_was_heard() {
     let command = after(polled(), [(Event::LinkClosed, ms(2_000))]);
     assert_eq!(command.phase(), Phase::Queued);
     assert!(command.may_have_run(), "the life before may have begun it");
-    let again = after(command, [(Event::Deliver(holder_reborn(), Carrier::Poll), ms(2_000))]);
+    let again = after(command, [(Event::Deliver(holder_reborn(), Transport::Poll), ms(2_000))]);
     assert_eq!(again.hold().map(|hold| hold.attempt), Some(SECOND));
 }
 
@@ -100,5 +100,5 @@ fn the_trace_alone_tells_what_carried_it() {
     let command = after(polled(), [(hears(complete("5")), ENDED_AT)]);
     let carriers: Vec<_> =
         command.report(true).trace.unwrap().iter().filter_map(|entry| entry.carrier).collect();
-    assert_eq!(carriers, [Carrier::Poll]);
+    assert_eq!(carriers, [Transport::Poll]);
 }

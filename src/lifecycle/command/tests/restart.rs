@@ -4,11 +4,11 @@ use super::*;
 use crate::protocol::InFlightState::{Claimed, Done, Running};
 
 /// The daemon is back; the command had started.
-const BACK_AT: Moment = ms(5_000);
+const BACK_AT: Timestamp = ms(5_000);
 /// When a browser that is still away is given up.
-const GIVEN_UP_AT: Moment = ms(8_000);
+const GIVEN_UP_AT: Timestamp = ms(8_000);
 /// The daemon is back, and all of the command's time is over.
-const TOO_LATE: Moment = LATER;
+const TOO_LATE: Timestamp = LATER;
 
 fn waits_for_its_browser() -> Command {
     restored(&started(), BACK_AT)
@@ -117,7 +117,7 @@ fn execute_and_total_wait_for_the_browser_and_take_effect_when_it_is_back() {
     let begun_late = after(
         command(),
         [
-            (Event::Deliver(holder(), Carrier::WebSocket), ms(24_000)),
+            (Event::Deliver(holder(), Transport::WebSocket), ms(24_000)),
             (Event::Claim(holder(), FIRST), ms(25_000)),
         ],
     );
@@ -159,20 +159,22 @@ fn a_report_or_claim_from_before_the_restart_is_stale_until_it_is_delivered_agai
     let mut command = restored(&sent(), ms(2_000));
     assert_eq!(command.apply(Event::Claim(holder(), FIRST), ms(2_100)), STALE);
     assert_eq!(command.apply(hears(complete("1")), ms(2_100)), STALE);
-    command = after(command, [(Event::Deliver(holder_reborn(), Carrier::WebSocket), ms(2_200))]);
+    command = after(command, [(Event::Deliver(holder_reborn(), Transport::WebSocket), ms(2_200))]);
     let step = command.apply(Event::Claim(holder_reborn(), FIRST), ms(2_300));
     assert_eq!(step, moved(Phase::Sent, Phase::Started, Reply::Go));
 }
 
 #[test]
 fn after_a_restart_it_has_all_its_attempts_again_and_no_respond_runs() {
-    let twice =
-        [(Event::Deliver(holder(), Carrier::WebSocket), ms(1_600)), (Event::LinkClosed, ms(1_700))];
+    let twice = [
+        (Event::Deliver(holder(), Transport::WebSocket), ms(1_600)),
+        (Event::LinkClosed, ms(1_700)),
+    ];
     let mut command = restored(&after(requeued(), twice), ms(2_000));
     assert_eq!(command.next_deadline(), TOTAL_BY);
     for _ in 0..limits::ATTEMPTS - 1 {
         let lost = [
-            (Event::Deliver(holder(), Carrier::WebSocket), ms(2_500)),
+            (Event::Deliver(holder(), Transport::WebSocket), ms(2_500)),
             (Event::LinkClosed, ms(2_500)),
         ];
         command = after(command, lost);

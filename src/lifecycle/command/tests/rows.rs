@@ -32,7 +32,7 @@ impl Row {
 
     /// Lets the row's event happen; the states around it must be the row's.
     #[track_caller]
-    pub(super) fn take(&mut self, command: &mut Command, event: Event, now: Moment) -> Step {
+    pub(super) fn take(&mut self, command: &mut Command, event: Event, now: Timestamp) -> Step {
         let (before, was) = (word(command), format!("{:?}", ending(command)));
         let step = command.apply(event, now);
         let unchanged = self.to.contains("unchanged");
@@ -50,7 +50,7 @@ impl Row {
         &mut self,
         command: &Command,
         is_same_boot: bool,
-        now: Moment,
+        now: Timestamp,
     ) -> Command {
         let after = Command::restore(saved(command), is_same_boot, now);
         self.see(word(command), word(&after));
@@ -86,11 +86,11 @@ impl Drop for Row {
 fn row_3_a_delivery_sends_it_under_the_next_attempt() {
     let mut row = Row::of("3");
     let mut command = command();
-    let step = row.take(&mut command, Event::Deliver(holder(), Carrier::WebSocket), SENT_AT);
+    let step = row.take(&mut command, Event::Deliver(holder(), Transport::WebSocket), SENT_AT);
     assert_eq!(step, moved(Phase::Queued, Phase::Sent, Reply::Nothing));
     assert_eq!(
         command.hold(),
-        Some(&Hold { attempt: FIRST, by: holder(), carrier: Carrier::WebSocket })
+        Some(&Hold { attempt: FIRST, by: holder(), carrier: Transport::WebSocket })
     );
     assert_eq!(command.next_deadline(), SENT_AT + limits::RESPOND);
     assert_eq!(RESPOND_BY, SENT_AT + limits::RESPOND);
@@ -194,12 +194,14 @@ fn row_7a_the_third_lost_link_is_the_last() {
     assert_eq!(row.guard, format!("attempt = {}", limits::ATTEMPTS));
     let mut command = command();
     for attempt in 1..limits::ATTEMPTS {
-        let lost =
-            [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT), (Event::LinkClosed, SENT_AT)];
+        let lost = [
+            (Event::Deliver(holder(), Transport::WebSocket), SENT_AT),
+            (Event::LinkClosed, SENT_AT),
+        ];
         command = after(command, lost);
         assert_eq!(count_marks(&command, TracePhase::Requeued), attempt as usize);
     }
-    command = after(command, [(Event::Deliver(holder(), Carrier::WebSocket), SENT_AT)]);
+    command = after(command, [(Event::Deliver(holder(), Transport::WebSocket), SENT_AT)]);
     let step = row.take(&mut command, Event::LinkClosed, ms(1_500));
     assert_eq!(step, moved(Phase::Sent, Phase::Ended, Reply::Nothing));
     assert_ended(&command, &expired(Expiry::DeliveryFailed, false), ms(1_500));
@@ -252,7 +254,7 @@ fn row_11_a_started_command_waits_for_its_browser() {
     assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Nothing));
     assert_eq!(command.next_deadline(), ms(2_000) + limits::AWAY);
     assert_eq!(
-        command.apply(Event::Deliver(holder(), Carrier::WebSocket), ms(2_100)),
+        command.apply(Event::Deliver(holder(), Transport::WebSocket), ms(2_100)),
         IGNORED,
         "sent again"
     );
@@ -318,7 +320,7 @@ fn row_13_a_command_that_runs_too_long_is_timed_out_and_stopped() {
 fn row_14_a_command_that_started_late_is_given_up_at_total() {
     let mut row = Row::of("14");
     let late = [
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(24_000)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(24_000)),
         (Event::Claim(holder(), FIRST), ms(25_000)),
         (Event::Go(FIRST), ms(25_000)),
     ];
@@ -374,7 +376,7 @@ fn row_16b_a_command_that_the_person_stops_says_who_did_it() {
     let mut row = Row::of("16b");
     for (mut command, may_have_run) in [(command(), false), (sent(), false), (started(), true)] {
         let _ = row.take(&mut command, Event::Stop, ENDED_AT);
-        let Status::Cancelled { reason, hint, may_have_run: may, .. } =
+        let CommandStatus::Cancelled { reason, hint, may_have_run: may, .. } =
             command.report(false).status
         else {
             panic!("it is cancelled")
@@ -409,7 +411,7 @@ fn row_17_what_had_not_started_waits_again_with_the_rest_of_its_time() {
         assert_eq!(command.next_deadline(), TOTAL_BY);
         assert_eq!(command.hold(), None);
         assert_eq!(command.facts().id, before.facts().id);
-        let step = command.apply(Event::Deliver(holder(), Carrier::WebSocket), ms(6_000));
+        let step = command.apply(Event::Deliver(holder(), Transport::WebSocket), ms(6_000));
         assert_eq!(step, moved(Phase::Queued, Phase::Sent, Reply::Nothing));
         assert_eq!(command.hold().map(|hold| hold.attempt), Some(FIRST));
     }
@@ -438,7 +440,7 @@ fn row_17b_what_had_started_waits_for_its_browser_and_is_never_sent_again() {
         assert_eq!(command.next_deadline(), now + limits::AWAY);
         assert_eq!(command.hold(), before.hold());
         assert_eq!(
-            command.apply(Event::Deliver(holder(), Carrier::WebSocket), now),
+            command.apply(Event::Deliver(holder(), Transport::WebSocket), now),
             IGNORED,
             "sent again"
         );

@@ -45,7 +45,7 @@ fn a_result_is_shown_with_its_page_and_its_times() {
 #[test]
 fn a_pending_command_is_shown_with_its_latest_delivery_and_progress() {
     let begun = [
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(1_600)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(1_600)),
         (Event::Claim(holder(), SECOND), ms(1_700)),
         (Event::Report(holder(), SECOND, pending()), ms(3_700)),
     ];
@@ -72,9 +72,9 @@ fn a_failure_is_shown_with_its_reason_and_whether_it_may_have_run() {
 #[test]
 fn the_trace_tells_a_whole_life_in_the_order_in_which_it_happened() {
     let life = [
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(10)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(10)),
         (Event::LinkClosed, ms(20)),
-        (Event::Deliver(holder(), Carrier::WebSocket), ms(30)),
+        (Event::Deliver(holder(), Transport::WebSocket), ms(30)),
         (Event::Claim(holder(), SECOND), ms(40)),
         (Event::Report(holder(), SECOND, pending()), ms(50)),
         (Event::Report(holder(), SECOND, pending()), ms(60)),

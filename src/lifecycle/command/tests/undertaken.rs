@@ -5,7 +5,7 @@ use super::*;
 use crate::protocol::{Job, MonitorSync, SessionName};
 
 const DEADLINE: Duration = Duration::from_secs(3_600);
-const DRAWN_AT: Moment = ms(540_000);
+const DRAWN_AT: Timestamp = ms(540_000);
 
 pub(super) fn wait() -> Command {
     let annotations = crate::lifecycle::Asked { session: SessionName::parse("checkout").ok() };
@@ -21,8 +21,8 @@ pub(super) fn working() -> Command {
     after(job(), [(Event::Begin, STARTED_AT)])
 }
 
-pub(super) fn said(part: f64) -> Progress {
-    Progress {
+pub(super) fn said(part: f64) -> CommandProgress {
+    CommandProgress {
         at: ms(1_500),
         message: Some("Processing 1 of 2 files".into()),
         progress: Some(part),
@@ -161,7 +161,7 @@ fn no_extension_has_a_word_in_it() {
     for before in [wait(), job(), working()] {
         let events = [
             Event::Reachable,
-            Event::Deliver(holder(), Carrier::WebSocket),
+            Event::Deliver(holder(), Transport::WebSocket),
             Event::Claim(holder(), FIRST),
             hears(complete("1")),
             hears(pending()),

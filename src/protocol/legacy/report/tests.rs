@@ -7,11 +7,11 @@ fn script() -> Action {
 }
 
 fn dom() -> Action {
-    Action::Analyze(Analysis::Dom { selector: "a".to_owned(), limit: Some(5) })
+    Action::Analyze(PageAnalysis::Dom { selector: "a".to_owned(), limit: Some(5) })
 }
 
 fn accessibility() -> Action {
-    Action::Analyze(Analysis::Accessibility { selector: None, depth: None })
+    Action::Analyze(PageAnalysis::Accessibility { selector: None, depth: None })
 }
 
 fn report(action: &Action, body: &str) -> ExtensionReport {

@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// once, when the process started. So moments can be compared and shown, and a
 /// changed system clock moves no deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(u64);
+pub struct Timestamp(u64);
 
-impl Moment {
+impl Timestamp {
     /// The moment `micros` µs after the Unix epoch.
     #[must_use]
     pub const fn from_unix_micros(micros: u64) -> Self {
@@ -40,7 +40,7 @@ impl Moment {
     }
 }
 
-impl Add<Duration> for Moment {
+impl Add<Duration> for Timestamp {
     type Output = Self;
 
     fn add(self, length: Duration) -> Self {
@@ -49,7 +49,7 @@ impl Add<Duration> for Moment {
     }
 }
 
-impl Sub<Duration> for Moment {
+impl Sub<Duration> for Timestamp {
     type Output = Self;
 
     fn sub(self, length: Duration) -> Self {
@@ -59,21 +59,21 @@ impl Sub<Duration> for Moment {
 }
 
 /// RFC 3339 with milliseconds, in UTC.
-impl fmt::Display for Moment {
+impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = UNIX_EPOCH + Duration::from_micros(self.0);
         humantime::format_rfc3339_millis(time).fmt(f)
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
 /// What `Serialize` writes, and any other RFC 3339 from 1970 on.
-impl<'de> Deserialize<'de> for Moment {
+impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
         let time = humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)?;
@@ -83,9 +83,9 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-impl JsonSchema for Moment {
+impl JsonSchema for Timestamp {
     fn schema_name() -> Cow<'static, str> {
-        "Moment".into()
+        "Timestamp".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -104,25 +104,25 @@ mod tests {
     #[test]
     fn a_moment_reads_as_rfc_3339_with_milliseconds() {
         assert_eq!(
-            Moment::from_unix_micros(1_795_298_985_123_456).to_string(),
+            Timestamp::from_unix_micros(1_795_298_985_123_456).to_string(),
             "2026-11-21T22:09:45.123Z"
         );
     }
 
     #[test]
     fn a_moment_is_read_as_it_was_written() {
-        let moment = Moment::from_unix_micros(1_795_298_985_123_000);
+        let moment = Timestamp::from_unix_micros(1_795_298_985_123_000);
         let text = serde_json::to_string(&moment).unwrap();
-        assert_eq!(serde_json::from_str::<Moment>(&text).unwrap(), moment);
+        assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), moment);
         for wrong in ["\"\"", "\"yesterday\"", "5", "\"1969-12-31T23:59:59Z\""] {
-            assert!(serde_json::from_str::<Moment>(wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<Timestamp>(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn time_never_runs_backwards_in_arithmetic() {
-        let early = Moment::from_unix_micros(5);
+        let early = Timestamp::from_unix_micros(5);
         assert_eq!(early.since(early + Duration::from_secs(1)), Duration::ZERO);
-        assert_eq!(early - Duration::from_secs(1), Moment::from_unix_micros(0));
+        assert_eq!(early - Duration::from_secs(1), Timestamp::from_unix_micros(0));
     }
 }

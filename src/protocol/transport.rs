@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// of a command only: what they are told is the same on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Carrier {
+pub enum Transport {
     /// Frames on its WebSocket.
     WebSocket,
     /// The same frames over HTTP.
@@ -19,7 +19,7 @@ pub enum Carrier {
     Sync,
 }
 
-impl Carrier {
+impl Transport {
     /// The word for it, as the wire and the journal have it.
     #[must_use]
     pub const fn word(self) -> &'static str {
