@@ -24,7 +24,7 @@ use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, SESSION_BODY, check_u
 use super::problem::{Problem, json_response};
 use crate::home::LegacyAnswer;
 use crate::hub::{Poll, Taken, Verdict};
-use crate::journal::Trouble;
+use crate::journal::WriteFailure;
 use crate::protocol::{
     Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, Transport, session_name,
     well_formed,
@@ -302,7 +302,7 @@ where
     lane.parse(body, |body| serde_json::from_slice(body)).await?.map_err(malformed)
 }
 
-fn unrecorded(trouble: &Trouble) -> Problem {
+fn unrecorded(trouble: &WriteFailure) -> Problem {
     tracing::warn!(%trouble, "a posted result cannot be recorded");
     Problem::StorageUnavailable
 }

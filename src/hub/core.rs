@@ -181,7 +181,7 @@ fn append(inner: &Inner, entry: LogEntry) {
         LogEntry::Awaited(entry) => {
             let _: Seq = inner.journal.append(entry);
         }
-        LogEntry::Later(entry) => inner.journal.append_for_later(entry),
+        LogEntry::Later(entry) => inner.journal.append_deferred(entry),
     }
 }
 

@@ -41,7 +41,7 @@ pub use crate::engine::{
 };
 use crate::engine::{Anchor, Engine, Entry, History};
 use crate::home::AgentFiles;
-use crate::journal::{Journal, Trouble};
+use crate::journal::{Journal, WriteFailure};
 use crate::lifecycle::Limits;
 pub use crate::lifecycle::Wish;
 use crate::proof::{self, NameSource};
@@ -210,7 +210,7 @@ impl Hub {
 
     /// What keeps the journal from being written, if anything does.
     fn trouble(&self) -> Option<Arc<str>> {
-        self.0.journal.trouble().map(|Trouble(why)| why)
+        self.0.journal.trouble().map(|WriteFailure(why)| why)
     }
 
     /// Returns once the acceptance of a command is recorded.
@@ -226,7 +226,7 @@ impl Hub {
     /// Returns only if the acceptance cannot be recorded, for a caller that waits for the
     /// command's end: that it is recorded needs nobody to wait for.
     pub async fn refused(&self, caller: &Caller, submitted: &Submitted) -> Refused {
-        match self.0.journal.recorded_in_time(submitted.recorded).await {
+        match self.0.journal.recorded_by_others(submitted.recorded).await {
             Ok(()) => std::future::pending().await,
             Err(trouble) => self.take_back(caller, submitted, trouble),
         }
@@ -240,7 +240,7 @@ impl Hub {
         }
     }
 
-    fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: Trouble) -> Refused {
+    fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: WriteFailure) -> Refused {
         self.transact(|tx| {
             let aim = tx.aim_of(&submitted.accepted.id);
             // Nobody was told of it, whichever call brought it first.
@@ -286,7 +286,7 @@ impl Hub {
     pub fn storage(&self) -> Storage {
         let journal = &self.0.journal;
         match journal.trouble() {
-            Some(Trouble(why)) => Storage::Unavailable { why },
+            Some(WriteFailure(why)) => Storage::Unavailable { why },
             None if journal.is_ephemeral() => Storage::Ephemeral,
             None => Storage::Journal { moved_aside: self.0.moved_aside.clone() },
         }
@@ -305,7 +305,7 @@ async fn keep_written(journal: Journal, closed: CancellationToken) {
         loop {
             journal.appended().await;
             tokio::time::sleep(UNAWAITED).await;
-            journal.write_for_later().await;
+            journal.write_deferred().await;
         }
     };
     tokio::select! {

@@ -61,7 +61,7 @@ impl Outbox {
             let first_held = self.held.front().map(|outgoing| outgoing.after);
             let recorded = async {
                 match first_held {
-                    Some(after) => journal.recorded_at_last(after).await,
+                    Some(after) => journal.recorded_eventually(after).await,
                     None => std::future::pending().await,
                 }
             };

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::Hub;
 use crate::engine::{Assignment, BegunSync, Glimpse, Poll, PollId, Verdict};
-use crate::journal::Trouble;
+use crate::journal::WriteFailure;
 use crate::lifecycle::limits;
 use crate::protocol::{
     BrowserId, CaptureOverrides, InstanceId, LegacyQuery, LegacyReport, LegacySyncAnswer,
@@ -110,13 +110,13 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Trouble`]: it counts, but that cannot be recorded for now. Posted again, it is
+    /// [`WriteFailure`]: it counts, but that cannot be recorded for now. Posted again, it is
     /// accepted once it can.
     pub async fn take_report(
         &self,
         extension_id: &str,
         report: LegacyReport,
-    ) -> Result<Verdict, Trouble> {
+    ) -> Result<Verdict, WriteFailure> {
         let (taken, seq) = self.transact(|tx| tx.take_report(extension_id, report));
         self.0.journal.recorded(seq).await?;
         Ok(taken)
@@ -134,14 +134,14 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Trouble`]: what it reports counts, but that cannot be recorded for now. Sent again, it
+    /// [`WriteFailure`]: what it reports counts, but that cannot be recorded for now. Sent again, it
     /// is accepted once it can.
     pub async fn begin_sync(
         &self,
         extension_id: &str,
         poll: Poll,
         request: &LegacySyncRequest,
-    ) -> Result<Option<OpenSync>, Trouble> {
+    ) -> Result<Option<OpenSync>, WriteFailure> {
         let (id, assigned, (begun, reported)) =
             self.open_poll(|tx, id| tx.begin_sync(id, extension_id, &poll, request));
         let is_held = begun.as_ref().is_some_and(|begun| begun.is_held);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::tracked::Tracked;
 use super::{Caller, Hub};
 use crate::engine::{Lists, Refusal, Refused};
-use crate::journal::Trouble;
+use crate::journal::WriteFailure;
 use crate::lifecycle::{Gone, limits};
 use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
 use crate::seeded_bug;
@@ -44,7 +44,7 @@ impl Hub {
         self.explain_absence(&mut report);
         if is_over {
             let recorded = self.0.journal.recorded(tracked.recorded()).await;
-            recorded.map_err(|Trouble(why)| {
+            recorded.map_err(|WriteFailure(why)| {
                 self.transact(|tx| tx.refuse(caller, Refusal::StorageUnavailable { why }))
             })?;
         }

@@ -19,16 +19,16 @@ use crate::protocol::{
 
 /// A mark of a trace, as it stands in the file.
 #[derive(Serialize, Deserialize)]
-pub(super) struct TraceMark(TracePhase, u64, Option<Attempt>);
+pub(super) struct MarkRecord(TracePhase, u64, Option<Attempt>);
 
-impl From<&Mark> for TraceMark {
+impl From<&Mark> for MarkRecord {
     fn from(mark: &Mark) -> Self {
         Self(mark.phase, mark.at.unix_micros(), mark.attempt)
     }
 }
 
-impl From<TraceMark> for Mark {
-    fn from(TraceMark(phase, at, attempt): TraceMark) -> Self {
+impl From<MarkRecord> for Mark {
+    fn from(MarkRecord(phase, at, attempt): MarkRecord) -> Self {
         Self { phase, at: Timestamp::from_unix_micros(at), attempt }
     }
 }
@@ -89,7 +89,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
         None => None,
     };
     let wish = Wish { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
-    let marks: Vec<TraceMark> = json(row, "trace")?;
+    let marks: Vec<MarkRecord> = json(row, "trace")?;
     let trace = marks.into_iter().map(Mark::from).collect();
     Ok(Kept { saved: Saved { facts, stage: stage(row)?, trace }, lane, wish })
 }

@@ -5,8 +5,8 @@
 //! `go`, and an acknowledgement. They are written in their order, up to `BATCH` in one
 //! transaction.
 //!
-//! A journal is a pair of ends, not a trait: `Journal` is the hub's, `Pages` the
-//! writer's. Whoever has the pages decides where they go.
+//! A journal is a pair of ends, not a trait: `Journal` is the hub's, `JournalReader` the
+//! writer's. Whoever has the reader decides where they go.
 //!
 //! An entry that cannot be written (a full disk, one that is read-only) is tried again
 //! until it can be; meanwhile the journal says that it is in trouble, and
@@ -14,8 +14,8 @@
 
 mod boot;
 mod history;
-mod numbers;
-mod pages;
+mod reader;
+mod row_ids;
 mod rows;
 mod store;
 #[cfg(test)]
@@ -31,8 +31,8 @@ use tokio::sync::{Notify, watch};
 use crate::engine::{Entry, Seq};
 
 pub use boot::boot_id;
-pub use pages::Pages;
-pub use store::{OpenError, Opened, open};
+pub use reader::JournalReader;
+pub use store::{OpenError, OpenedJournal, open};
 use writer::Writer;
 
 /// The most entries in one transaction.
@@ -43,7 +43,7 @@ const BACKLOG: u64 = 8_192;
 
 /// How far the writer is.
 #[derive(Clone, Debug, Default)]
-struct Progress {
+struct WriteProgress {
     recorded: Seq,
     /// How many entries are recorded that nobody waits for.
     later: u64,
@@ -53,22 +53,22 @@ struct Progress {
 
 /// The hub's end. Cheap to clone; all clones are the same journal.
 #[derive(Clone, Debug)]
-pub struct Journal(Option<Arc<Shared>>);
+pub struct Journal(Option<Arc<JournalState>>);
 
 #[derive(Debug)]
-struct Shared {
-    tail: Mutex<Option<Tail>>,
+struct JournalState {
+    tail: Mutex<Option<EntrySenders>>,
     appended: AtomicU64,
-    appended_for_later: AtomicU64,
+    appended_deferred: AtomicU64,
     more: Notify,
-    progress: watch::Receiver<Progress>,
-    /// None: whoever took the pages writes on their own account.
+    progress: watch::Receiver<WriteProgress>,
+    /// None: whoever took the reader writes on their own account.
     writer: Option<Writer>,
 }
 
 /// Where entries go in.
 #[derive(Debug)]
-struct Tail {
+struct EntrySenders {
     entries: mpsc::Sender<Entry>,
     later: mpsc::Sender<Entry>,
 }
@@ -76,7 +76,7 @@ struct Tail {
 /// Entries are not recorded, and will not be for now.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the journal cannot be written: {0}")]
-pub struct Trouble(pub Arc<str>);
+pub struct WriteFailure(pub Arc<str>);
 
 impl Journal {
     /// No journal: nothing outlives the process, and nothing waits to be recorded.
@@ -87,16 +87,16 @@ impl Journal {
 
     /// A journal and the end that whoever writes it takes from.
     #[must_use]
-    pub fn channel() -> (Self, Pages) {
-        let (shared, pages) = Shared::new();
-        (Self(Some(Arc::new(shared))), pages)
+    pub fn channel() -> (Self, JournalReader) {
+        let (shared, reader) = JournalState::new();
+        (Self(Some(Arc::new(shared))), reader)
     }
 
     /// A journal that is written by whoever waits for it.
-    fn written_by(start: impl FnOnce(Pages) -> io::Result<Writer>) -> io::Result<Self> {
-        let (shared, pages) = Shared::new();
-        let writer = Some(start(pages)?);
-        Ok(Self(Some(Arc::new(Shared { writer, ..shared }))))
+    fn written_by(start: impl FnOnce(JournalReader) -> io::Result<Writer>) -> io::Result<Self> {
+        let (shared, reader) = JournalState::new();
+        let writer = Some(start(reader)?);
+        Ok(Self(Some(Arc::new(JournalState { writer, ..shared }))))
     }
 
     /// Whether nothing outlives the process.
@@ -120,10 +120,10 @@ impl Journal {
 
     /// Appends an entry that nobody waits for. It is written after all others that were
     /// appended before it, and not along with what somebody waits for.
-    pub fn append_for_later(&self, entry: Entry) {
+    pub fn append_deferred(&self, entry: Entry) {
         let Some(shared) = &self.0 else { return };
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.appended_for_later.fetch_add(1, Ordering::AcqRel);
+        shared.appended_deferred.fetch_add(1, Ordering::AcqRel);
         if let Some(tail) = &*tail {
             let _ = tail.later.send(entry);
         }
@@ -133,7 +133,7 @@ impl Journal {
     /// The place of the entry that was appended last.
     #[must_use]
     pub fn last(&self) -> Seq {
-        let appended = |shared: &Arc<Shared>| Seq(shared.appended.load(Ordering::Acquire));
+        let appended = |shared: &Arc<JournalState>| Seq(shared.appended.load(Ordering::Acquire));
         self.0.as_ref().map_or_else(Seq::default, appended)
     }
 
@@ -147,8 +147,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`Trouble`], at once, if it cannot be for now.
-    pub async fn recorded(&self, seq: Seq) -> Result<(), Trouble> {
+    /// [`WriteFailure`], at once, if it cannot be for now.
+    pub async fn recorded(&self, seq: Seq) -> Result<(), WriteFailure> {
         let Some(shared) = &self.0 else { return Ok(()) };
         self.write_up_to(seq).await;
         shared.settled(seq).await
@@ -158,8 +158,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`Trouble`].
-    pub async fn recorded_in_time(&self, seq: Seq) -> Result<(), Trouble> {
+    /// [`WriteFailure`].
+    pub async fn recorded_by_others(&self, seq: Seq) -> Result<(), WriteFailure> {
         let Some(shared) = &self.0 else { return Ok(()) };
         shared.settled(seq).await
     }
@@ -167,7 +167,7 @@ impl Journal {
     /// Returns once everything up to `seq` is recorded, however long that takes.
     ///
     /// Cancel safe.
-    pub async fn recorded_at_last(&self, seq: Seq) {
+    pub async fn recorded_eventually(&self, seq: Seq) {
         let Some(shared) = &self.0 else { return };
         self.write_up_to(seq).await;
         if shared.progress.clone().wait_for(|p| p.recorded >= seq).await.is_err() {
@@ -180,11 +180,12 @@ impl Journal {
     /// it cannot be for now.
     pub async fn everything_recorded(&self) {
         let Some(shared) = &self.0 else { return };
-        let (last, later) = (self.last(), shared.appended_for_later.load(Ordering::Acquire));
+        let (last, later) = (self.last(), shared.appended_deferred.load(Ordering::Acquire));
         if let Some(writer) = &shared.writer {
             writer.have_everything_written();
         }
-        let settled = |p: &Progress| p.recorded >= last && p.later >= later || p.trouble.is_some();
+        let settled =
+            |p: &WriteProgress| p.recorded >= last && p.later >= later || p.trouble.is_some();
         // A writer that has ended has done what it could.
         let _ = shared.progress.clone().wait_for(settled).await;
     }
@@ -216,11 +217,11 @@ impl Journal {
     }
 
     /// Writes what nobody waits for, or sees to it that it is written.
-    pub async fn write_for_later(&self) {
+    pub async fn write_deferred(&self) {
         let Some(writer) = self.0.as_ref().and_then(|shared| shared.writer.as_ref()) else {
             return;
         };
-        while writer.write_some_for_later() {
+        while writer.write_deferred_batch() {
             // A batch takes as long as a call does.
             tokio::task::yield_now().await;
         }
@@ -228,17 +229,18 @@ impl Journal {
 
     /// Why nothing new may be taken now, if so.
     #[must_use]
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub fn trouble(&self) -> Option<WriteFailure> {
         let shared = self.0.as_ref()?;
         if shared.progress.has_changed().is_err() {
             return Some(writer_gone());
         }
-        let Progress { recorded, trouble, .. } = shared.progress.borrow().clone();
+        let WriteProgress { recorded, trouble, .. } = shared.progress.borrow().clone();
         if let Some(trouble) = trouble {
-            return Some(Trouble(trouble));
+            return Some(WriteFailure(trouble));
         }
         let backlog = shared.appended.load(Ordering::Acquire).saturating_sub(recorded.0);
-        (backlog > BACKLOG).then(|| Trouble(format!("{backlog} entries wait to be written").into()))
+        (backlog > BACKLOG)
+            .then(|| WriteFailure(format!("{backlog} entries wait to be written").into()))
     }
 
     /// Takes no more entries, and returns once all are recorded and the writer is done, or
@@ -254,34 +256,34 @@ impl Journal {
     }
 }
 
-fn writer_gone() -> Trouble {
-    Trouble("its writer has ended".into())
+fn writer_gone() -> WriteFailure {
+    WriteFailure("its writer has ended".into())
 }
 
-impl Shared {
-    async fn settled(&self, seq: Seq) -> Result<(), Trouble> {
+impl JournalState {
+    async fn settled(&self, seq: Seq) -> Result<(), WriteFailure> {
         let mut progress = self.progress.clone();
-        let settled = |p: &Progress| p.recorded >= seq || p.trouble.is_some();
+        let settled = |p: &WriteProgress| p.recorded >= seq || p.trouble.is_some();
         let Ok(seen) = progress.wait_for(settled).await else { return Err(writer_gone()) };
         match &seen.trouble {
-            Some(trouble) if seen.recorded < seq => Err(Trouble(trouble.clone())),
+            Some(trouble) if seen.recorded < seq => Err(WriteFailure(trouble.clone())),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn new() -> (Self, Pages) {
+    fn new() -> (Self, JournalReader) {
         let (to_entries, entries) = mpsc::channel();
         let (to_later, later) = mpsc::channel();
-        let (sender, progress) = watch::channel(Progress::default());
-        let tail = Mutex::new(Some(Tail { entries: to_entries, later: to_later }));
+        let (sender, progress) = watch::channel(WriteProgress::default());
+        let tail = Mutex::new(Some(EntrySenders { entries: to_entries, later: to_later }));
         let shared = Self {
             tail,
             appended: AtomicU64::new(0),
-            appended_for_later: AtomicU64::new(0),
+            appended_deferred: AtomicU64::new(0),
             more: Notify::new(),
             progress,
             writer: None,
         };
-        (shared, Pages::new(entries, later, sender))
+        (shared, JournalReader::new(entries, later, sender))
     }
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, named_params, params};
 
-use super::history::TraceMark;
-use super::numbers::Numbers;
+use super::history::MarkRecord;
+use super::row_ids::RowIds;
 use crate::engine::{Acceptance, Anchor, Burial, Current, Entry};
 use crate::lifecycle::{CallKey, Command, Hold, Lane, Outcome, State};
 use crate::protocol::{CorrelationId, Timestamp};
 
 pub(super) fn write_entry(
     to: &Connection,
-    numbers: &mut Numbers,
+    row_ids: &mut RowIds,
     entry: &Entry,
 ) -> rusqlite::Result<()> {
     match entry {
@@ -24,21 +24,21 @@ pub(super) fn write_entry(
             meta.execute(params!["monotonic_us", micros(*monotonic)])?;
             meta.execute(params!["at", stamp(*at)])?;
         }
-        Entry::Accepted(acceptance) => write_accepted(to, numbers, acceptance)?,
+        Entry::Accepted(acceptance) => write_accepted(to, row_ids, acceptance)?,
         Entry::Placed(id, Lane { browser, tab }) => {
             let place = "UPDATE command SET browser = ?, tab = ? WHERE number = ?";
             let tab = tab.map(|tab| tab.0);
-            let number = numbers.find(id);
+            let number = row_ids.find(id);
             to.prepare_cached(place)?.execute(params![browser.as_str(), tab, number])?;
         }
-        Entry::Changed(command) => write_changed(to, numbers, command)?,
+        Entry::Changed(command) => write_changed(to, row_ids, command)?,
         Entry::Read(id, at) => {
             let read = "UPDATE command SET read_at = ? WHERE number = ?";
-            to.prepare_cached(read)?.execute(params![stamp(*at), numbers.find(id)])?;
+            to.prepare_cached(read)?.execute(params![stamp(*at), row_ids.find(id)])?;
         }
-        Entry::Gone(burial) => write_gone(to, numbers, burial)?,
+        Entry::Gone(burial) => write_gone(to, row_ids, burial)?,
         Entry::Withdrawn(id) => {
-            delete_command(to, numbers, id)?;
+            delete_command(to, row_ids, id)?;
             for all in ["DELETE FROM gone WHERE id = ?", "DELETE FROM idempotency WHERE id = ?"] {
                 to.prepare_cached(all)?.execute([id.as_str()])?;
             }
@@ -73,10 +73,10 @@ pub(super) fn write_entry(
 /// Deletes the row of a command.
 pub(super) fn delete_command(
     from: &Connection,
-    numbers: &mut Numbers,
+    row_ids: &mut RowIds,
     id: &CorrelationId,
 ) -> rusqlite::Result<()> {
-    let Some(number) = numbers.take(id) else { return Ok(()) };
+    let Some(number) = row_ids.take(id) else { return Ok(()) };
     from.prepare_cached("DELETE FROM command WHERE number = ?")?.execute([number])?;
     let texts = "DELETE FROM long_text WHERE id BETWEEN ? AND ?";
     from.prepare_cached(texts)?.execute([Text::Action.of(number), Text::Body.of(number)])?;
@@ -116,9 +116,9 @@ fn keep_text<'a>(
     Ok("")
 }
 
-fn write_gone(to: &Connection, numbers: &mut Numbers, burial: &Burial) -> rusqlite::Result<()> {
+fn write_gone(to: &Connection, row_ids: &mut RowIds, burial: &Burial) -> rusqlite::Result<()> {
     let Burial { id, client, gone, forgotten } = burial;
-    delete_command(to, numbers, id)?;
+    delete_command(to, row_ids, id)?;
     let (owner, client) = (gone.owner.as_str(), client.as_str());
     let row = params![id.as_str(), owner, client, stamp(gone.at), gone.may_have_run];
     to.prepare_cached("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)")?.execute(row)?;
@@ -130,7 +130,7 @@ fn write_gone(to: &Connection, numbers: &mut Numbers, burial: &Burial) -> rusqli
 
 fn write_accepted(
     to: &Connection,
-    numbers: &mut Numbers,
+    row_ids: &mut RowIds,
     acceptance: &Acceptance,
 ) -> rusqlite::Result<()> {
     let Acceptance { command, lane, wish, key, dropped_keys } = acceptance;
@@ -139,7 +139,7 @@ fn write_accepted(
                wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:number, :id, \
                :query_id, :owner, :client, :action, :timeout, :created, :wish_browser, :wish_tab, \
                :browser, :tab, 'accepted', :created, :trace)";
-    let number = numbers.give(&facts.id);
+    let number = row_ids.give(&facts.id);
     let action = facts.work.to_record();
     to.prepare_cached(put)?.execute(named_params! {
         ":number": number,
@@ -175,7 +175,7 @@ fn write_accepted(
     Ok(())
 }
 
-fn write_changed(to: &Connection, numbers: &Numbers, command: &Command) -> rusqlite::Result<()> {
+fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqlite::Result<()> {
     let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
                      holder = :holder, instance = :instance, carrier = :carrier, trace = :trace, outcome = :outcome, \
                      body = :body, origin = :origin, may_have_run = :may_have_run WHERE number = :number";
@@ -191,7 +191,7 @@ fn write_changed(to: &Connection, numbers: &Numbers, command: &Command) -> rusql
         State::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
     };
     let hold = command.hold();
-    let number = numbers.find(&command.facts().id);
+    let number = row_ids.find(&command.facts().id);
     let body = match (number, end.body.as_deref()) {
         (Some(number), Some(body)) => Some(keep_text(to, Text::Body, number, body)?),
         // Of one that is gone nothing is kept.
@@ -245,7 +245,7 @@ impl<'a> End<'a> {
 }
 
 fn trace(command: &Command) -> String {
-    let marks: Vec<TraceMark> = command.marks().iter().map(TraceMark::from).collect();
+    let marks: Vec<MarkRecord> = command.marks().iter().map(MarkRecord::from).collect();
     serde_json::to_string(&marks).unwrap_or_default()
 }
 

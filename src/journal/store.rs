@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::Journal;
 use super::history::read_history;
-use super::numbers::Numbers;
+use super::row_ids::RowIds;
 use super::writer::Writer;
 use crate::engine::History;
 
@@ -19,12 +19,12 @@ const VERSION: i64 = 5;
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
 
-/// The most pages that the file may have: 256 MiB.
+/// The most reader that the file may have: 256 MiB.
 const PAGES_MAX: u32 = 131_072;
 
 /// An open journal, and what it remembers.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedJournal {
     /// The journal.
     pub journal: Journal,
     /// What was recorded in earlier lives of the daemon.
@@ -49,14 +49,14 @@ pub enum OpenError {
 }
 
 /// Why the file as it is cannot be read.
-enum Unreadable {
+enum FileFault {
     /// What is in it cannot be used: it is moved aside.
     Contents(String),
     /// It cannot be reached.
     Access(String),
 }
 
-impl From<rusqlite::Error> for Unreadable {
+impl From<rusqlite::Error> for FileFault {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(
@@ -74,7 +74,7 @@ impl From<rusqlite::Error> for Unreadable {
     }
 }
 
-impl From<io::Error> for Unreadable {
+impl From<io::Error> for FileFault {
     fn from(error: io::Error) -> Self {
         Self::Access(error.to_string())
     }
@@ -86,13 +86,13 @@ impl From<io::Error> for Unreadable {
 /// # Errors
 ///
 /// [`OpenError`].
-pub fn open(path: &Path, aside: &str) -> Result<Opened, OpenError> {
+pub fn open(path: &Path, aside: &str) -> Result<OpenedJournal, OpenError> {
     open_within(path, aside, |_| PAGES_MAX)
 }
 
-/// The same with a file that may have only a few pages more than it has.
+/// The same with a file that may have only a few reader more than it has.
 #[cfg(test)]
-pub(super) fn open_with_room(path: &Path, pages: u32) -> Result<Opened, OpenError> {
+pub(super) fn open_with_room(path: &Path, pages: u32) -> Result<OpenedJournal, OpenError> {
     open_within(path, "aside", |has| has + pages)
 }
 
@@ -100,18 +100,18 @@ fn open_within(
     path: &Path,
     aside: &str,
     pages_max: impl Fn(u32) -> u32,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenedJournal, OpenError> {
     let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
     let (connection, history, unusable_before) = match connect(path) {
         Ok((connection, history)) => (connection, history, None),
-        Err(Unreadable::Access(why)) => return Err(unusable(why)),
-        Err(Unreadable::Contents(why)) => {
+        Err(FileFault::Access(why)) => return Err(unusable(why)),
+        Err(FileFault::Contents(why)) => {
             let to = move_aside(path, aside).map_err(|error| unusable(error.to_string()))?;
             match connect(path) {
                 Ok((connection, history)) => {
                     (connection, History { moved_aside: Some(to), ..history }, Some(why))
                 }
-                Err(Unreadable::Access(why) | Unreadable::Contents(why)) => {
+                Err(FileFault::Access(why) | FileFault::Contents(why)) => {
                     return Err(unusable(why));
                 }
             }
@@ -121,13 +121,13 @@ fn open_within(
         .pragma_query_value(None, "page_count", |row| row.get(0))
         .and_then(|has| connection.pragma_update(None, "max_page_count", pages_max(has)));
     limited.map_err(|error| unusable(error.to_string()))?;
-    let numbers = Numbers::read(&connection).map_err(|error| unusable(error.to_string()))?;
-    let journal = Journal::written_by(|pages| Writer::start(connection, numbers, pages));
+    let row_ids = RowIds::read(&connection).map_err(|error| unusable(error.to_string()))?;
+    let journal = Journal::written_by(|reader| Writer::start(connection, row_ids, reader));
     let journal = journal.map_err(|error| unusable(error.to_string()))?;
-    Ok(Opened { journal, history, unusable: unusable_before })
+    Ok(OpenedJournal { journal, history, unusable: unusable_before })
 }
 
-fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
+fn connect(path: &Path) -> Result<(Connection, History), FileFault> {
     // SQLite gives its other files the mode of this one.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let mut connection = Connection::open(path)?;
@@ -140,7 +140,7 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer's thread does that: it takes as long as the disk does.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // What pages have answered does not stay in the file for longer than it has to.
+    // What reader have answered does not stay in the file for longer than it has to.
     connection.pragma_update(None, "secure_delete", "FAST")?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
@@ -152,10 +152,10 @@ fn connect(path: &Path) -> Result<(Connection, History), Unreadable> {
         VERSION => check(&connection)?,
         other => {
             let why = format!("its schema has version {other}, this is of version {VERSION}");
-            return Err(Unreadable::Contents(why));
+            return Err(FileFault::Contents(why));
         }
     }
-    let history = read_history(&connection).map_err(Unreadable::from)?;
+    let history = read_history(&connection).map_err(FileFault::from)?;
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', 0)", [])?;
     Ok((connection, history))
 }
@@ -192,13 +192,13 @@ fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
 }
 
 /// Looks through the whole file, unless the last life of the daemon ended as it should.
-fn check(connection: &Connection) -> Result<(), Unreadable> {
+fn check(connection: &Connection) -> Result<(), FileFault> {
     let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
     if connection.query_row(clean, [], |row| row.get(0)) == Ok(true) {
         return Ok(());
     }
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if found == "ok" { Ok(()) } else { Err(Unreadable::Contents(found)) }
+    if found == "ok" { Ok(()) } else { Err(FileFault::Contents(found)) }
 }
 
 /// Renames the file and those that belong to it. Where the file is then.

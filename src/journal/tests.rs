@@ -29,7 +29,7 @@ fn file(dir: &tempfile::TempDir) -> PathBuf {
     dir.path().join("journal.db")
 }
 
-fn reopen(path: &Path) -> Opened {
+fn reopen(path: &Path) -> OpenedJournal {
     open(path, "aside").unwrap()
 }
 
@@ -114,7 +114,7 @@ fn burial(id: &str, forgotten: Option<&str>) -> Entry {
 /// Appends an entry as the hub does.
 fn append(journal: &Journal, entry: Entry) {
     if matches!(entry, Entry::Read(..) | Entry::Gone(_) | Entry::Withdrawn(_)) {
-        journal.append_for_later(entry);
+        journal.append_deferred(entry);
     } else {
         journal.append(entry);
     }
@@ -332,7 +332,7 @@ async fn only_its_owner_can_read_the_file_and_what_belongs_to_it() {
     assert_eq!(files, 2, "the file and its log");
 }
 
-// Trouble.
+// WriteFailure.
 
 #[tokio::test]
 async fn a_file_that_is_no_journal_is_moved_aside_and_kept() {
@@ -413,7 +413,7 @@ async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() 
     for id in &written[..written.len() - 1] {
         append(&journal, burial(id, None));
     }
-    journal.recorded_at_last(journal.last()).await;
+    journal.recorded_eventually(journal.last()).await;
     assert!(journal.trouble().is_none());
     journal.everything_recorded().await;
     journal.close().await;
@@ -450,13 +450,13 @@ async fn nothing_is_told_to_be_recorded_before_it_is() {
     let (journal, mut pages) = Journal::channel();
     let first = journal.append(Entry::Forgotten("ann".into()));
     let second = journal.append(Entry::Forgotten("bob".into()));
-    pages.fill();
+    pages.take_batch();
     let third = journal.append(Entry::Forgotten("eve".into()));
     assert!(!journal.has_recorded(first));
     pages.recorded();
     assert!(journal.has_recorded(first) && journal.has_recorded(second));
     assert!(!journal.has_recorded(third));
-    pages.fill();
+    pages.take_batch();
     pages.failed("no disk");
     assert!(journal.recorded(second).await.is_ok(), "what is recorded is, in trouble as well");
     assert!(journal.recorded(third).await.is_err());
@@ -476,11 +476,11 @@ async fn what_nobody_waits_for_is_written_after_what_came_before_it() {
         journal.append(Entry::Forgotten(n.to_string().into()));
     }
     for _ in 0..BATCH {
-        journal.append_for_later(Entry::Forgotten("later".into()));
+        journal.append_deferred(Entry::Forgotten("later".into()));
     }
     let mut written = Vec::new();
     while {
-        pages.fill_with_later();
+        pages.take_batch_with_deferred();
         !pages.is_empty()
     } {
         assert!(pages.batch().count() <= BATCH, "no more go into one transaction");

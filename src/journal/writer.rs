@@ -11,8 +11,8 @@ use std::{io, thread};
 
 use rusqlite::Connection;
 
-use super::Pages;
-use super::numbers::Numbers;
+use super::JournalReader;
+use super::row_ids::RowIds;
 use super::rows::{LONG, delete_command, write_entry};
 use crate::engine::{Burial, Entry, LARGE};
 
@@ -42,29 +42,29 @@ const LAST_TRIES: u32 = 4;
 /// Writes entries, here or in its thread.
 #[derive(Debug)]
 pub(super) struct Writer {
-    desk: Arc<Mutex<Option<Desk>>>,
-    thread: mpsc::Sender<Work>,
+    batch_writer: Arc<Mutex<Option<BatchWriter>>>,
+    thread: mpsc::Sender<WriterSignal>,
 }
 
 /// What writing needs. It goes when the journal is closed.
 #[derive(Debug)]
-struct Desk {
+struct BatchWriter {
     connection: Connection,
-    numbers: Numbers,
-    pages: Pages,
+    row_ids: RowIds,
+    reader: JournalReader,
     /// How many of the last writes were slow.
     slow_writes: u32,
     /// How many batches are still the thread's.
-    is_the_threads: u32,
+    thread_batches_left: u32,
     /// Batches since the last checkpoint.
-    unchecked: u32,
+    batches_since_checkpoint: u32,
     /// Bytes of parameters and results since then.
-    unchecked_bytes: usize,
+    bytes_since_checkpoint: usize,
 }
 
 /// What the thread is woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum WriterSignal {
     Write,
     Close,
 }
@@ -73,90 +73,94 @@ impl Writer {
     /// A writer and its thread.
     pub(super) fn start(
         connection: Connection,
-        numbers: Numbers,
-        pages: Pages,
+        row_ids: RowIds,
+        reader: JournalReader,
     ) -> io::Result<Self> {
-        let desk = Desk {
+        let batch_writer = BatchWriter {
             connection,
-            numbers,
-            pages,
+            row_ids,
+            reader,
             slow_writes: 0,
-            is_the_threads: 0,
-            unchecked: 0,
-            unchecked_bytes: 0,
+            thread_batches_left: 0,
+            batches_since_checkpoint: 0,
+            bytes_since_checkpoint: 0,
         };
-        let desk = Arc::new(Mutex::new(Some(desk)));
+        let batch_writer = Arc::new(Mutex::new(Some(batch_writer)));
         let (thread, work) = mpsc::channel();
-        let its = desk.clone();
-        thread::Builder::new().name("journal".to_owned()).spawn(move || attend(&its, &work))?;
-        Ok(Self { desk, thread })
+        let its = batch_writer.clone();
+        thread::Builder::new().name("journal".to_owned()).spawn(move || run_thread(&its, &work))?;
+        Ok(Self { batch_writer, thread })
     }
 
     /// Writes what there is, or sees to it that the thread does.
     pub(super) fn write(&self) {
-        while self.write_here(Pages::fill) {}
+        while self.write_here(JournalReader::take_batch) {}
     }
 
     /// Writes one batch with what nobody waits for in it, or has the thread do that. Whether
     /// there may be more.
-    pub(super) fn write_some_for_later(&self) -> bool {
-        self.write_here(Pages::fill_with_later)
+    pub(super) fn write_deferred_batch(&self) -> bool {
+        self.write_here(JournalReader::take_batch_with_deferred)
     }
 
     /// Takes a batch and writes it, unless that is better done by the thread. Whether there
     /// may be more.
-    fn write_here(&self, fill: fn(&mut Pages)) -> bool {
-        let mut desk = match self.desk.try_lock() {
-            Ok(desk) => desk,
+    fn write_here(&self, take_batch: fn(&mut JournalReader)) -> bool {
+        let mut batch_writer = match self.batch_writer.try_lock() {
+            Ok(batch_writer) => batch_writer,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             // The thread is at it, and may have looked for the last time.
             Err(TryLockError::WouldBlock) => return self.leave_to_thread(),
         };
-        let Some(desk) = &mut *desk else { return false };
-        if desk.pages.is_in_trouble() || desk.is_the_threads > 0 || desk.has_long_log() {
+        let Some(batch_writer) = &mut *batch_writer else { return false };
+        if batch_writer.reader.has_failed()
+            || batch_writer.thread_batches_left > 0
+            || batch_writer.has_long_log()
+        {
             return self.leave_to_thread();
         }
-        fill(&mut desk.pages);
-        if desk.pages.is_empty() {
+        take_batch(&mut batch_writer.reader);
+        if batch_writer.reader.is_empty() {
             return false;
         }
-        if !desk.is_small() {
+        if !batch_writer.is_small() {
             return self.leave_to_thread();
         }
-        match desk.write_batch() {
+        match batch_writer.write_batch() {
             Ok(()) => true,
             Err(error) => {
-                desk.pages.failed(&error.to_string());
+                batch_writer.reader.failed(&error.to_string());
                 self.leave_to_thread()
             }
         }
     }
 
     fn leave_to_thread(&self) -> bool {
-        self.wake(Work::Write);
+        self.wake(WriterSignal::Write);
         false
     }
 
     /// Has the thread write everything, also what nobody waits for.
     pub(super) fn have_everything_written(&self) {
-        self.wake(Work::Write);
+        self.wake(WriterSignal::Write);
     }
 
     /// Has the thread write what is left, and end.
     pub(super) fn close(&self) {
-        self.wake(Work::Close);
+        self.wake(WriterSignal::Close);
     }
 
-    fn wake(&self, work: Work) {
+    fn wake(&self, work: WriterSignal) {
         // A thread that is gone has closed the journal.
         let _ = self.thread.send(work);
     }
 }
 
-impl Desk {
+impl BatchWriter {
     /// Whether it is time to move what is in the log to the file itself.
     const fn has_long_log(&self) -> bool {
-        self.unchecked >= CHECKPOINT || self.unchecked_bytes >= CHECKPOINT_BYTES
+        self.batches_since_checkpoint >= CHECKPOINT
+            || self.bytes_since_checkpoint >= CHECKPOINT_BYTES
     }
 
     /// Whether what was taken is not too large to be written here.
@@ -166,61 +170,61 @@ impl Desk {
 
     /// How many bytes of parameters and results were taken.
     fn batch_size(&self) -> usize {
-        self.pages.batch().map(Entry::size).sum()
+        self.reader.batch().map(Entry::size).sum()
     }
 
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
     fn write_batch(&mut self) -> rusqlite::Result<()> {
         let began = Instant::now();
         let written = self.write_taken();
-        self.numbers.settle(written.is_ok());
+        self.row_ids.settle(written.is_ok());
         written?;
-        self.unchecked += 1;
-        self.unchecked_bytes += self.batch_size();
-        self.pages.recorded();
+        self.batches_since_checkpoint += 1;
+        self.bytes_since_checkpoint += self.batch_size();
+        self.reader.recorded();
         self.note_time(began.elapsed());
         Ok(())
     }
 
     fn write_taken(&mut self) -> rusqlite::Result<()> {
-        let mut entries = self.pages.batch();
+        let mut entries = self.reader.batch();
         if let (Some(only @ Entry::Changed(_)), None) = (entries.next(), entries.next())
             && only.size() <= LONG
         {
             // One statement is a transaction by itself.
-            return write_entry(&self.connection, &mut self.numbers, only);
+            return write_entry(&self.connection, &mut self.row_ids, only);
         }
         let transaction = self.connection.transaction()?;
-        for entry in self.pages.batch() {
-            write_entry(&transaction, &mut self.numbers, entry)?;
+        for entry in self.reader.batch() {
+            write_entry(&transaction, &mut self.row_ids, entry)?;
         }
         transaction.commit()
     }
 
     fn note_time(&mut self, took: Duration) {
         self.slow_writes = if took > SLOW { self.slow_writes + 1 } else { 0 };
-        self.is_the_threads = if self.slow_writes >= SLOW_WRITES {
+        self.thread_batches_left = if self.slow_writes >= SLOW_WRITES {
             SLOW_BATCHES
         } else {
-            self.is_the_threads.saturating_sub(1)
+            self.thread_batches_left.saturating_sub(1)
         };
     }
 
     /// Lets go first what is to go anyway: it may be what fills the disk.
     fn make_room(&mut self) {
-        self.pages.take_all();
-        for entry in self.pages.batch() {
+        self.reader.take_all();
+        for entry in self.reader.batch() {
             if let Entry::Gone(Burial { id, .. }) = entry {
                 // If it fails, the next try of the whole will say so; its row is known until then.
-                let _ = delete_command(&self.connection, &mut self.numbers, id);
+                let _ = delete_command(&self.connection, &mut self.row_ids, id);
             }
         }
     }
 
     /// Writes the next batch of everything that there is. False: there was none.
     fn write_next(&mut self) -> rusqlite::Result<bool> {
-        self.pages.fill_with_later();
-        if self.pages.is_empty() {
+        self.reader.take_batch_with_deferred();
+        if self.reader.is_empty() {
             return Ok(false);
         }
         self.write_batch()?;
@@ -233,7 +237,7 @@ impl Desk {
         if !self.has_long_log() {
             return;
         }
-        (self.unchecked, self.unchecked_bytes) = (0, 0);
+        (self.batches_since_checkpoint, self.bytes_since_checkpoint) = (0, 0);
         if let Err(error) = checkpoint(&self.connection, "PASSIVE") {
             tracing::warn!(%error, "the journal's log could not be moved to its file");
         }
@@ -251,63 +255,63 @@ impl Desk {
 }
 
 /// The thread: ends when the journal is closed and everything is written, or cannot be.
-fn attend(desk: &Mutex<Option<Desk>>, work: &mpsc::Receiver<Work>) {
-    let mut in_trouble = false;
+fn run_thread(batch_writer: &Mutex<Option<BatchWriter>>, work: &mpsc::Receiver<WriterSignal>) {
+    let mut has_failed = false;
     let mut tries_left = None;
     loop {
-        if is_to_close(work, in_trouble) && tries_left.is_none() {
+        if is_to_close(work, has_failed) && tries_left.is_none() {
             tries_left = Some(LAST_TRIES);
         }
-        in_trouble = !try_to_write(desk, in_trouble);
+        has_failed = !try_to_write(batch_writer, has_failed);
         match &mut tries_left {
-            Some(0) => return close(desk),
-            Some(_) if !in_trouble => return close(desk),
+            Some(0) => return close(batch_writer),
+            Some(_) if !has_failed => return close(batch_writer),
             Some(tries) => *tries -= 1,
             None => {}
         }
-        shorten_log(desk);
+        shorten_log(batch_writer);
     }
 }
 
 /// Waits for work; in trouble, for a while. Whether it is the last.
-fn is_to_close(work: &mpsc::Receiver<Work>, in_trouble: bool) -> bool {
-    let first = if in_trouble {
+fn is_to_close(work: &mpsc::Receiver<WriterSignal>, has_failed: bool) -> bool {
+    let first = if has_failed {
         thread::sleep(RETRY);
         None
     } else {
         // A journal that nobody holds any more is closed, too.
-        Some(work.recv().unwrap_or(Work::Close))
+        Some(work.recv().unwrap_or(WriterSignal::Close))
     };
     // All of it is done at once, so all of it is taken.
     let all: Vec<_> = first.into_iter().chain(work.try_iter()).collect();
-    all.contains(&Work::Close)
+    all.contains(&WriterSignal::Close)
 }
 
 /// Writes everything. False: it cannot be written for now.
-fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
+fn try_to_write(batch_writer: &Mutex<Option<BatchWriter>>, mut had_failed: bool) -> bool {
     loop {
         // Let go of after each batch, so that who waits for one entry can write it.
-        let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(desk) = &mut *desk else { return true };
-        if was_in_trouble {
-            desk.make_room();
+        let mut batch_writer = batch_writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(batch_writer) = &mut *batch_writer else { return true };
+        if had_failed {
+            batch_writer.make_room();
         }
-        match desk.write_next() {
+        match batch_writer.write_next() {
             Ok(more) => {
-                if was_in_trouble {
+                if had_failed {
                     tracing::info!("the journal is written again");
-                    was_in_trouble = false;
+                    had_failed = false;
                 }
                 if !more {
                     return true;
                 }
-                desk.shorten_log();
+                batch_writer.shorten_log();
             }
             Err(error) => {
-                if !was_in_trouble {
+                if !had_failed {
                     tracing::error!(%error, "the journal cannot be written");
                 }
-                desk.pages.failed(&error.to_string());
+                batch_writer.reader.failed(&error.to_string());
                 return false;
             }
         }
@@ -315,17 +319,17 @@ fn try_to_write(desk: &Mutex<Option<Desk>>, mut was_in_trouble: bool) -> bool {
 }
 
 /// Moves what is in the log to the file itself, if it is time.
-fn shorten_log(desk: &Mutex<Option<Desk>>) {
-    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(desk) = &mut *desk {
-        desk.shorten_log();
+fn shorten_log(batch_writer: &Mutex<Option<BatchWriter>>) {
+    let mut batch_writer = batch_writer.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(batch_writer) = &mut *batch_writer {
+        batch_writer.shorten_log();
     }
 }
 
-fn close(desk: &Mutex<Option<Desk>>) {
-    let ended = desk.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(desk) = ended {
-        desk.end();
+fn close(batch_writer: &Mutex<Option<BatchWriter>>) {
+    let ended = batch_writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(batch_writer) = ended {
+        batch_writer.end();
     }
 }
 

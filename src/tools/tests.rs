@@ -360,7 +360,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
         let listing = list();
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(!listing.is_finished());
-        pages.fill();
+        pages.take_batch();
         if is_written {
             pages.recorded();
         } else {

@@ -264,7 +264,7 @@ async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again()
         tokio::spawn(async move { hub.submit(&agent("ann"), script()).await.unwrap().id })
     };
     tokio::task::yield_now().await;
-    pages.fill();
+    pages.take_batch();
     pages.recorded();
     let id = submitting.await.unwrap();
     let polling = tokio::spawn({
@@ -272,7 +272,7 @@ async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again()
         async move { old.poll().await }
     });
     tokio::task::yield_now().await;
-    pages.fill();
+    pages.take_batch();
     pages.failed("the disk is full");
     assert!(polling.await.unwrap().is_none(), "it would run what nobody knows to have begun");
     pages.recorded();
@@ -281,7 +281,7 @@ async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again()
         async move { old.poll().await }
     });
     tokio::task::yield_now().await;
-    pages.fill();
+    pages.take_batch();
     pages.recorded();
     let query = polling.await.unwrap().expect("it is delivered once it can be");
     assert_eq!(query.correlation_id.as_ref(), Some(&id));
@@ -292,7 +292,7 @@ async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again()
         async move { hub.take_report(EXTENSION, report).await }
     });
     tokio::task::yield_now().await;
-    pages.fill();
+    pages.take_batch();
     pages.failed("the disk is full");
     assert!(posting.await.unwrap().is_err());
     pages.recorded();

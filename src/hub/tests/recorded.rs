@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::engine::{Entry, Kept, KeptKey};
-use crate::journal::Pages;
+use crate::journal::JournalReader;
 use crate::lifecycle::{Command, Saved, Stage, State};
 
 /// A hub whose journal is written when a test says so.
-pub(super) fn recording() -> (Hub, Pages) {
+pub(super) fn recording() -> (Hub, JournalReader) {
     let (journal, pages) = Journal::channel();
     let hub = Hub::open(Limits::default(), journal, History::default(), &reading("boot", 100));
     (hub, pages)
@@ -17,8 +17,8 @@ fn reading(boot: &str, monotonic: u64) -> Reading {
     Reading { boot: boot.into(), monotonic: seconds(monotonic), system }
 }
 
-pub(super) fn write(pages: &mut Pages) -> Vec<Entry> {
-    pages.fill();
+pub(super) fn write(pages: &mut JournalReader) -> Vec<Entry> {
+    pages.take_batch();
     let batch: Vec<_> = pages.batch().cloned().collect();
     pages.recorded();
     batch
@@ -30,7 +30,7 @@ pub(super) async fn settle() {
 }
 
 /// A command that runs: its start is recorded, and `go` has left.
-async fn running(hub: &Hub, pages: &mut Pages, browser: &mut Extension) -> CorrelationId {
+async fn running(hub: &Hub, pages: &mut JournalReader, browser: &mut Extension) -> CorrelationId {
     let _ = write(pages);
     let submitting = tokio::spawn(submit(hub.clone(), script()));
     let (id, attempt, _) = browser.command().await;
@@ -131,7 +131,7 @@ async fn what_cannot_be_recorded_is_refused_taken_back_and_never_runs() {
     let call = Submission { idempotency_key: Some("k".into()), ..script() };
     let submitting = tokio::spawn(submit(hub.clone(), call.clone()));
     let (id, attempt, _) = browser.command().await;
-    pages.fill();
+    pages.take_batch();
     pages.failed("the disk is full");
     let refused = submitting.await.unwrap().unwrap_err();
     let Refusal::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
@@ -163,7 +163,7 @@ async fn a_known_key_is_its_command_although_what_came_after_cannot_be_recorded(
     let _ = write(&mut pages);
     assert_eq!(submitting.await.unwrap().unwrap().id, id);
     browser.claim(&id, attempt);
-    pages.fill();
+    pages.take_batch();
     pages.failed("the disk is full");
     assert_eq!(submit(hub.clone(), call()).await.unwrap().id, id);
     let _ = write(&mut pages);
@@ -181,7 +181,7 @@ async fn a_call_that_comes_twice_and_cannot_be_recorded_is_taken_back_for_both()
     first.abort();
     assert!(first.await.is_err());
     browser.claim(&id, attempt);
-    pages.fill();
+    pages.take_batch();
     pages.failed("the disk is full");
     let refused = submit(hub.clone(), call()).await.unwrap_err();
     assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
@@ -202,7 +202,7 @@ async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told()
     assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
     let second = running(&hub, &mut pages, &mut browser).await;
     browser.report(&second, FIRST, result("Home"));
-    pages.fill();
+    pages.take_batch();
     pages.failed("the disk is full");
     assert!(matches!(look(&hub, "a", &first).await, CommandStatus::Complete { .. }));
     let refused = hub.look(&agent("a"), &second, false).await.unwrap_err();
@@ -401,7 +401,7 @@ pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> History {
 }
 
 /// The next life of the daemon, a second after the last one began.
-pub(super) fn next_life(history: History) -> (Hub, Pages) {
+pub(super) fn next_life(history: History) -> (Hub, JournalReader) {
     let (journal, pages) = Journal::channel();
     let hub = Hub::open(Limits::default(), journal, history, &reading("boot", 101));
     (hub, pages)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tabwire::edge::{PeerUser, Server};
 use tabwire::engine::Entry;
 use tabwire::hub::{Caller, Hub, Refused, Seen, Submission};
-use tabwire::journal::{Journal, Pages};
+use tabwire::journal::{Journal, JournalReader};
 use tabwire::lifecycle::{Command, Gone, Limits, State, limits};
 use tabwire::protocol::{CorrelationId, Timestamp};
 use tabwire::tools::Tools;
@@ -82,7 +82,7 @@ struct Scribe {
     world: Rc<World>,
     hub: Hub,
     began: Timestamp,
-    pages: Pages,
+    pages: JournalReader,
     /// How many of the entries that were taken have been looked at.
     seen: usize,
     /// When they are recorded.
@@ -107,7 +107,7 @@ async fn write(mut scribe: Scribe, stop: CancellationToken) {
 }
 
 impl Scribe {
-    fn new(world: Rc<World>, hub: Hub, pages: Pages) -> Self {
+    fn new(world: Rc<World>, hub: Hub, pages: JournalReader) -> Self {
         let began = hub.now();
         Self { world, hub, began, pages, seen: 0, due: None }
     }

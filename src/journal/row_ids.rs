@@ -9,7 +9,7 @@ use crate::protocol::CorrelationId;
 
 /// Which row each command has.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct RowIds {
     of: HashMap<CorrelationId, i64>,
     /// The highest that was ever given.
     last: i64,
@@ -17,18 +17,18 @@ pub(super) struct Numbers {
     going: Vec<CorrelationId>,
 }
 
-impl Numbers {
+impl RowIds {
     /// The rows that the file has.
     pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {
-        let mut numbers = Self::default();
+        let mut row_ids = Self::default();
         let mut all = from.prepare("SELECT number, id FROM command")?;
         let mut rows = all.query([])?;
         while let Some(row) = rows.next()? {
             let (number, id): (i64, String) = (row.get(0)?, row.get(1)?);
-            numbers.last = numbers.last.max(number);
-            numbers.of.insert(id.into(), number);
+            row_ids.last = row_ids.last.max(number);
+            row_ids.of.insert(id.into(), number);
         }
-        Ok(numbers)
+        Ok(row_ids)
     }
 
     /// The row of a command, a new one if it has none. In a transaction that is made again it
