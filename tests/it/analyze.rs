@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use crate::support::{Daemon, McpClient, Shim};
+use testkit::{Daemon, McpClient, Shim};
 
 /// What an analysis finds.
 async fn found(stage: &Stage, arguments: Value) -> Value {
@@ -228,7 +228,7 @@ async fn a_large_page_is_told_in_part_and_the_browsers_own_pages_not_at_all() {
 }
 
 /// An extension that analyzes whatever a test says.
-async fn analyzer(daemon: &Daemon) -> crate::support::FakeExtension {
+async fn analyzer(daemon: &Daemon) -> testkit::FakeExtension {
     Shim::of(daemon).actions(&["dom", "page_summary", "tab_list"]).connect().await
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::legacy::Old;
-use crate::support::{Daemon, FakeExtension, McpClient, Shim, body, soon, until};
+use testkit::{Daemon, FakeExtension, McpClient, Shim, body, soon, until};
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, FakeExtension, McpClient, Shim, active_tab, body};
+use testkit::{Daemon, FakeExtension, McpClient, Shim, active_tab, body};
 
 const PAGE: &str = "http://127.0.0.1:42189";
 

@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 use tabwire::bridge::{self, Target};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-use crate::support::{
-    Frozen, Place, Shim, StandIn, StdioClient, Stopwatch, modern_meta, signal, soon,
-};
+use testkit::{Frozen, Place, Shim, StandIn, StdioClient, Stopwatch, modern_meta, signal, soon};
 
 fn health() -> Value {
     json!({"action": "health"})
@@ -343,7 +341,7 @@ async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open()
     // has no standard input but one that has another name.
     let script = "exec 3<&0; \"$0\" mcp <&3 & echo $!; wait";
     let mut agent = tokio::process::Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_tabwire")])
+        .args(["-c", script, testkit::program()])
         .env("TABWIRE_HOME", place.path())
         .env("TABWIRE_PORT", "0")
         .stdin(for_bridge)

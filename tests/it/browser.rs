@@ -11,7 +11,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{
+use testkit::{
     Daemon, McpClient, Pages, Stopwatch, body, first_tab, kill_pages, kill_worker, phases, soon,
     until,
 };
@@ -498,7 +498,7 @@ async fn a_demonstration_whose_browser_always_crashes_says_so_at_once_and_leaves
 
 /// Runs the demonstration with this browser, and with this folder for all that it writes.
 async fn demonstrate(folder: &Path, browser: &Path) -> Output {
-    let mut demo = tokio::process::Command::new(env!("CARGO_BIN_EXE_tabwire"));
+    let mut demo = tokio::process::Command::new(testkit::program());
     demo.arg("demo").env("TMPDIR", folder).env("HOME", folder).env("TABWIRE_BROWSER", browser);
     demo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     demo.output().await.unwrap()

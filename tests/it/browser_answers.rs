@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::browser::Stage;
-use crate::support::{body, soon, until};
+use testkit::{body, soon, until};
 
 const STEPS: &str = include_str!("../../benches/peers/steps.json");
 const FIGURES: &str = include_str!("../../benches/peers/figures.json");

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use crate::support::Stopwatch;
+use testkit::Stopwatch;
 
 fn value(answer: &Value) -> &Value {
     assert_eq!(answer["status"], "complete", "{answer}");

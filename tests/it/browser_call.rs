@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::browser::Stage;
-use crate::support::{OTHER_SITE, Ran, cli_of, finish};
+use testkit::{OTHER_SITE, Ran, cli_of, finish};
 
 async fn run(stage: &Stage, arguments: &[&str]) -> Ran {
     finish(cli_of(&stage.daemon, arguments)).await

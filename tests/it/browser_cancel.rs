@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Stage;
 use crate::cancel::{ask, cancel};
-use crate::support::{McpClient, StdioClient, Stopwatch, soon, until};
+use testkit::{McpClient, StdioClient, Stopwatch, soon, until};
 
 /// Waits for ever, and notes what it is told.
 const WAITS: &str = "window.told = null;
@@ -40,7 +40,7 @@ impl Stage {
 
     /// A bridge to the daemon of this stage.
     fn bridge(&self) -> StdioClient {
-        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tabwire"));
+        let mut command = tokio::process::Command::new(testkit::program());
         command
             .args(["mcp", "--port", &self.daemon.port().to_string()])
             .env("TABWIRE_HOME", self.daemon.home().dir())

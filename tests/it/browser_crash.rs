@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use crate::support::{Stopwatch, body, soon, until};
+use testkit::{Stopwatch, body, soon, until};
 
 /// What a command is told whose page has crashed: at once, with the way out.
 fn assert_crashed(answer: &Value) {

@@ -14,7 +14,7 @@ use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::process::Command;
 
-use crate::support::{Hand, Pages, Ran, StdioClient, Terminal, finish, signal, soon, until};
+use testkit::{Hand, Pages, Ran, StdioClient, Terminal, finish, signal, soon, until};
 
 /// A computer on which Chromium and Cursor have run, and Tabwire has not.
 struct Computer {
@@ -62,7 +62,7 @@ impl Computer {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.start(env!("CARGO_BIN_EXE_tabwire"));
+        let mut command = self.start(testkit::program());
         command.args(arguments).env("TABWIRE_PORT", self.port.to_string());
         command
     }
@@ -113,7 +113,7 @@ impl Computer {
 impl Drop for Computer {
     fn drop(&mut self) {
         // A test that failed may have left a daemon; without one this does nothing.
-        let mut stop = std::process::Command::new(env!("CARGO_BIN_EXE_tabwire"));
+        let mut stop = std::process::Command::new(testkit::program());
         stop.arg("stop").env_clear().env("HOME", self.home.path());
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }

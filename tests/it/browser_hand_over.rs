@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
-use crate::chaos::dice::any_seed;
-use crate::support::{Cutter, Daemon, Hand, McpClient, Pages};
+use testkit::any_seed;
+use testkit::{Cutter, Daemon, Hand, McpClient, Pages};
 
 const COMMANDS: usize = 100;
 

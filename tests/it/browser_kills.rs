@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Relay, kill_worker, soon};
+use testkit::{Daemon, Hand, McpClient, Pages, Relay, kill_worker, soon};
 
 /// Where the worker is killed.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,7 @@ use tabwire::home::Home;
 use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Hand, Pages, Place, StdioClient, soon};
+use testkit::{Hand, Pages, Place, StdioClient, soon};
 
 /// A person with a daemon's place, a browser's profile and an unpacked extension without a key.
 struct Person {

@@ -7,7 +7,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Place, first_tab, signal, soon, until};
+use testkit::{Daemon, Hand, McpClient, Pages, Place, first_tab, signal, soon, until};
 
 /// An extension in a profile of its own, as it is before the browser starts.
 struct Profile(tempfile::TempDir);

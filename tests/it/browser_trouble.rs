@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, LOOK, McpClient, Pages, Stopwatch, body, first_tab, soon, until};
+use testkit::{Daemon, LOOK, McpClient, Pages, Stopwatch, body, first_tab, soon, until};
 
 /// How long a browser may take to start and to connect on a busy machine.
 const START: Duration = Duration::from_secs(30);

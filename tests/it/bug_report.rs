@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Place, Shim, StdioClient, finish, tab};
+use testkit::{Place, Shim, StdioClient, finish, tab};
 
 #[tokio::test]
 async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_business() {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
-use crate::support::{
+use testkit::{
     Auto, Delivered, FakeExtension, Place, PseudoTerminal, Ran, Served, Shim, active_tab, finish,
     signal, soon, tab, until,
 };
@@ -299,15 +299,14 @@ async fn a_picture_goes_to_a_new_file_whose_path_is_printed() {
 async fn all_calls_of_one_script_use_the_tab_that_the_one_before_used() {
     let place = Place::new();
     let (_served, mut extension) = two_tabs(&place).await;
-    let program = std::env::var("TABWIRE_PROGRAM");
-    let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_tabwire").to_owned());
+    let program = testkit::program();
     // Each in a session of its own, as cron and systemd start scripts. The second script calls
     // from sessions of their own, of which each leads one.
     for (calls, tab_of_second) in [("\"$0\" call", 8), ("setsid -w \"$0\" call", 8)] {
         let first = format!("{calls} interact action=page_info tab_id=8 > /dev/null");
         let second = format!("{calls} interact action=page_info");
         let text = format!("{first}; {second}; exit 0");
-        let mut command = place.command_of("setsid", &["-w", "sh", "-c", &text, &program]);
+        let mut command = place.command_of("setsid", &["-w", "sh", "-c", &text, program]);
         let script = command.spawn().unwrap();
         for wanted in [8, tab_of_second] {
             let command = extension.run(&json!({"success": true, "value": "x"})).await;

@@ -4,7 +4,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, Delivered, FakeExtension, McpClient, Place, RawConnection, Shim, StandIn, StdioClient,
     active_tab, modern_meta, soon, tab,
 };

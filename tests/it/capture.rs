@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
-use crate::support::{Daemon, Hand, LATE, McpClient, Pages, Relay, first_tab, kill_worker};
+use testkit::{Daemon, Hand, LATE, McpClient, Pages, Relay, first_tab, kill_worker};
 
 /// A daemon, a relay before it, a browser that is connected through it, pages and a client.
 struct Stage {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
-use crate::support::{Daemon, Hand, LATE, McpClient, Pages, first_tab, soon, until};
+use testkit::{Daemon, Hand, LATE, McpClient, Pages, first_tab, soon, until};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 struct Stage {

@@ -13,7 +13,7 @@ use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::legacy::Old;
-use crate::support::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
+use testkit::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
 
 const SUBCOMMANDS: [&[&str]; 38] = [
     &["install"],
@@ -577,7 +577,7 @@ async fn commands_and_traces_have_everything_but_parameters_and_results() {
     assert_eq!((fields[1], fields[3], fields[4]), ("complete", id, "execute_js"), "{plain}");
 
     let json = place.run(&["trace", id, "--json"]).await;
-    let phases = crate::support::phases(&json_of(&json.stdout));
+    let phases = testkit::phases(&json_of(&json.stdout));
     assert_eq!(
         phases[..5],
         ["queued", "delivered", "claimed", "started", "done"],
@@ -667,7 +667,7 @@ async fn following_shows_each_change_and_ends_well_with_an_interrupt() {
 #[tokio::test]
 async fn what_the_command_line_asks_is_for_holders_of_a_token_and_each_owner_sees_its_own() {
     let daemon = Daemon::start().await;
-    let client = crate::support::McpClient::legacy(&daemon);
+    let client = testkit::McpClient::legacy(&daemon);
     let id = client.script("1", 7).await;
     let command = format!("/api/commands/{id}");
     let other = format!("Authorization: Bearer {}", daemon.token_of("other"));

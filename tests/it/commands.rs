@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::support::{Auto, Place, PseudoTerminal, Served, Shim, StdioClient, soon};
+use testkit::{Auto, Place, PseudoTerminal, Served, Shim, StdioClient, soon};
 
 /// A zone that is 5 h 30 min ahead of UTC, in the form that needs no table of zones.
 const ZONE: &str = "HERE-5:30";

@@ -12,7 +12,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::support::{McpClient, Place, StateDir};
+use testkit::{McpClient, Place, StateDir};
 
 /// Methods that are the fixtures' own, each with parameters that they take.
 fn methods() -> [(&'static str, Value); 6] {

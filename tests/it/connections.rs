@@ -7,7 +7,7 @@ use serde_json::json;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio::process::Command;
 
-use crate::support::{
+use testkit::{
     Daemon, Frozen, McpClient, Place, RawConnection, Row, Served, Shim, Stopwatch, finish, soon,
 };
 

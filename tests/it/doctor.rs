@@ -10,7 +10,7 @@ use tabwire::home::DaemonRecord;
 use tabwire::install::manifest_below;
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{
+use testkit::{
     McpClient, Place, RawConnection, Served, Session, Shim, answering, finish, signal, soon, until,
 };
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_worker, soon, until};
+use testkit::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_worker, soon, until};
 
 /// What every mark is painted in.
 pub(crate) const INK: [u64; 3] = [230, 0, 110];

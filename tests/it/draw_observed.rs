@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, body, first_tab, kill_worker, soon, until};
+use testkit::{Daemon, Hand, McpClient, Pages, body, first_tab, kill_worker, soon, until};
 
 /// A person at a browser, and an agent.
 struct Stage {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{McpClient, Place, Served, Shim};
+use testkit::{McpClient, Place, Served, Shim};
 
 /// A daemon, and the folder that the extension was unpacked to.
 async fn unpacked() -> (Place, Served) {

@@ -5,7 +5,7 @@ use futures_util::future::select;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, Delivered, Frozen, HttpAnswer, McpClient, RawConnection, Session, Shim, Stopwatch,
     answering, commands, raw, soon, until,
 };

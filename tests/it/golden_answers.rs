@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Frozen, McpClient, Shim, active_tab};
+use testkit::{Daemon, Frozen, McpClient, Shim, active_tab};
 
 fn golden(name: &str) -> Value {
     let text = include_str!("../fixtures/answers.json");

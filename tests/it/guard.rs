@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Daemon, Frozen, McpClient, RawAnswer, RawConnection, Shim, raw};
+use testkit::{Daemon, Frozen, McpClient, RawAnswer, RawConnection, Shim, raw};
 
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::chaos::dice::{Dice, any_seed};
-use crate::support::{Daemon, Delivered, FakeExtension, HttpLink, McpClient, Session, Shim};
+use testkit::{Daemon, Delivered, FakeExtension, HttpLink, McpClient, Session, Shim};
+use testkit::{Dice, any_seed};
 
 const BROWSERS: usize = 20;
 const COMMANDS: usize = 500;

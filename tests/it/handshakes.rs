@@ -5,7 +5,7 @@ use std::fs;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, McpClient, Place, RawConnection, Shim, StdioClient, modern_meta};
+use testkit::{Daemon, McpClient, Place, RawConnection, Shim, StdioClient, modern_meta};
 
 fn initialize(version: &str, name: &str) -> Value {
     json!({

@@ -18,7 +18,7 @@ use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::support::{Pages, Place, Ran, Shim, StdioClient, Terminal, finish, signal, soon};
+use testkit::{Pages, Place, Ran, Shim, StdioClient, Terminal, finish, signal, soon};
 
 /// A port for what is written down; nobody listens there.
 const PORT: u16 = 47_890;
@@ -82,7 +82,7 @@ impl Person {
 impl Drop for Person {
     fn drop(&mut self) {
         // A test that failed may have left a daemon; without one this does nothing.
-        let mut stop = std::process::Command::new(env!("CARGO_BIN_EXE_tabwire"));
+        let mut stop = std::process::Command::new(testkit::program());
         stop.arg("stop").env_clear().env("HOME", self.home.path());
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
@@ -147,7 +147,7 @@ async fn an_install_that_broke_off_half_way_is_completed_by_the_next_or_taken_aw
             let person = Person::new();
             let script = format!("{ignored}ulimit -f 8; exec \"$0\" install");
             let mut shell = person.place.command_of("sh", &["-c", &script]);
-            shell.arg(env!("CARGO_BIN_EXE_tabwire"));
+            shell.arg(testkit::program());
             let broke = finish(person.at_home(shell)).await;
             assert_ne!(broke.code, Some(0), "{broke:?}");
             let extension = person.at("Tabwire/extension");
@@ -217,7 +217,7 @@ async fn without_a_terminal_install_waits_only_if_it_is_told_to() {
     let installing = tokio::spawn(finish(place.command(&["install", "--port", &port, "--wait"])));
     let started = async {
         while place.daemon().is_none() {
-            tokio::time::sleep(crate::support::LOOK).await;
+            tokio::time::sleep(testkit::LOOK).await;
         }
     };
     soon("a daemon", started).await;
@@ -609,7 +609,7 @@ fn has_opened_lock(pid: u32) -> bool {
 async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_one() {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-    use crate::support::McpClient;
+    use testkit::McpClient;
 
     let place = Place::new();
     let home = place.home();

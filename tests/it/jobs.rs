@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{Daemon, McpClient, Place, StdioClient, signal, soon, until};
+use testkit::{Daemon, McpClient, Place, StdioClient, signal, soon, until};
 
 /// A folder with a few files that may be synced.
 fn folder() -> tempfile::TempDir {

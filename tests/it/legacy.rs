@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
 use tabwire::protocol::{DOCTOR_CLIENT, EXTENSION_ID};
 
-use crate::support::{Daemon, McpClient, RawAnswer, Shim, cli_of, finish, phases, raw, soon};
+use testkit::{Daemon, McpClient, RawAnswer, Shim, cli_of, finish, phases, raw, soon};
 
 /// The recorded traffic of an extension that polls.
 const RECORDED: &str = include_str!("../fixtures/legacy-5.6.0.json");

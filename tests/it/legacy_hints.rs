@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::legacy::Old;
-use crate::support::{Daemon, McpClient, Shim};
+use testkit::{Daemon, McpClient, Shim};
 
 fn hint(answer: &Value) -> &str {
     answer["hint"].as_str().unwrap_or_else(|| panic!("no hint: {answer}"))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::legacy::call_for;
-use crate::support::{
+use testkit::{
     Daemon, McpClient, RawAnswer, RawConnection, Shim, cli_of, finish, raw, soon, until,
 };
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, Delivered, FakeExtension, Frozen, McpClient, Row, Shim, active_tab, phases, soon,
 };
 

@@ -2,8 +2,6 @@
 //! program. One file a promise.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod support;
-
 mod agents;
 mod analyze;
 mod annotations;
@@ -59,7 +57,6 @@ mod progress;
 mod push;
 mod restart;
 mod retry;
-mod rmcp;
 mod secrecy;
 mod simulation;
 mod sites;

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, HttpAnswer, McpClient, Shim, modern_meta, raw};
+use testkit::{Daemon, HttpAnswer, McpClient, Shim, modern_meta, raw};
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";

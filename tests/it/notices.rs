@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, EventStream, Frozen, McpClient, Place, StandIn, StdioClient, TakenRequest, modern_meta,
 };
 

@@ -4,9 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Daemon, EventStream, FakeExtension, McpClient, Shim, active_tab, body, soon, until,
-};
+use testkit::{Daemon, EventStream, FakeExtension, McpClient, Shim, active_tab, body, soon, until};
 
 const EVENTS: &str = "application/json, text/event-stream";
 

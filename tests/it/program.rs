@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Place, Row, Shim, StdioClient, Stopwatch, finish, signal};
+use testkit::{Place, Row, Shim, StdioClient, Stopwatch, finish, signal};
 
 #[tokio::test]
 async fn a_port_that_another_program_has_ends_it_with_69_and_names_the_program() {
@@ -238,7 +238,7 @@ async fn the_configuration_for_mcp_clients_starts_this_program() {
     let server = &config["mcpServers"]["tabwire"];
     assert_eq!(server["args"], json!(["mcp", "--home", place.path(), "--port", "47891"]));
     let program = fs::canonicalize(server["command"].as_str().unwrap()).unwrap();
-    assert_eq!(program, fs::canonicalize(env!("CARGO_BIN_EXE_tabwire")).unwrap());
+    assert_eq!(program, fs::canonicalize(testkit::program()).unwrap());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, Delivered, EventStream, FakeExtension, McpClient, Place, Shim, StdioClient, active_tab,
     modern_meta, soon, tab, until,
 };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, FakeExtension, Frozen, McpClient, Shim, Stopwatch, active_tab, body, phases, soon, tab,
 };
 

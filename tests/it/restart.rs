@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{
+use testkit::{
     Daemon, Delivered, FakeExtension, McpClient, Place, Served, Shim, StdioClient, signal, soon,
 };
 
@@ -249,7 +249,7 @@ async fn a_thousand_commands_in_the_journal_do_not_hold_up_a_start() {
         }
     }
     let _ = &mut extension;
-    let watch = crate::support::Stopwatch::start();
+    let watch = testkit::Stopwatch::start();
     let daemon = daemon.kill().await;
     // Ten times what is normal, and with what it takes to start the process.
     watch.assert_under(1_000, "the start");

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::protocol::is_idempotency_key;
 
-use crate::support::{Place, Shim, StandIn, StdioClient, signal};
+use testkit::{Place, Shim, StandIn, StdioClient, signal};
 
 fn script(text: &str) -> Value {
     json!({"action": "execute_js", "script": text, "wait_ms": 8_000})

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 use tabwire::proof::DEFAULT_OWNER;
 
-use crate::support::{Place, RawConnection, Row, Served, Shim, StdioClient, active_tab};
+use testkit::{Place, RawConnection, Row, Served, Shim, StdioClient, active_tab};
 
 /// What stands in everything private that the session has to do with.
 const PRIVATE: &str = "Xq7private";

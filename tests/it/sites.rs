@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
 
-use crate::support::{Daemon, Hand, McpClient, OTHER_SITE, Pages, body, first_tab, soon, until};
+use testkit::{Daemon, Hand, McpClient, OTHER_SITE, Pages, body, first_tab, soon, until};
 
 /// How often a page leaves while a command for it is on its way.
 const RACES: u32 = 20;
@@ -247,7 +247,7 @@ async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
     let daemon = daemon.restart().await;
     let stage = Stage { daemon, client, pages, browser, folder, tab };
     Stage::assert_blocked(&stage.answer("interact", there.clone()).await, false);
-    crate::support::kill_worker(&stage.browser);
+    testkit::kill_worker(&stage.browser);
     Stage::assert_blocked(&stage.answer("interact", there).await, false);
     stage.browser.end().await;
     stage.daemon.stop().await;

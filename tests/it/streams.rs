@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, McpClient, Shim};
+use testkit::{Daemon, McpClient, Shim};
 
 fn log(level: &str, text: &str) -> Value {
     json!({"t": 1_795_298_985_123_u64, "tab_id": 7, "level": level, "source": "console",

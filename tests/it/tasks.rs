@@ -5,7 +5,7 @@ use hyper::StatusCode;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{
+use testkit::{
     Daemon, EventStream, FakeExtension, HttpAnswer, McpClient, Place, Shim, StdioClient, Stopwatch,
     active_tab, phases, signal, soon, tab, tasks_meta, until,
 };

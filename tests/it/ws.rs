@@ -6,9 +6,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-use crate::support::{
-    Daemon, FakeExtension, Frozen, McpClient, RawConnection, Shim, Stopwatch, raw,
-};
+use testkit::{Daemon, FakeExtension, Frozen, McpClient, RawConnection, Shim, Stopwatch, raw};
 
 const OUR_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";

@@ -14,7 +14,7 @@ use super::model_server::{ModelServer, ModelTurn};
 use super::program::AgentProgram;
 use super::shown::{ShownResult, ToolCall, texts_in};
 use super::workplace::Workplace;
-use crate::clients::TOOLS;
+use testkit::TOOLS;
 
 /// How long a step may take on a busy machine; the first one starts an interpreter, and one may
 /// wait for a person's drawing.

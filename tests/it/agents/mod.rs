@@ -11,10 +11,10 @@ mod workplace;
 use serde_json::{Value, json};
 
 use crate::draw::{INK, near};
-use crate::support::long_text;
 use agent::RunningAgent;
 use program::AgentProgram;
 use shown::ShownResult;
+use testkit::long_text;
 
 /// The page's colour, which its picture has.
 const GREEN: [u64; 3] = [0, 120, 60];

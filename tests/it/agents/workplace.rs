@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::program::AgentProgram;
-use crate::clients::LEGACY;
-use crate::support::{Hand, Pages, StdioClient, finish, program};
+use testkit::LEGACY;
+use testkit::{Hand, Pages, StdioClient, finish, program};
 
 pub(super) struct Workplace {
     browser: Option<Browser>,

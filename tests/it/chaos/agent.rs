@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::BROWSERS;
-use super::dice::Dice;
 use super::witness::Ledger;
-use crate::support::{Place, StdioClient, signal};
+use testkit::Dice;
+use testkit::{Place, StdioClient, signal};
 
 /// How many commands an agent submits in a round: as many results as are kept for it.
 const COMMANDS: usize = 90;

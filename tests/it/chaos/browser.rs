@@ -17,8 +17,8 @@ use tabwire::home::Home;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-use super::dice::{Dice, any_seed};
-use crate::support::{Delivered, FakeExtension, Place, Shim, active_tab, signal, tab};
+use testkit::{Delivered, FakeExtension, Place, Shim, active_tab, signal, tab};
+use testkit::{Dice, any_seed};
 
 const HOME: &str = "TABWIRE_CHAOS_HOME";
 const NAME: &str = "TABWIRE_CHAOS_BROWSER";

@@ -10,17 +10,16 @@
 
 mod agent;
 mod browser;
-pub(crate) mod dice;
 mod witness;
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Place, signal};
 use agent::Agents;
 use browser::Browsers;
-use dice::Dice;
+use testkit::Dice;
+use testkit::{Place, signal};
 use witness::{Ledger, Verdict};
 
 /// How many rounds there are unless the environment says otherwise.
@@ -43,7 +42,7 @@ struct Kills {
 async fn whatever_is_killed_every_accepted_command_ends_once_and_none_runs_twice() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let rounds = number("TABWIRE_CHAOS_ROUNDS").unwrap_or(ROUNDS);
-    let seed = number("TABWIRE_CHAOS_SEED").unwrap_or_else(dice::any_seed);
+    let seed = number("TABWIRE_CHAOS_SEED").unwrap_or_else(testkit::any_seed);
     println!("seed {seed}: repeat with TABWIRE_CHAOS_SEED={seed}");
     let mut dice = Dice::new(seed);
     let place = Place::new();

@@ -13,8 +13,8 @@ use tabwire::journal;
 use tabwire::lifecycle::Stage;
 
 use super::browser::runs_of;
-use super::dice::Dice;
-use crate::support::{Place, StdioClient, Stopwatch};
+use testkit::Dice;
+use testkit::{Place, StdioClient, Stopwatch};
 
 /// How long a command may take to its end, once nothing is killed any more: its whole time
 /// from creation, and something for the machine.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::support::Place;
+use testkit::Place;
 
 /// How long an interpreter and its packages may take to start on a busy machine.
 const START: Duration = Duration::from_secs(40);

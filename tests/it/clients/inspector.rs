@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::driver::{Transport, installed, node, server, token, url};
-use super::{LEGACY, MODERN, TOOLS, running};
-use crate::support::{Delivered, FakeExtension, Place, Served, Shim};
+use testkit::{Delivered, FakeExtension, LEGACY, MODERN, Place, Served, Shim, TOOLS};
 
 /// How long a run may take on a busy machine; each starts an interpreter.
 const RUN: Duration = Duration::from_secs(40);
@@ -119,7 +118,7 @@ impl Run {
 async fn first_running(extension: &mut FakeExtension, script: &str) -> Delivered {
     let arrived = tokio::time::timeout(RUN, extension.until_next()).await;
     arrived.expect("the Inspector hangs");
-    running(extension, script).await
+    extension.start_script(script).await
 }
 
 fn script(text: &str) -> Value {
@@ -143,7 +142,7 @@ async fn submits_waits_and_cancels(transport: Transport) {
     let mut stage = Stage::set(transport, "legacy").await;
     knows_the_tools(&stage, LEGACY).await;
     let submitted = stage.call("interact", &script("submitted")).tool_result().await;
-    let command = running(&mut stage.extension, "submitted").await;
+    let command = stage.extension.start_script("submitted").await;
     assert_eq!(submitted["correlation_id"], command.id, "{submitted}");
     let wait = json!({"what": "command_result", "correlation_id": command.id, "wait_ms": 50_000});
     let waiting = stage.call("observe", &wait);

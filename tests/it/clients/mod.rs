@@ -6,25 +6,9 @@ mod inspector;
 
 use serde_json::json;
 
-use crate::support::{Delivered, FakeExtension, Place, Shim, soon, until};
 use driver::{Client, Driver, Scenario, Transport};
 pub(crate) use driver::{installed, node};
-
-pub(crate) const LEGACY: &str = "2025-11-25";
-pub(crate) const MODERN: &str = "2026-07-28";
-
-pub(crate) const TOOLS: [&str; 5] =
-    ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"];
-
-/// The command of this script, which runs and says how far it is.
-pub(crate) async fn running(extension: &mut FakeExtension, script: &str) -> Delivered {
-    let command = extension.command().await;
-    assert_eq!(command.script(), script);
-    extension.claim(&command).await;
-    let far = json!({"message": "a quarter", "progress": 0.25});
-    extension.pending(&command, far).await;
-    command
-}
+use testkit::{LEGACY, MODERN, Place, Shim, TOOLS, soon, until};
 
 async fn sees_a_quarter(client: &mut Driver, of: &str) {
     let seen = client.event("progress").await;
@@ -46,7 +30,7 @@ async fn submits_waits_and_cancels(client: Client, scenario: Scenario<'_>, versi
 
     let submitted = client.event("submitted").await["result"].clone();
     assert_eq!(submitted["status"], "queued", "{submitted}");
-    let command = running(&mut extension, "submitted").await;
+    let command = extension.start_script("submitted").await;
     assert_eq!(submitted["correlation_id"], command.id);
     sees_a_quarter(&mut client, "wait").await;
     extension.complete(&command, &json!({"title": "Shop"})).await;
@@ -54,7 +38,7 @@ async fn submits_waits_and_cancels(client: Client, scenario: Scenario<'_>, versi
     assert_eq!(waited["status"], "complete", "{waited}");
     assert_eq!(waited["result"], json!({"title": "Shop"}), "{waited}");
 
-    let command = running(&mut extension, "given up").await;
+    let command = extension.start_script("given up").await;
     sees_a_quarter(&mut client, "cancel").await;
     extension.expect(&command.cancel("cancelled")).await;
     assert_eq!(client.event("gave_up").await["aborted"], true);
@@ -73,7 +57,7 @@ async fn speaks_tasks(client: Client, transport: Transport) {
     client.event("connected").await;
 
     let created = client.event("task").await;
-    let command = running(&mut extension, "as a task").await;
+    let command = extension.start_script("as a task").await;
     assert_eq!(created["task_id"], command.id, "{created}");
     assert_eq!(created["status"], "working", "{created}");
     extension.complete(&command, &json!(42)).await;
@@ -81,7 +65,7 @@ async fn speaks_tasks(client: Client, transport: Transport) {
     assert_eq!(client.event("finished").await["result"]["result"], 42);
 
     let created = client.event("task").await;
-    let command = running(&mut extension, "cancelled as a task").await;
+    let command = extension.start_script("cancelled as a task").await;
     assert_eq!(created["task_id"], command.id, "{created}");
     extension.expect(&command.cancel("cancelled")).await;
     assert_eq!(client.event("task_ended").await["status"], "cancelled");

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tabwire::home::UsualFolder;
 
-use crate::support::{Auto, Daemon, McpClient, Row, Shim, body, soon};
+use testkit::{Auto, Daemon, McpClient, Row, Shim, body, soon};
 
 /// A picture that a shell would run line by line.
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\ntouch /tmp/owned\n";

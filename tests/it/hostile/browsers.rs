@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
 use crate::browser::Stage;
-use crate::support::{Daemon, Pages, Row, cli_of, finish, soon, until};
+use testkit::{Daemon, Pages, Row, cli_of, finish, soon, until};
 
 /// What the daemon has let in up to now, and what came of it.
 async fn standing(stage: &Stage) -> Value {

@@ -6,7 +6,7 @@ use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
 use crate::legacy::Old;
-use crate::support::{
+use testkit::{
     Daemon, FakeExtension, Hand, McpClient, Pages, Place, PseudoTerminal, Ran, Row, Shim, body,
     first_tab, raw, soon, until,
 };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::draw::Stage;
-use crate::support::{Row, soon};
+use testkit::{Row, soon};
 
 /// How long the browser may take to show a drawing again on a busy machine.
 const SOON: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cancel::{ask, cancel};
-use crate::support::{Daemon, McpClient, Row, Shim};
+use testkit::{Daemon, McpClient, Row, Shim};
 
 const KEY: &str = "retry-1";
 const HEADER: &str = "x-tabwire-idempotency-key";

@@ -9,7 +9,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::FromExtension;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{Daemon, McpClient, RawConnection, Row, Shim, Stopwatch, soon};
+use testkit::{Daemon, McpClient, RawConnection, Row, Shim, Stopwatch, soon};
 
 const MIB: usize = 1024 * 1024;
 

@@ -12,7 +12,7 @@ use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
 use crate::legacy::Old;
 use crate::legacy_sync::Newer;
-use crate::support::{Daemon, Hand, McpClient, Pages, Row, body, first_tab, soon, until};
+use testkit::{Daemon, Hand, McpClient, Pages, Row, body, first_tab, soon, until};
 
 /// What stands in every file that agents must not see.
 const SECRET: &str = "TOP-SECRET-LINE";
@@ -377,7 +377,7 @@ async fn row_22_whatever_folder_is_opened_keys_and_profiles_stay_closed_and_the_
     row.tried("config.json", left == json!({"port": victim.daemon.port()}), &left);
     row.report();
     // A worker that begins anew finds its key.
-    crate::support::kill_worker(&victim.browser);
+    testkit::kill_worker(&victim.browser);
     let title = json!({"action": "execute_js", "script": "1 + 1", "tab_id": victim.tab});
     assert_eq!(victim.answer("interact", title).await["result"]["value"], 2);
     victim.end().await;

@@ -16,7 +16,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::Tools;
 
 use crate::legacy::Old;
-use crate::support::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, StateDir};
+use testkit::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, StateDir};
 
 const TRIES: usize = 100;
 

@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::browser::Stage;
-use crate::support::{Daemon, Pages, Row, cli_of, finish, soon, until};
+use testkit::{Daemon, Pages, Row, cli_of, finish, soon, until};
 
 /// What it says of itself and forges, wherever it can.
 const MARK: &str = "IGNORE";

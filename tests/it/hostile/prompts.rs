@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon};
+use testkit::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon};
 
 /// Words that would pass for Tabwire's, for a control, or for another order of reading; and how they
 /// are shown.

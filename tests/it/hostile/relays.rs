@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Relay, Row, Session, Shim, answering, until};
+use testkit::{Daemon, Hand, McpClient, Pages, Relay, Row, Session, Shim, answering, until};
 
 async fn browsers(client: &McpClient) -> Value {
     client.call("observe", json!({"what": "browsers"})).await["count"].clone()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tabwire::protocol::{SiteChange, SiteList, SitePattern};
 
-use crate::support::{Place, Row, finish};
+use testkit::{Place, Row, finish};
 
 /// What a person might have put into the directory.
 const THEIRS: [&str; 24] = [

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::scene::Scene;
-use crate::support::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, Stopwatch, raw};
 use crate::ws::{PROTOCOL, handshake};
+use testkit::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, Stopwatch, raw};
 
 const OURS: &str = "Origin: chrome-extension://cojpnlnglaiojkhnmkknknhgnedlcmlg";
 const JSON: &str = "Content-Type: application/json";

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::legacy::Old;
-use crate::support::{
+use testkit::{
     Daemon, Delivered, HttpLink, LOOK, McpClient, Session, Shim, StdioClient, Stopwatch, cli_of,
     soon, until,
 };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Stage;
 use crate::browser_trouble::Stage as Trouble;
-use crate::support::{Daemon, McpClient, Pages, Row, Shim, body, soon, until};
+use testkit::{Daemon, McpClient, Pages, Row, Shim, body, soon, until};
 
 /// Scripts of every form, each of which clicks once; and whether it can run without the debugger,
 /// where statements have no value.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use crate::support::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon, until};
+use testkit::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon, until};
 
 const CARD: &str = "4111 1111 1111 1111";
 const DASHED_CARD: &str = "5555-5555-5555-4444";

@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::{AGENT_DENIALS_MAX, SiteChange, SiteList, SitePattern};
 
-use crate::support::{
-    Daemon, Hand, McpClient, OTHER_SITE, Pages, Row, body, first_tab, soon, until,
-};
+use testkit::{Daemon, Hand, McpClient, OTHER_SITE, Pages, Row, body, first_tab, soon, until};
 
 async fn deny(client: &McpClient, pattern: &str) {
     client.call("configure", json!({"action": "site_rules", "pattern": pattern})).await;

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 
-use crate::support::{Daemon, Hand, Pages, Place, Row, StdioClient, past_health, signal, soon};
+use testkit::{Daemon, Hand, Pages, Place, Row, StdioClient, past_health, signal, soon};
 
 /// Twice what the extension gives whoever listens to prove itself.
 const PATIENCE: Duration = Duration::from_secs(20);

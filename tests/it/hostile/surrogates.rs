@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::browser::Stage;
 use crate::legacy::Old;
 use crate::legacy_sync::{Newer, result_of};
-use crate::support::{Daemon, FakeExtension, McpClient, Row, Shim, body, soon, until};
+use testkit::{Daemon, FakeExtension, McpClient, Row, Shim, body, soon, until};
 
 /// Halves as escapes, and what a reader gets for each. The last is a text about one.
 const HALVES: [(&str, &str); 5] = [

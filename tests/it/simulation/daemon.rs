@@ -1,5 +1,5 @@
 //! The daemon's host: the shipped hub and edge. Its sockets are the simulation's, and its
-//! journal is written to the [disk](super::disk) outside of it.
+//! journal is written to the [disk](testkit::Disk) outside of it.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use turmoil::Sim;
 
 use super::chance::Chance;
-use super::disk::Disk;
 use super::plan::{Fault, Plan, Planned, Ways, When};
 use super::world::{AGENTS, DAEMON, World};
 use super::{agents, browser, daemon};
-use crate::support::StateDir;
+use testkit::Disk;
+use testkit::StateDir;
 
 /// After calm, everything is over within this: the longest command, and the retention.
 const PATIENCE: Duration = Duration::from_secs(150);

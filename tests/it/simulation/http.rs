@@ -18,7 +18,7 @@ use turmoil::net::TcpStream;
 use super::agents::Lost;
 use super::daemon::Call;
 use super::world::{DAEMON, PORT, World};
-use crate::support::check_answer;
+use testkit::check_answer;
 
 /// How long an answer is waited for beyond what the call itself may take.
 const PATIENCE: Duration = Duration::from_secs(5);

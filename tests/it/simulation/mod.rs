@@ -19,7 +19,6 @@ mod agents;
 mod browser;
 mod chance;
 mod daemon;
-mod disk;
 mod driver;
 mod http;
 mod ledger;
@@ -36,8 +35,8 @@ use std::thread;
 
 use tabwire::journal;
 
-use crate::support::StateDir;
 use driver::Verdict;
+use testkit::StateDir;
 
 /// How many seeds are run unless `SIMULATION_SEEDS` says otherwise.
 const SEEDS: u64 = 200;

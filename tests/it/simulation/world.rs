@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::browser::Browser;
 use super::chance::Chance;
 use super::daemon::Request;
-use super::disk::Disk;
 use super::ledger::Ledger;
 use super::plan::{Fault, Plan, Planned, Step, When};
-use crate::support::StateDir;
+use testkit::Disk;
+use testkit::StateDir;
 
 /// The daemon's port: on a simulated network, so it is nobody else's.
 pub(super) const PORT: u16 = 4_000;

@@ -6,11 +6,6 @@ mod extension;
 mod oracle;
 mod world;
 
-// The disk of the simulation: what rows in SQLite do with entries.
-#[expect(dead_code, reason = "the simulation asks for more")]
-#[path = "../../it/simulation/disk.rs"]
-mod disk;
-
 use std::cell::RefCell;
 use std::time::Duration;
 

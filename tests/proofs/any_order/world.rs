@@ -15,7 +15,8 @@ use tabwire::protocol::{
     InFlight, ReadyFrame, TabId, Timestamp, ToExtension, Transport,
 };
 
-use super::disk::Disk;
+use testkit::Disk;
+
 use super::extension::{Extension, Said, Told};
 use super::oracle::Oracle;
 

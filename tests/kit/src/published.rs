@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tabwire::mcp::body_of;
 use tabwire::tools;
 
@@ -53,7 +53,7 @@ static ANSWERS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
 });
 
 /// What is wrong with the result of a call of this tool that chose this.
-pub(crate) fn errors(tool: &str, choice: &str, result: &Value) -> Vec<String> {
+fn errors(tool: &str, choice: &str, result: &Value) -> Vec<String> {
     let answer = &body(result);
     let choice = if result["isError"] == true { "failed" } else { choice };
     let own = ANSWERS.get(format!("{tool}.{choice}").as_str());
@@ -73,7 +73,7 @@ fn check(tool: &str, choice: &str, result: &Value) {
 }
 
 /// Checks the answer to a request, if it carries the answer of a tool.
-pub(crate) fn check_answer(request: &Value, answer: &Value) {
+pub fn check_answer(request: &Value, answer: &Value) {
     let (params, result) = (&request["params"], &answer["result"]);
     match request["method"].as_str() {
         // What a stand-in for a daemon says is made up.
@@ -113,8 +113,10 @@ fn check_task(task: &Value) {
     check(tool["name"].as_str().unwrap(), command, result);
 }
 
+#[cfg(test)]
 #[test]
 fn an_answer_that_is_not_as_published_is_found() {
+    use serde_json::json;
     let pending = json!({"pending": [], "completed": [], "failed": [], "page": "*"});
     let result = |answer: &Value| json!({"content": [{"type": "text", "text": answer.to_string()}], "isError": false});
     assert_eq!(errors("observe", "pending_commands", &result(&pending)), Vec::<String>::new());

@@ -18,7 +18,7 @@ const SHOWN: usize = 4_096;
 const LAST_SHOWN: &str = "(nothing more)";
 
 /// A terminal of a given size.
-pub(crate) struct PseudoTerminal {
+pub struct PseudoTerminal {
     controller: File,
     name: CString,
     /// What was shown stays to be read for as long as somebody has the terminal open.
@@ -26,7 +26,7 @@ pub(crate) struct PseudoTerminal {
 }
 
 impl PseudoTerminal {
-    pub(crate) fn new(columns: u16, rows: u16) -> Self {
+    pub fn new(columns: u16, rows: u16) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -39,16 +39,16 @@ impl PseudoTerminal {
     }
 
     /// One of a program's standard streams at this terminal.
-    pub(crate) fn stream(&self) -> Stdio {
+    pub fn stream(&self) -> Stdio {
         open(&self.name).into()
     }
 
-    pub(crate) fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.controller.write_all(keys.as_bytes()).unwrap();
     }
 
     /// What it has shown since this was asked last, as far as the system has passed it on.
-    pub(crate) fn shown_so_far(&mut self) -> Vec<u8> {
+    pub fn shown_so_far(&mut self) -> Vec<u8> {
         let mut shown = Vec::new();
         let mut part = [0; SHOWN];
         while let Ok(length @ 1..) = self.controller.read(&mut part) {
@@ -58,12 +58,12 @@ impl PseudoTerminal {
     }
 
     /// What it has shown since this was asked last, for programs that have ended.
-    pub(crate) async fn shown(&mut self) -> String {
+    pub async fn shown(&mut self) -> String {
         String::from_utf8(self.shown_bytes().await).unwrap()
     }
 
     /// The same, which may begin in the middle of a character.
-    pub(crate) async fn shown_bytes(&mut self) -> Vec<u8> {
+    pub async fn shown_bytes(&mut self) -> Vec<u8> {
         // The system passes on later what was shown, but in its order.
         self.held.write_all(LAST_SHOWN.as_bytes()).unwrap();
         let mut shown = Vec::new();

@@ -15,8 +15,17 @@ use super::contents::{body, check_contents, in_full};
 use super::published::check_answer;
 use super::{Daemon, EventStream, soon};
 
+/// The version of MCP that clients of the earlier era speak.
+pub const LEGACY: &str = "2025-11-25";
+
+/// The version of MCP that clients of the present era speak.
+pub const MODERN: &str = "2026-07-28";
+
+/// The names of the tools, in the order in which they are listed.
+pub const TOOLS: [&str; 5] = ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"];
+
 /// An MCP client. What it asserts of every answer is what the protocol asks for.
-pub(crate) struct McpClient {
+pub struct McpClient {
     http: Client<HttpConnector, Full<Bytes>>,
     url: String,
     token: String,
@@ -30,36 +39,36 @@ pub(crate) struct McpClient {
 
 /// An HTTP answer.
 #[derive(Debug)]
-pub(crate) struct HttpAnswer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+pub struct HttpAnswer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl HttpAnswer {
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| {
             panic!("no JSON ({error}): {}", String::from_utf8_lossy(&self.body))
         })
     }
 
     /// The JSON-RPC error's code, if it is one.
-    pub(crate) fn error_code(&self) -> Option<i64> {
+    pub fn error_code(&self) -> Option<i64> {
         self.json()["error"]["code"].as_i64()
     }
 }
 
 /// What every request of 2026-07-28 carries.
-pub(crate) fn modern_meta() -> Value {
+pub fn modern_meta() -> Value {
     json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "it", "version": "1"},
     })
 }
 
 /// The same of a client that declares the extension for tasks.
-pub(crate) fn tasks_meta() -> Value {
+pub fn tasks_meta() -> Value {
     let mut meta = modern_meta();
     meta["io.modelcontextprotocol/clientCapabilities"] =
         json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
@@ -68,17 +77,17 @@ pub(crate) fn tasks_meta() -> Value {
 
 impl McpClient {
     /// One of the era up to 2025-11-25.
-    pub(crate) fn legacy(daemon: &Daemon) -> Self {
+    pub fn legacy(daemon: &Daemon) -> Self {
         Self::new(daemon.port(), daemon.token(), false)
     }
 
     /// One of 2026-07-28.
-    pub(crate) fn modern(daemon: &Daemon) -> Self {
+    pub fn modern(daemon: &Daemon) -> Self {
         Self::new(daemon.port(), daemon.token(), true)
     }
 
     /// One of 2026-07-28, of a daemon of which only the port and the token are known.
-    pub(crate) fn at(port: u16, token: String) -> Self {
+    pub fn at(port: u16, token: String) -> Self {
         Self::new(port, token, true)
     }
 
@@ -98,17 +107,17 @@ impl McpClient {
     }
 
     /// Names itself.
-    pub(crate) fn named(self, name: &str) -> Self {
+    pub fn named(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
 
     /// Declares the extension for tasks.
-    pub(crate) fn with_tasks(self) -> Self {
+    pub fn with_tasks(self) -> Self {
         Self { has_tasks: true, ..self }
     }
 
     /// The same client, as one of 2026-07-28 that declares the extension for tasks.
-    pub(crate) fn as_one_with_tasks(&self) -> Self {
+    pub fn as_one_with_tasks(&self) -> Self {
         let (url, token) = (self.url.clone(), self.token.clone());
         let (http, name, ids) = (self.http.clone(), self.name.clone(), AtomicI64::new(0));
         Self {
@@ -124,17 +133,17 @@ impl McpClient {
     }
 
     /// Calls tools that are not the program's own, too.
-    pub(crate) fn of_any_tools(self) -> Self {
+    pub fn of_any_tools(self) -> Self {
         Self { calls_published: false, ..self }
     }
 
     /// Calls with another token.
-    pub(crate) fn with_token(self, token: String) -> Self {
+    pub fn with_token(self, token: String) -> Self {
         Self { token, ..self }
     }
 
     /// Sends a body with these headers besides the token and the content type.
-    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> HttpAnswer {
+    pub async fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> HttpAnswer {
         let accept = "application/json, text/event-stream";
         let request = Request::post(&self.url).header("content-type", "application/json");
         let asked = serde_json::from_slice(&body).unwrap_or_default();
@@ -168,7 +177,7 @@ impl McpClient {
     }
 
     /// Calls a tool, with what the request's `_meta` is to say; its answer as it comes.
-    pub(crate) async fn stream(
+    pub async fn stream(
         &self,
         (tool, arguments): (&str, Value),
         meta: Value,
@@ -186,7 +195,7 @@ impl McpClient {
     }
 
     /// Opens a subscription; its answer as it comes.
-    pub(crate) async fn subscribe(&self, id: &Value, notifications: Value) -> EventStream {
+    pub async fn subscribe(&self, id: &Value, notifications: Value) -> EventStream {
         let params = json!({"notifications": notifications});
         let (headers, message) = self.message(id, "subscriptions/listen", params);
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -197,13 +206,13 @@ impl McpClient {
     }
 
     /// Opens the stream of what no call carries.
-    pub(crate) async fn listen(&self, accept: &str, headers: &[(&str, &str)]) -> EventStream {
+    pub async fn listen(&self, accept: &str, headers: &[(&str, &str)]) -> EventStream {
         let request = Request::get(&self.url);
         EventStream::of(soon("a head", self.send(request, accept, headers, Vec::new())).await)
     }
 
     /// Sends a request of this client's era, with an id of its own.
-    pub(crate) async fn rpc(&self, method: &str, params: Value) -> HttpAnswer {
+    pub async fn rpc(&self, method: &str, params: Value) -> HttpAnswer {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (headers, message) = self.message(&id.into(), method, params);
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -215,16 +224,16 @@ impl McpClient {
     }
 
     /// A request of this client's era, with its headers.
-    pub(crate) fn message(
+    pub fn message(
         &self,
         id: &Value,
         method: &str,
         mut params: Value,
     ) -> (Vec<(&'static str, String)>, Value) {
-        let mut headers = vec![("mcp-protocol-version", "2025-11-25".to_owned())];
+        let mut headers = vec![("mcp-protocol-version", LEGACY.to_owned())];
         if self.is_modern {
             headers = vec![
-                ("mcp-protocol-version", "2026-07-28".to_owned()),
+                ("mcp-protocol-version", MODERN.to_owned()),
                 ("mcp-method", method.to_owned()),
             ];
             let named_by = ["name", "taskId", "uri"];
@@ -242,7 +251,7 @@ impl McpClient {
     }
 
     /// Calls a tool; the whole result.
-    pub(crate) async fn call_raw(&self, tool: &str, arguments: Value) -> Value {
+    pub async fn call_raw(&self, tool: &str, arguments: Value) -> Value {
         let arguments = in_full(tool, arguments);
         let params = json!({"name": tool, "arguments": arguments});
         let answer = self.rpc("tools/call", params).await;
@@ -256,14 +265,14 @@ impl McpClient {
     }
 
     /// Calls a tool and expects that it works.
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], false, "{result}");
         body(&result)
     }
 
     /// Calls a tool and expects that it fails, with a word, a sentence and a next step.
-    pub(crate) async fn call_fails(&self, tool: &str, arguments: Value) -> Value {
+    pub async fn call_fails(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], true, "{result}");
         let body = body(&result);
@@ -275,26 +284,26 @@ impl McpClient {
     }
 
     /// Submits a command; its correlation id.
-    pub(crate) async fn submit(&self, arguments: Value) -> String {
+    pub async fn submit(&self, arguments: Value) -> String {
         let answer = self.call("interact", arguments).await;
         assert_eq!(answer["status"], "queued", "{answer}");
         answer["correlation_id"].as_str().unwrap().to_owned()
     }
 
     /// Submits a script for a tab; its correlation id.
-    pub(crate) async fn script(&self, script: &str, tab: i64) -> String {
+    pub async fn script(&self, script: &str, tab: i64) -> String {
         self.submit(json!({"action": "execute_js", "script": script, "tab_id": tab})).await
     }
 
     /// What is known of a command, with the time of every phase.
-    pub(crate) async fn status(&self, id: &str) -> Value {
+    pub async fn status(&self, id: &str) -> Value {
         let what =
             json!({"what": "command_result", "correlation_id": id, "trace": true, "wait_ms": 0});
         self.call("observe", what).await
     }
 
     /// Waits until a command is over; what is known of it.
-    pub(crate) async fn outcome(&self, id: &str) -> Value {
+    pub async fn outcome(&self, id: &str) -> Value {
         let what = json!({
             "what": "command_result", "correlation_id": id, "wait_ms": 8_000, "trace": true
         });
@@ -304,13 +313,13 @@ impl McpClient {
     }
 
     /// Cancels a command; what is known of it then.
-    pub(crate) async fn cancel(&self, id: &str) -> Value {
+    pub async fn cancel(&self, id: &str) -> Value {
         self.call("configure", json!({"action": "cancel", "correlation_id": id})).await
     }
 }
 
 /// The phases of a trace.
-pub(crate) fn phases(report: &Value) -> Vec<String> {
+pub fn phases(report: &Value) -> Vec<String> {
     let entries = report["trace"].as_array().expect("a trace was asked for");
     entries.iter().map(|entry| entry["phase"].as_str().unwrap().to_owned()).collect()
 }

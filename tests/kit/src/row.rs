@@ -4,19 +4,19 @@ use std::fmt::Display;
 
 /// What was tried of one row, and refused. `make hostile` adds up what these say, and wants
 /// every row.
-pub(crate) struct Row {
+pub struct Row {
     row: u8,
     tried: usize,
     wrong: Vec<String>,
 }
 
 impl Row {
-    pub(crate) const fn new(row: u8) -> Self {
+    pub const fn new(row: u8) -> Self {
         Self { row, tried: 0, wrong: Vec::new() }
     }
 
     /// One try, and what came of it.
-    pub(crate) fn tried(&mut self, what: &str, is_refused: bool, came: impl Display) {
+    pub fn tried(&mut self, what: &str, is_refused: bool, came: impl Display) {
         self.tried += 1;
         if !is_refused {
             self.wrong.push(format!("{what}: {came}"));
@@ -25,7 +25,7 @@ impl Row {
 
     /// Says what was tried, and sees to it that nothing of it worked.
     #[expect(clippy::print_stdout, reason = "what was tried is told to whoever runs the tests")]
-    pub(crate) fn report(self) {
+    pub fn report(self) {
         let Self { row, tried, wrong } = self;
         println!("hostile row {row}: {tried} tried, {} refused", tried - wrong.len());
         assert!(wrong.is_empty(), "row {row}:\n{}", wrong.join("\n"));

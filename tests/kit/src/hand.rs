@@ -19,7 +19,7 @@ use tabwire::protocol::EXTENSION_ID;
 use super::{Daemon, soon, until};
 
 /// A name under which a [`Hand`]'s browser finds the pages of this computer, as another site.
-pub(crate) const OTHER_SITE: &str = "denied.example";
+pub const OTHER_SITE: &str = "denied.example";
 
 /// The page of the extension that a person draws in, without the tab that the picture is of.
 const DRAW_PAGE: &str = "/src/draw/page/draw.html?tab=";
@@ -29,15 +29,15 @@ const NO_SESSION: i64 = -32_001;
 
 /// What is seen of a picture.
 #[derive(Debug, Deserialize)]
-pub(crate) struct SeenPicture {
+pub struct SeenPicture {
     /// Its width and height.
-    pub(crate) size: [u64; 2],
+    pub size: [u64; 2],
     /// Red, green and blue at each point that was looked at.
-    pub(crate) colours: Vec<[u64; 3]>,
+    pub colours: Vec<[u64; 3]>,
 }
 
 /// Uses the page that is open in a browser, or the picture of it that is drawn on.
-pub(crate) struct Hand {
+pub struct Hand {
     socket: WebSocketStream<TcpStream>,
     /// Of the page, and of whatever is used now.
     page: String,
@@ -50,11 +50,7 @@ pub(crate) struct Hand {
 impl Hand {
     /// A browser that a hand can reach into, with the extension for this daemon, connected to
     /// `port`, and a page. Its folder has the profile, too.
-    pub(crate) fn open_browser(
-        daemon: &Daemon,
-        port: u16,
-        page: &str,
-    ) -> (Browser, tempfile::TempDir) {
+    pub fn open_browser(daemon: &Daemon, port: u16, page: &str) -> (Browser, tempfile::TempDir) {
         let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
         let unpacked = folder.path().join("extension");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
@@ -67,7 +63,7 @@ impl Hand {
 
     /// The same, whose connections to this daemon go to a relay. The extension has dialled the
     /// daemon's port, so the proofs hold.
-    pub(crate) fn open_browser_behind(
+    pub fn open_browser_behind(
         daemon: &Daemon,
         relay: u16,
         page: &str,
@@ -88,7 +84,7 @@ impl Hand {
     }
 
     /// A program that starts the browser so that a hand can reach in.
-    pub(crate) fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
+    pub fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
         let other_site = format!("--host-resolver-rules='MAP {OTHER_SITE} 127.0.0.1'");
         Self::with_flags(folder, chromium, &["--remote-debugging-port=0", &other_site])
     }
@@ -103,7 +99,7 @@ impl Hand {
     }
 
     /// Reaches for the page in the browser with this profile.
-    pub(crate) async fn reach(profile: &Path) -> Self {
+    pub async fn reach(profile: &Path) -> Self {
         let file = profile.join("DevToolsActivePort");
         let told = || std::fs::read_to_string(&file).ok().filter(|told| told.contains("/devtools"));
         soon("the debugging port", until(async || told().is_some())).await;
@@ -146,25 +142,25 @@ impl Hand {
     }
 
     /// How many pages there are.
-    pub(crate) async fn pages(&mut self) -> usize {
+    pub async fn pages(&mut self) -> usize {
         self.targets().await.iter().filter(|target| target["type"] == "page").count()
     }
 
     /// How many pages of the extension for drawing there are, frames in other pages included.
-    pub(crate) async fn drawing_pages(&mut self) -> usize {
+    pub async fn drawing_pages(&mut self) -> usize {
         let page = format!("chrome-extension://{EXTENSION_ID}/draw");
         let is_one = |target: &Value| target["url"].as_str().unwrap_or_default().starts_with(&page);
         self.targets().await.iter().filter(|target| is_one(target)).count()
     }
 
     /// Whether a picture of a page is there to be drawn on.
-    pub(crate) async fn sees_drawing(&mut self) -> bool {
+    pub async fn sees_drawing(&mut self) -> bool {
         self.drawing_page().await.is_some()
     }
 
     /// Turns to the picture that is drawn on, once it takes what a person does. There is room for
     /// all of it: a pixel of it is one of the page.
-    pub(crate) async fn turn_to_drawing(&mut self) {
+    pub async fn turn_to_drawing(&mut self) {
         let seen = async {
             loop {
                 if let Some(target) = self.drawing_page().await {
@@ -186,13 +182,13 @@ impl Hand {
     }
 
     /// Turns back to the page.
-    pub(crate) fn turn_to_page(&mut self) {
+    pub fn turn_to_page(&mut self) {
         self.session = self.page.clone();
         self.corner = (0.0, 0.0);
     }
 
     /// Opens a page in a tab of its own, in front, and turns to it.
-    pub(crate) async fn open_beside(&mut self, url: &str) {
+    pub async fn open_beside(&mut self, url: &str) {
         self.session = String::new();
         let opened = self.ask("Target.createTarget", json!({"url": "about:blank"})).await;
         self.session = self.attach(&opened).await;
@@ -225,7 +221,7 @@ impl Hand {
     }
 
     /// Clicks into the middle of an element.
-    pub(crate) async fn click(&mut self, selector: &str) {
+    pub async fn click(&mut self, selector: &str) {
         // A person does not click what is just moving.
         let expression = format!(
             "(async () => {{ const element = document.querySelector('{selector}'); \
@@ -244,12 +240,12 @@ impl Hand {
     }
 
     /// What an expression is in the page.
-    pub(crate) async fn read(&mut self, expression: &str) -> Value {
+    pub async fn read(&mut self, expression: &str) -> Value {
         self.evaluate(expression, false).await
     }
 
     /// The same, as if somebody had just clicked in the page.
-    pub(crate) async fn read_clicked(&mut self, expression: &str) -> Value {
+    pub async fn read_clicked(&mut self, expression: &str) -> Value {
         self.evaluate(expression, true).await
     }
 
@@ -263,7 +259,7 @@ impl Hand {
 
     /// The width and height of a picture, and its colours at these points. The page must let pictures
     /// in.
-    pub(crate) async fn look_at(&mut self, picture: &str, points: &[(i32, i32)]) -> SeenPicture {
+    pub async fn look_at(&mut self, picture: &str, points: &[(i32, i32)]) -> SeenPicture {
         let seen = self
             .read(&format!(
                 "(async () => {{ const image = new Image(); image.src = {}; await image.decode();
@@ -280,7 +276,7 @@ impl Hand {
 
     /// Presses the button of the mouse at the first point, goes on to the others, lets it go at
     /// the last. One point alone is a click.
-    pub(crate) async fn drag(&mut self, points: &[(i32, i32)]) {
+    pub async fn drag(&mut self, points: &[(i32, i32)]) {
         let [first, .., last] = [points, points].concat()[..] else { panic!("no points") };
         self.mouse("mousePressed", first).await;
         for &point in &points[1..] {
@@ -297,7 +293,7 @@ impl Hand {
     }
 
     /// Presses a key so often, with Shift or Control if its name says so: `Shift+ArrowLeft`.
-    pub(crate) async fn press(&mut self, key: &str, times: usize) {
+    pub async fn press(&mut self, key: &str, times: usize) {
         let (held, key) = key.split_once('+').unwrap_or(("", key));
         let modifiers = match held {
             "Control" => 2,
@@ -326,7 +322,7 @@ impl Hand {
     }
 
     /// Sends the tab to a page, and waits until it is there.
-    pub(crate) async fn go(&mut self, url: &str) {
+    pub async fn go(&mut self, url: &str) {
         self.ask("Page.navigate", json!({"url": url})).await;
         let here = format!("location.href === '{url}' && document.readyState === 'complete'");
         soon(url, async { while self.read(&here).await != true {} }).await;
@@ -334,7 +330,7 @@ impl Hand {
 
     /// Has the browser list errors of the extension from now on: of one that came by the command
     /// line it lists none unless it is told to.
-    pub(crate) async fn begin_list_of_errors(&mut self) {
+    pub async fn begin_list_of_errors(&mut self) {
         self.go("chrome://extensions/").await;
         let begin = format!(
             "chrome.developerPrivate.updateExtensionConfiguration(\
@@ -345,7 +341,7 @@ impl Hand {
 
     /// What the browser lists at `chrome://extensions` as errors of the extension, once it was told
     /// to [list them](Self::begin_list_of_errors).
-    pub(crate) async fn listed_errors(&mut self) -> Vec<Value> {
+    pub async fn listed_errors(&mut self) -> Vec<Value> {
         self.go("chrome://extensions/").await;
         let listed = format!(
             "chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}').then((info) => \
@@ -355,17 +351,17 @@ impl Hand {
     }
 
     /// Sends the tab to a page that goes on to another one.
-    pub(crate) async fn leave_for(&mut self, url: &str) {
+    pub async fn leave_for(&mut self, url: &str) {
         self.ask("Page.navigate", json!({"url": url})).await;
     }
 
     /// Closes the page.
-    pub(crate) async fn close_page(&mut self) {
+    pub async fn close_page(&mut self) {
         self.ask("Page.close", json!({})).await;
     }
 
     /// Types where the focus is.
-    pub(crate) async fn type_text(&mut self, text: &str) {
+    pub async fn type_text(&mut self, text: &str) {
         for character in text.chars() {
             let key = json!({"type": "keyDown", "text": character, "key": character});
             self.ask("Input.dispatchKeyEvent", key).await;

@@ -18,7 +18,7 @@ use super::{Delivered, HttpAnswer, Shim, soon};
 
 /// Requests of an extension, each on its own.
 #[derive(Clone)]
-pub(crate) struct Session {
+pub struct Session {
     shim: Shim,
     http: Client<HttpConnector, Full<Bytes>>,
     token: String,
@@ -26,14 +26,14 @@ pub(crate) struct Session {
 
 impl HttpAnswer {
     /// The frames that it brings, and the number of the last one.
-    pub(crate) fn frames(&self) -> (Vec<Value>, u64) {
+    pub fn frames(&self) -> (Vec<Value>, u64) {
         assert_eq!(self.status, StatusCode::OK, "{self:?}");
         let answer = self.json();
         (answer["frames"].as_array().unwrap().clone(), answer["last"].as_u64().unwrap())
     }
 
     /// Why the session is over: the status, and what would be the close code.
-    pub(crate) fn close(&self) -> (u16, u64) {
+    pub fn close(&self) -> (u16, u64) {
         let body = self.json();
         assert!(!body["message"].as_str().unwrap().is_empty(), "{body}");
         (self.status.as_u16(), body["code"].as_u64().unwrap_or_default())
@@ -42,7 +42,7 @@ impl HttpAnswer {
 
 impl Session {
     /// No session yet.
-    pub(crate) fn of(shim: &Shim) -> Self {
+    pub fn of(shim: &Shim) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let http = Client::builder(TokioExecutor::new()).build(connector);
@@ -50,7 +50,7 @@ impl Session {
     }
 
     /// One whose proof was valid, as the daemon's was.
-    pub(crate) async fn open(shim: &Shim) -> Self {
+    pub async fn open(shim: &Shim) -> Self {
         soon("a session", Self::try_open(shim)).await.unwrap()
     }
 
@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// One that is ready, and the number of the last frame.
-    pub(crate) async fn connect(shim: &Shim) -> (Self, u64) {
+    pub async fn connect(shim: &Shim) -> (Self, u64) {
         let session = Self::open(shim).await;
         // The answer to a claim of nothing shows that `ready` was taken in.
         let barrier = json!({"type": "claim", "correlation_id": "barrier", "attempt": 1});
@@ -81,7 +81,7 @@ impl Session {
         (session, last)
     }
 
-    pub(crate) async fn challenge(&self) -> String {
+    pub async fn challenge(&self) -> String {
         soon("a challenge", self.try_challenge()).await.unwrap()
     }
 
@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Posts what begins a session.
-    pub(crate) async fn begin(&self, body: &Value) -> HttpAnswer {
+    pub async fn begin(&self, body: &Value) -> HttpAnswer {
         soon("an answer", self.try_begin(body)).await.unwrap()
     }
 
@@ -102,31 +102,26 @@ impl Session {
     }
 
     /// Posts frames without a number.
-    pub(crate) async fn say(&self, frames: &[Value]) -> HttpAnswer {
+    pub async fn say(&self, frames: &[Value]) -> HttpAnswer {
         self.post(&json!({"frames": frames})).await
     }
 
-    pub(crate) async fn post(&self, body: &Value) -> HttpAnswer {
+    pub async fn post(&self, body: &Value) -> HttpAnswer {
         self.post_bytes(body.to_string().into_bytes()).await
     }
 
-    pub(crate) async fn post_bytes(&self, body: Vec<u8>) -> HttpAnswer {
+    pub async fn post_bytes(&self, body: Vec<u8>) -> HttpAnswer {
         soon("an answer", self.ask(Method::POST, FRAMES_PATH, body)).await.unwrap()
     }
 
     /// Polls, and waits for the answer as long as it is told to.
-    pub(crate) async fn poll(&self, query: &str) -> HttpAnswer {
+    pub async fn poll(&self, query: &str) -> HttpAnswer {
         let path = format!("{FRAMES_PATH}?{query}");
         self.ask(Method::GET, &path, Vec::new()).await.unwrap()
     }
 
     /// A request as a browser makes it; `None` if its connection breaks.
-    pub(crate) async fn ask(
-        &self,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
-    ) -> Option<HttpAnswer> {
+    pub async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Option<HttpAnswer> {
         let uri = format!("http://127.0.0.1:{}{path}", self.shim.port());
         let mut request = Request::builder().uri(uri).header("sec-fetch-site", "none");
         // A worker's GET has no Origin.
@@ -146,23 +141,23 @@ impl Session {
         Some(HttpAnswer { status: head.status, headers: head.headers, body })
     }
 
-    pub(crate) fn token(&self) -> &str {
+    pub fn token(&self) -> &str {
         &self.token
     }
 
-    pub(crate) fn with_token(&self, token: &str) -> Self {
+    pub fn with_token(&self, token: &str) -> Self {
         Self { token: token.to_owned(), ..self.clone() }
     }
 }
 
 /// A `hello` that names the challenge that it answers.
-pub(crate) fn answering(mut hello: Value, challenge: &str) -> Value {
+pub fn answering(mut hello: Value, challenge: &str) -> Value {
     hello["challenge"] = challenge.into();
     hello
 }
 
 /// A link over HTTP: a poll is held all the time, and what is said goes out beside it.
-pub(crate) struct HttpLink {
+pub struct HttpLink {
     session: Session,
     ears: Arc<Mutex<Ears>>,
     heard: mpsc::UnboundedReceiver<Value>,
@@ -193,7 +188,7 @@ impl Ears {
 impl HttpLink {
     /// A proven one; `None` if the connection breaks. Each poll is broken off after what
     /// `patience` says, as a connection that is lost would be.
-    pub(crate) async fn try_open(
+    pub async fn try_open(
         requests: &Session,
         patience: impl FnMut() -> Duration + Send + 'static,
     ) -> Option<Self> {
@@ -207,12 +202,12 @@ impl HttpLink {
     /// The next frame; `None` once the session is over.
     ///
     /// Cancel safe.
-    pub(crate) async fn try_next(&mut self) -> Option<Value> {
+    pub async fn try_next(&mut self) -> Option<Value> {
         self.heard.recv().await
     }
 
     /// Sends a frame; `None` once the session is over.
-    pub(crate) async fn try_send(&mut self, frame: &Value) -> Option<()> {
+    pub async fn try_send(&mut self, frame: &Value) -> Option<()> {
         self.posts += 1;
         let after = self.ears.lock().unwrap().after;
         let body = json!({"n": self.posts, "after": after, "frames": [frame]}).to_string();
@@ -252,6 +247,6 @@ async fn keep_polling(
 }
 
 /// The commands among frames.
-pub(crate) fn commands(frames: &[Value]) -> Vec<Delivered> {
+pub fn commands(frames: &[Value]) -> Vec<Delivered> {
     frames.iter().filter(|frame| frame["type"] == "command").map(Delivered::of).collect()
 }

@@ -17,7 +17,7 @@ use super::{past_health, soon, until};
 
 /// A relay on a port of its own. For a browser whose connections to the daemon are led here
 /// ([`Hand::open_browser_behind`](super::Hand::open_browser_behind)) the proofs hold.
-pub(crate) struct Relay {
+pub struct Relay {
     port: u16,
     shared: Arc<Shared>,
 }
@@ -54,7 +54,7 @@ struct Trap {
 }
 
 impl Relay {
-    pub(crate) async fn start(daemon: u16) -> Self {
+    pub async fn start(daemon: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared::default());
@@ -67,13 +67,13 @@ impl Relay {
         Self { port, shared }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Keeps the next frame of this type, and whatever comes after it on its connection. The
     /// frame comes out of what this returns.
-    pub(crate) fn keep(&self, kind: &'static str) -> oneshot::Receiver<Value> {
+    pub fn keep(&self, kind: &'static str) -> oneshot::Receiver<Value> {
         let (sprung, kept) = oneshot::channel();
         *self.shared.trap.lock().unwrap() = Some(Trap { kind, sprung });
         kept
@@ -81,36 +81,36 @@ impl Relay {
 
     /// Takes the daemon's place for drawings: they end here, and nobody acknowledges them but
     /// by [`Relay::say`].
-    pub(crate) fn take_drawings(&self) {
+    pub fn take_drawings(&self) {
         self.shared.takes_drawings.store(true, Ordering::Relaxed);
     }
 
     /// Says something in the daemon's place.
-    pub(crate) fn say(&self, frame: &Value) {
+    pub fn say(&self, frame: &Value) {
         let way = self.shared.to_extension.lock().unwrap();
         let way = way.as_ref().expect("an extension is connected");
         way.send(Message::text(frame.to_string())).expect("it still is");
     }
 
     /// The reports and drawings so far that are so.
-    pub(crate) fn reported(&self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+    pub fn reported(&self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
         let reported = self.shared.reported.lock().unwrap();
         reported.iter().filter(|frame| is_it(frame)).cloned().collect()
     }
 
     /// The types of the frames that the daemon has said.
-    pub(crate) fn types_from_daemon(&self) -> Vec<Value> {
+    pub fn types_from_daemon(&self) -> Vec<Value> {
         self.shared.from_daemon.lock().unwrap().clone()
     }
 
     /// All that the extension has said.
-    pub(crate) fn said_by_extension(&self) -> Vec<Value> {
+    pub fn said_by_extension(&self) -> Vec<Value> {
         self.shared.from_extension.lock().unwrap().clone()
     }
 
     /// What the extension is to record from here on, as a daemon would say it: now, and in each
     /// `welcome` to come.
-    pub(crate) fn capture(&self, settings: Value) {
+    pub fn capture(&self, settings: Value) {
         let frame = json!({"type": "capture", "capture": settings});
         *self.shared.capture.lock().unwrap() = Some(settings);
         let way = self.shared.to_extension.lock().unwrap();
@@ -121,14 +121,14 @@ impl Relay {
     }
 
     /// All entries of a stream that have passed so far.
-    pub(crate) fn entries(&self, stream: &str) -> Vec<Value> {
+    pub fn entries(&self, stream: &str) -> Vec<Value> {
         let events = self.shared.events.lock().unwrap();
         let of_stream = events.iter().filter(|frame| frame["stream"] == stream);
         of_stream.flat_map(|frame| frame["entries"].as_array().unwrap().clone()).collect()
     }
 
     /// Waits for an entry that is so, and tells what it is.
-    pub(crate) async fn entry(&self, stream: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub async fn entry(&self, stream: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let find = || self.entries(stream).into_iter().find(&is_it);
         soon(stream, until(async || find().is_some())).await;
         find().unwrap()

@@ -18,7 +18,7 @@ const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
 /// A program in a terminal.
-pub(crate) struct Terminal {
+pub struct Terminal {
     pty: PseudoTerminal,
     child: Child,
     screen: Screen,
@@ -26,7 +26,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Runs the command with all its standard streams at a new terminal.
-    pub(crate) fn run(mut command: Command) -> Self {
+    pub fn run(mut command: Command) -> Self {
         let pty = PseudoTerminal::new(COLUMNS.try_into().unwrap(), ROWS.try_into().unwrap());
         command.stdin(pty.stream()).stdout(pty.stream()).stderr(pty.stream());
         command.env("TERM", "xterm-256color");
@@ -35,17 +35,17 @@ impl Terminal {
     }
 
     /// The program's process.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
 
     /// Presses these keys.
-    pub(crate) fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.pty.press(keys);
     }
 
     /// Waits until this stands on the screen; the screen then.
-    pub(crate) async fn until_shows(&mut self, text: &str) -> Vec<String> {
+    pub async fn until_shows(&mut self, text: &str) -> Vec<String> {
         let is_shown = async || {
             self.screen.take(&self.pty.shown_so_far());
             self.screen.shown().iter().any(|line| line.contains(text))
@@ -57,7 +57,7 @@ impl Terminal {
     }
 
     /// Waits for the program's end: its exit code and its last screen.
-    pub(crate) async fn ended(mut self) -> (Option<i32>, Vec<String>) {
+    pub async fn ended(mut self) -> (Option<i32>, Vec<String>) {
         let ended = soon("the end of the program", self.child.wait()).await.unwrap();
         self.screen.take(&self.pty.shown_bytes().await);
         // A path of a temporary directory is one word.

@@ -1,5 +1,6 @@
-//! The official Rust SDK's client, against the program: what it sees, and what the extension
-//! sees.
+//! The official Rust SDK's client, against the program: what the client sees, and what the
+//! extension sees.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, ClientConfig,
@@ -12,8 +13,7 @@ use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::clients::{LEGACY, MODERN, TOOLS, running};
-use crate::support::{FakeExtension, Place, Served, Shim, soon, until};
+use testkit::{FakeExtension, LEGACY, MODERN, Place, Served, Shim, TOOLS, soon, until};
 
 /// The client's own part: it hears of progress.
 struct Handler {
@@ -131,7 +131,7 @@ async fn submits_waits_and_cancels(transport: Transport, mode: ClientLifecycleMo
     let mut submitted = script("submitted");
     submitted["wait_ms"] = 0.into();
     let submitted = stage.call("interact", submitted).await;
-    let command = running(&mut stage.extension, "submitted").await;
+    let command = stage.extension.start_script("submitted").await;
     assert_eq!(submitted["correlation_id"], command.id, "{submitted}");
     let wait = json!({"what": "command_result", "correlation_id": command.id, "wait_ms": 20_000});
     let waiting = stage.client.call_tool(call("observe", wait));
@@ -145,7 +145,7 @@ async fn submits_waits_and_cancels(transport: Transport, mode: ClientLifecycleMo
 
     let given_up = stage.client.call_tool(call("interact", script("given up")));
     let until_it_runs = async {
-        let command = running(&mut stage.extension, "given up").await;
+        let command = stage.extension.start_script("given up").await;
         is_a_quarter(&soon("progress", stage.progress.recv()).await.unwrap());
         command
     };
@@ -163,7 +163,7 @@ async fn speaks_tasks(transport: Transport) {
     let capabilities = serde_json::from_value(capabilities).unwrap();
     let mut stage = Stage::set(transport, discover(), capabilities).await;
     let id = stage.task("finished").await;
-    let command = running(&mut stage.extension, "finished").await;
+    let command = stage.extension.start_script("finished").await;
     assert_eq!(id, command.id);
     assert_eq!(stage.task_now(&id).await, TaskPayload::Working);
     stage.extension.complete(&command, &json!(42)).await;
@@ -173,7 +173,7 @@ async fn speaks_tasks(transport: Transport) {
     assert_eq!(result["structuredContent"]["result"], 42, "{result:?}");
 
     let id = stage.task("cancelled").await;
-    let command = running(&mut stage.extension, "cancelled").await;
+    let command = stage.extension.start_script("cancelled").await;
     let cancelling = stage.client.cancel_task(CancelTaskParams::new(&id));
     soon("a cancel", cancelling).await.unwrap();
     stage.extension.expect(&command.cancel("cancelled")).await;

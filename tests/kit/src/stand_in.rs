@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{Place, soon};
 
 /// Stands where the daemon would: it holds the daemon's lock and says where it listens.
-pub(crate) struct StandIn {
+pub struct StandIn {
     lock: DaemonLock,
     listener: TcpListener,
     /// Numbers of processes that cannot be: whoever ends the daemon of a place ends none.
@@ -18,16 +18,16 @@ pub(crate) struct StandIn {
 
 /// A request that has come, and whose connection is open. To drop it breaks the
 /// connection.
-pub(crate) struct TakenRequest {
+pub struct TakenRequest {
     stream: TcpStream,
     /// Method, path and version.
-    pub(crate) line: String,
+    pub line: String,
     headers: Vec<(String, String)>,
-    pub(crate) body: String,
+    pub body: String,
 }
 
 impl StandIn {
-    pub(crate) async fn start(place: &Place) -> Self {
+    pub async fn start(place: &Place) -> Self {
         let home = place.home();
         let lock = home.try_lock_daemon().unwrap().expect("no daemon runs here");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -44,14 +44,14 @@ impl StandIn {
 
     /// Stands in for another daemon from here on, which was started in the place of this
     /// one.
-    pub(crate) async fn becomes_another(&mut self) {
+    pub async fn becomes_another(&mut self) {
         self.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         self.pid -= 1;
         self.announce();
     }
 
     /// The next request.
-    pub(crate) async fn next(&mut self) -> TakenRequest {
+    pub async fn next(&mut self) -> TakenRequest {
         let (mut stream, _) = soon("a request", self.listener.accept()).await.unwrap();
         let mut buffer = Vec::new();
         let end = loop {
@@ -82,33 +82,33 @@ async fn read_more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> bool {
 }
 
 impl TakenRequest {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The key that the bridge gave it.
-    pub(crate) fn key(&self) -> &str {
+    pub fn key(&self) -> &str {
         self.header("x-tabwire-idempotency-key").expect("it has a key")
     }
 
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     /// Says that the call is accepted.
-    pub(crate) async fn accept(&mut self) {
+    pub async fn accept(&mut self) {
         self.write("HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n")
             .await;
     }
 
     /// The answer to an accepted call: the message.
-    pub(crate) async fn finish(mut self, message: &Value) {
+    pub async fn finish(mut self, message: &Value) {
         let message = message.to_string();
         self.write(&format!("{:x}\r\n{message}\r\n0\r\n\r\n", message.len())).await;
     }
 
     /// The same as a tool's result.
-    pub(crate) async fn answer(mut self, is_error: bool, body: &Value) {
+    pub async fn answer(mut self, is_error: bool, body: &Value) {
         let id = self.json()["id"].clone();
         let result = serde_json::json!({
             "content": [{"type": "text", "text": body.to_string()}],
@@ -119,7 +119,7 @@ impl TakenRequest {
     }
 
     /// Answers with events that go on.
-    pub(crate) async fn accept_events(&mut self) {
+    pub async fn accept_events(&mut self) {
         self.write(
             "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\
              transfer-encoding: chunked\r\n\r\n",
@@ -128,19 +128,19 @@ impl TakenRequest {
     }
 
     /// One event.
-    pub(crate) async fn event(&mut self, message: &Value) {
+    pub async fn event(&mut self, message: &Value) {
         let event = format!("event: message\ndata: {message}\n\n");
         self.write(&format!("{:x}\r\n{event}\r\n", event.len())).await;
     }
 
     /// Whether its connection is closed by the other side.
-    pub(crate) async fn closed(&mut self) {
+    pub async fn closed(&mut self) {
         let mut rest = Vec::new();
         soon("the connection's end", self.stream.read_to_end(&mut rest)).await.unwrap();
     }
 
     /// The answer to a message that wants none.
-    pub(crate) async fn note(mut self) {
+    pub async fn note(mut self) {
         self.write("HTTP/1.1 202 Accepted\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
     }
 

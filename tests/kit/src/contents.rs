@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tabwire::mcp::body_of;
 
 /// The body of a tool's result.
-pub(crate) fn body(result: &Value) -> Value {
+pub fn body(result: &Value) -> Value {
     body_of(result).unwrap_or_else(|| panic!("no body: {result}"))
 }
 

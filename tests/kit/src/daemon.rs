@@ -18,26 +18,26 @@ use tokio_util::sync::CancellationToken;
 use super::Stopwatch;
 
 /// A throw-away state directory, closed to others.
-pub(crate) struct StateDir(tempfile::TempDir);
+pub struct StateDir(tempfile::TempDir);
 
 impl StateDir {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let closed = Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new().prefix("tabwire-it-").permissions(closed).tempdir();
         Self(dir.unwrap())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Where agents may write files without a person's doing, as the program has it here.
-    pub(crate) fn usual_folder(&self) -> UsualFolder {
+    pub fn usual_folder(&self) -> UsualFolder {
         UsualFolder { base: self.path().to_owned(), below: "files".into() }
     }
 
     /// What the program finds in it.
-    pub(crate) fn home(&self) -> Home {
+    pub fn home(&self) -> Home {
         Home::open(self.path()).unwrap()
     }
 }
@@ -64,7 +64,7 @@ fn is_clock_stopped() -> bool {
 }
 
 /// A running daemon. It ends with the test, or when it is told to.
-pub(crate) struct Daemon {
+pub struct Daemon {
     dir: StateDir,
     settings: Settings,
     port: u16,
@@ -74,12 +74,12 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// One with the usual settings.
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
     /// One with settings of its own.
-    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = StateDir::new();
         let mut settings = Settings {
             home: dir.path().to_owned(),
@@ -107,37 +107,37 @@ impl Daemon {
         self.running = Some(runtime.spawn(daemon.run(self.stop.clone())));
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
-    pub(crate) fn home(&self) -> Home {
+    pub fn home(&self) -> Home {
         self.dir.home()
     }
 
     /// The user's bearer token.
-    pub(crate) fn token(&self) -> String {
+    pub fn token(&self) -> String {
         self.token_of(DEFAULT_OWNER)
     }
 
     /// Another owner's.
-    pub(crate) fn token_of(&self, owner: &str) -> String {
+    pub fn token_of(&self, owner: &str) -> String {
         self.home().auth().token(&owner.into())
     }
 
     /// Asks for a shutdown; what is connected finds out.
-    pub(crate) fn begin_to_stop(&self) {
+    pub fn begin_to_stop(&self) {
         self.stop.cancel();
     }
 
     /// Stops it, and sees to it that this takes less than 5 s: 2 s for what runs, and 2 s for
     /// what is connected.
-    pub(crate) async fn stop(mut self) {
+    pub async fn stop(mut self) {
         self.end().await;
     }
 
     /// Stops it and starts another one on the same port and state directory.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub async fn restart(mut self) -> Self {
         self.end().await;
         self.settings.port = self.port;
         self.run().await;

@@ -1,9 +1,10 @@
 //! The program itself, in a throw-away state directory.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,52 +19,52 @@ use super::{StateDir, soon};
 
 /// A place for the program: a state directory of its own, and any free port. Whatever
 /// daemon it leaves behind is ended with it.
-pub(crate) struct Place {
+pub struct Place {
     dir: StateDir,
     port: u16,
 }
 
 /// What a run of the program left behind.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 /// A `tabwire serve` that listens.
-pub(crate) struct Served {
+pub struct Served {
     child: Child,
-    pub(crate) port: u16,
+    pub port: u16,
 }
 
 impl Place {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::with_port(0)
     }
 
     /// One whose daemon is to listen on this port.
-    pub(crate) fn with_port(port: u16) -> Self {
+    pub fn with_port(port: u16) -> Self {
         Self { dir: StateDir::new(), port }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    pub(crate) fn home(&self) -> tabwire::home::Home {
+    pub fn home(&self) -> tabwire::home::Home {
         self.dir.home()
     }
 
     /// The daemon that runs here.
-    pub(crate) fn daemon(&self) -> Option<DaemonRecord> {
+    pub fn daemon(&self) -> Option<DaemonRecord> {
         let home = self.home();
         if home.has_daemon().unwrap() { home.daemon_record().unwrap() } else { None }
     }
 
     /// Waits until no daemon runs here any more, so that nobody takes a dying one for a
     /// living one.
-    pub(crate) async fn until_no_daemon(&self) {
+    pub async fn until_no_daemon(&self) {
         let home = self.home();
         let gone = async {
             while home.has_daemon().unwrap() {
@@ -74,7 +75,7 @@ impl Place {
     }
 
     /// Waits until another daemon than this one runs here.
-    pub(crate) async fn daemon_after(&self, gone: &DaemonRecord) -> DaemonRecord {
+    pub async fn daemon_after(&self, gone: &DaemonRecord) -> DaemonRecord {
         let next = async {
             loop {
                 match self.daemon() {
@@ -87,7 +88,7 @@ impl Place {
     }
 
     /// The processes, of whatever program, that were started for this place.
-    pub(crate) fn processes(&self) -> Vec<u32> {
+    pub fn processes(&self) -> Vec<u32> {
         let wanted = format!("TABWIRE_HOME={}", self.path().display());
         let is_ours = |pid: &u32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -99,12 +100,12 @@ impl Place {
     }
 
     /// The program with these arguments, not started.
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         self.command_of(program(), arguments)
     }
 
     /// Another program with these arguments, which may run ours.
-    pub(crate) fn command_of(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+    pub fn command_of(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -119,18 +120,18 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+    pub async fn run(&self, arguments: &[&str]) -> Ran {
         finish(self.command(arguments)).await
     }
 
     /// Starts `tabwire serve` and waits until it listens.
-    pub(crate) async fn serve(&self, arguments: &[&str]) -> Served {
+    pub async fn serve(&self, arguments: &[&str]) -> Served {
         let arguments: Vec<_> = ["serve", "--json"].iter().chain(arguments).copied().collect();
         self.serve_by(self.command(&arguments)).await
     }
 
     /// Starts the daemon by this command, and waits until it listens.
-    pub(crate) async fn serve_by(&self, mut command: Command) -> Served {
+    pub async fn serve_by(&self, mut command: Command) -> Served {
         let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = soon("the daemon's start", said.next_line()).await.unwrap();
@@ -156,14 +157,24 @@ impl Drop for Place {
     }
 }
 
-/// The program: as it was built with the tests, unless the environment names another build.
-pub(crate) fn program() -> OsString {
-    let built = || env!("CARGO_BIN_EXE_tabwire").into();
-    std::env::var_os("TABWIRE_PROGRAM").unwrap_or_else(built)
+/// The path of the program: the build that stands beside the tests, unless `TABWIRE_PROGRAM` names
+/// another one.
+pub fn program() -> &'static str {
+    // Cargo tells this path only to the tests of the package that the program belongs to.
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        let named = std::env::var("TABWIRE_PROGRAM").ok();
+        named.unwrap_or_else(|| {
+            let tests = std::env::current_exe().unwrap();
+            let built = tests.ancestors().nth(2).unwrap().join("tabwire");
+            assert!(built.is_file(), "no {}: run `cargo build` first", built.display());
+            built.into_os_string().into_string().unwrap()
+        })
+    });
+    &PROGRAM
 }
 
 /// The program for a daemon that runs in this process.
-pub(crate) fn cli_of(daemon: &super::Daemon, arguments: &[&str]) -> Command {
+pub fn cli_of(daemon: &super::Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
         .args(arguments)
@@ -175,27 +186,27 @@ pub(crate) fn cli_of(daemon: &super::Daemon, arguments: &[&str]) -> Command {
 }
 
 /// Runs a command to its end.
-pub(crate) async fn finish(mut command: Command) -> Ran {
+pub async fn finish(mut command: Command) -> Ran {
     let output = soon("the program's end", command.output()).await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 impl Served {
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
 
     /// Asks it to end, and waits until it has: how it ended, and what it said to standard
     /// error, which must be less than a pipe holds.
-    pub(crate) async fn stop(self) -> (ExitStatus, String) {
+    pub async fn stop(self) -> (ExitStatus, String) {
         signal(self.pid(), Signal::TERM);
         let output = soon("the daemon's end", self.child.wait_with_output()).await.unwrap();
         (output.status, String::from_utf8(output.stderr).unwrap())
     }
 
     /// Waits for its end.
-    pub(crate) async fn end(mut self) -> ExitStatus {
+    pub async fn end(mut self) -> ExitStatus {
         soon("the daemon's end", self.child.wait()).await.unwrap()
     }
 }
@@ -205,7 +216,7 @@ fn pid(pid: u32) -> Pid {
 }
 
 /// Sends a signal to a process of ours.
-pub(crate) fn signal(process: u32, signal: Signal) {
+pub fn signal(process: u32, signal: Signal) {
     kill_process(pid(process), signal).unwrap();
 }
 
@@ -213,7 +224,7 @@ pub(crate) fn signal(process: u32, signal: Signal) {
 const LONGEST_CALL: Duration = Duration::from_secs(70);
 
 /// An MCP client of `tabwire mcp`: lines in, lines out.
-pub(crate) struct StdioClient {
+pub struct StdioClient {
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
@@ -224,16 +235,16 @@ pub(crate) struct StdioClient {
 }
 
 impl StdioClient {
-    pub(crate) fn start(place: &Place) -> Self {
+    pub fn start(place: &Place) -> Self {
         Self::spawn(place.command(&["mcp"]))
     }
 
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    pub fn spawn(mut command: Command) -> Self {
         Self::start_again(&mut command)
     }
 
     /// Starts what may have been started before.
-    pub(crate) fn start_again(command: &mut Command) -> Self {
+    pub fn start_again(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -241,12 +252,12 @@ impl StdioClient {
     }
 
     /// Its process; `None` once it has ended.
-    pub(crate) fn pid(&self) -> Option<u32> {
+    pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
     /// Sends a request and waits for its answer; `None` if the bridge was killed.
-    pub(crate) async fn try_rpc(&mut self, request: &Value) -> Option<Value> {
+    pub async fn try_rpc(&mut self, request: &Value) -> Option<Value> {
         let line = format!("{request}\n");
         self.input.as_mut()?.write_all(line.as_bytes()).await.ok()?;
         loop {
@@ -261,20 +272,20 @@ impl StdioClient {
     }
 
     /// Sends bytes as they are.
-    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+    pub async fn send_bytes(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
         soon("writing", input.write_all(bytes)).await.unwrap();
         input.flush().await.unwrap();
     }
 
     /// Sends a message as a line.
-    pub(crate) async fn send(&mut self, message: &Value) {
+    pub async fn send(&mut self, message: &Value) {
         self.asked.push(message.clone());
         self.send_bytes(format!("{message}\n").as_bytes()).await;
     }
 
     /// The next line, which must be a JSON-RPC message; `None` at the end.
-    pub(crate) async fn read(&mut self) -> Option<Value> {
+    pub async fn read(&mut self) -> Option<Value> {
         let line = soon("a line", self.output.next_line()).await.unwrap()?;
         let message: Value = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("nothing but MCP on stdout ({error}): {line}"));
@@ -293,7 +304,7 @@ impl StdioClient {
     }
 
     /// The answer to the request of this id.
-    pub(crate) async fn answer(&mut self, id: &Value) -> Value {
+    pub async fn answer(&mut self, id: &Value) -> Value {
         if let Some(n) = self.unread.iter().position(|answer| answer["id"] == *id) {
             return self.unread.remove(n);
         }
@@ -307,7 +318,7 @@ impl StdioClient {
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) async fn rpc(&mut self, id: Value, method: &str, params: Value) -> Value {
+    pub async fn rpc(&mut self, id: Value, method: &str, params: Value) -> Value {
         let message =
             serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.send(&message).await;
@@ -315,13 +326,13 @@ impl StdioClient {
     }
 
     /// Sends a tool call, and does not wait for its answer.
-    pub(crate) async fn ask(&mut self, id: &Value, tool: &str, arguments: Value) {
+    pub async fn ask(&mut self, id: &Value, tool: &str, arguments: Value) {
         let params = serde_json::json!({"name": tool, "arguments": arguments});
         self.ask_with(id, params).await;
     }
 
     /// The same with these parameters.
-    pub(crate) async fn ask_with(&mut self, id: &Value, mut params: Value) {
+    pub async fn ask_with(&mut self, id: &Value, mut params: Value) {
         let tool = params["name"].as_str().unwrap().to_owned();
         params["arguments"] = in_full(&tool, params["arguments"].take());
         let call = serde_json::json!({
@@ -331,7 +342,7 @@ impl StdioClient {
     }
 
     /// Cancels a request.
-    pub(crate) async fn cancel(&mut self, id: &Value) {
+    pub async fn cancel(&mut self, id: &Value) {
         let params = serde_json::json!({"requestId": id, "reason": "enough"});
         let method = "notifications/cancelled";
         let told = serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params});
@@ -339,12 +350,12 @@ impl StdioClient {
     }
 
     /// Kills the bridge.
-    pub(crate) async fn kill(mut self) {
+    pub async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
 
     /// Everything that the bridge still has to say, once its input has ended.
-    pub(crate) async fn last_words(mut self) -> Vec<Value> {
+    pub async fn last_words(mut self) -> Vec<Value> {
         self.end_input();
         let mut said = std::mem::take(&mut self.unread);
         while let Some(message) = self.read().await {
@@ -354,7 +365,7 @@ impl StdioClient {
     }
 
     /// Calls a tool; the whole result.
-    pub(crate) async fn call_raw(&mut self, tool: &str, arguments: Value) -> Value {
+    pub async fn call_raw(&mut self, tool: &str, arguments: Value) -> Value {
         let arguments = in_full(tool, arguments);
         let params = serde_json::json!({"name": tool, "arguments": arguments});
         let answer = self.rpc("call".into(), "tools/call", params).await;
@@ -364,31 +375,31 @@ impl StdioClient {
     }
 
     /// Calls a tool and expects that it works.
-    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], false, "{result}");
         body(&result)
     }
 
     /// Calls a tool and expects that it fails, with a word, a sentence and a next step.
-    pub(crate) async fn call_fails(&mut self, tool: &str, arguments: Value) -> Value {
+    pub async fn call_fails(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call_raw(tool, arguments).await;
         assert_eq!(result["isError"], true, "{result}");
         body(&result)
     }
 
     /// Ends standard input.
-    pub(crate) fn end_input(&mut self) {
+    pub fn end_input(&mut self) {
         self.input = None;
     }
 
     /// Waits for the bridge to end; whether it ended well.
-    pub(crate) async fn ended(&mut self) -> bool {
+    pub async fn ended(&mut self) -> bool {
         soon("the bridge's end", self.child.wait()).await.unwrap().success()
     }
 
     /// What it wrote to standard error, once it has ended.
-    pub(crate) async fn complaints(&mut self) -> String {
+    pub async fn complaints(&mut self) -> String {
         let mut stderr = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
         stderr

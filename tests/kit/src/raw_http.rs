@@ -6,49 +6,49 @@ use tokio::net::TcpStream;
 use super::{Daemon, soon};
 
 /// A connection on which any bytes can be sent.
-pub(crate) struct RawConnection {
+pub struct RawConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// An answer as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RawAnswer {
-    pub(crate) status: u16,
+pub struct RawAnswer {
+    pub status: u16,
     /// Names in lower case, without `date`.
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
 }
 
 impl RawAnswer {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body)
             .unwrap_or_else(|error| panic!("no JSON ({error}): {}", self.body))
     }
 }
 
 impl RawConnection {
-    pub(crate) async fn open(daemon: &Daemon) -> Self {
+    pub async fn open(daemon: &Daemon) -> Self {
         Self::to(daemon.port()).await
     }
 
     /// One to whatever listens on this port.
-    pub(crate) async fn to(port: u16) -> Self {
+    pub async fn to(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         Self { stream, buffer: Vec::new() }
     }
 
     /// The connection, for something else than requests.
-    pub(crate) fn into_stream(self) -> TcpStream {
+    pub fn into_stream(self) -> TcpStream {
         self.stream
     }
 
     /// Sends bytes, and sees to it that the other side takes them all.
-    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         soon("sending", self.stream.write_all(bytes.as_ref())).await.unwrap();
     }
 
@@ -59,7 +59,7 @@ impl RawConnection {
     }
 
     /// The next answer; `None` if the connection is closed instead.
-    pub(crate) async fn answer(&mut self) -> Option<RawAnswer> {
+    pub async fn answer(&mut self) -> Option<RawAnswer> {
         let head = loop {
             let end = self.buffer.windows(4).position(|window| window == b"\r\n\r\n");
             if let Some(end) = end {
@@ -87,7 +87,7 @@ impl RawConnection {
     }
 
     /// Reads until this has been said.
-    pub(crate) async fn read_until(&mut self, words: &str) {
+    pub async fn read_until(&mut self, words: &str) {
         while !String::from_utf8_lossy(&self.buffer).contains(words) {
             assert!(self.read_more().await, "closed before it said {words}");
         }
@@ -95,7 +95,7 @@ impl RawConnection {
 
     /// Waits until the other side closes the connection, and sees to it that it says
     /// nothing before.
-    pub(crate) async fn assert_closed_in_silence(&mut self) {
+    pub async fn assert_closed_in_silence(&mut self) {
         while self.read_more().await {}
         assert_eq!(String::from_utf8_lossy(&self.buffer), "", "said before it closed");
     }
@@ -103,7 +103,7 @@ impl RawConnection {
 
 /// Sends one request, line by line, and reads the answer. `HOST` stands for the daemon's
 /// own name and port, `TOKEN` for the user's token.
-pub(crate) async fn raw(daemon: &Daemon, lines: &[&str], body: &[u8]) -> RawAnswer {
+pub async fn raw(daemon: &Daemon, lines: &[&str], body: &[u8]) -> RawAnswer {
     let mut head = lines.join("\r\n");
     head = head.replace("HOST", &format!("127.0.0.1:{}", daemon.port()));
     head = head.replace("TOKEN", &daemon.token());

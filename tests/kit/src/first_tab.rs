@@ -8,7 +8,7 @@ use super::{McpClient, body};
 /// Waits until the extension in this browser has run its first command, which is accepted
 /// before the browser is there. Its first tab. If it never does, the test fails with what the
 /// browser and the daemon know of that; at once, if the browser has ended.
-pub(crate) async fn first_tab(client: &McpClient, browser: &Browser) -> Value {
+pub async fn first_tab(client: &McpClient, browser: &Browser) -> Value {
     let tabs = json!({"action": "tab_list", "wait_ms": 30_000});
     let answer = tokio::select! {
         answer = client.call_raw("interact", tabs) => answer,

@@ -8,7 +8,7 @@ const QUESTION: &[u8] = b"GET /health ";
 const ANSWER: &str = r#"{"status":"ok","name":"tabwire"}"#;
 
 /// Answers a connection that asks for it as the daemon does; gives back any other, unread.
-pub(crate) async fn past_health(stream: TcpStream) -> Option<TcpStream> {
+pub async fn past_health(stream: TcpStream) -> Option<TcpStream> {
     let mut start = [0; QUESTION.len()];
     // A browser sends the head of a request at once.
     let read = stream.peek(&mut start).await.ok()?;

@@ -6,13 +6,13 @@ use tabwire::demo::Browser;
 
 /// Kills the process that the extension's worker runs in, as a lack of memory does.
 /// Nobody is attached to the worker before or after: that would keep it alive.
-pub(crate) fn kill_worker(browser: &Browser) {
+pub fn kill_worker(browser: &Browser) {
     let killed = kill_processes(browser, |command| command.contains("--extension-process"));
     assert!(killed > 0, "the extension runs in a process of its own");
 }
 
 /// Kills the processes of all pages: they crash.
-pub(crate) fn kill_pages(browser: &Browser) {
+pub fn kill_pages(browser: &Browser) {
     let is_of_page = |command: &str| {
         command.contains("--type=renderer") && !command.contains("--extension-process")
     };

@@ -11,20 +11,20 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use crate::chaos::dice::Dice;
+use super::Dice;
 
 /// A relay that cuts, on a port of its own.
-pub(crate) struct Cutter {
+pub struct Cutter {
     port: u16,
     seen: Arc<Seen>,
 }
 
 /// What has passed, or has not.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) sockets: AtomicUsize,
-    pub(crate) refused: AtomicUsize,
-    pub(crate) sessions: AtomicUsize,
+pub struct Seen {
+    pub sockets: AtomicUsize,
+    pub refused: AtomicUsize,
+    pub sessions: AtomicUsize,
     /// Whether sockets are refused now, and how many more.
     spell: Mutex<(bool, u64)>,
 }
@@ -37,7 +37,7 @@ enum Fate {
 
 impl Cutter {
     /// The first sockets are refused, as many as it takes for HTTP to be tried.
-    pub(crate) async fn start(daemon: u16, seed: u64) -> Self {
+    pub async fn start(daemon: u16, seed: u64) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (seen, dice) = (Arc::new(Seen::default()), Arc::new(Mutex::new(Dice::new(seed))));
@@ -50,11 +50,11 @@ impl Cutter {
         Self { port, seen }
     }
 
-    pub(crate) const fn port(&self) -> u16 {
+    pub const fn port(&self) -> u16 {
         self.port
     }
 
-    pub(crate) fn seen(&self) -> &Seen {
+    pub fn seen(&self) -> &Seen {
         &self.seen
     }
 }

@@ -1,14 +1,14 @@
 //! Chance that can be repeated.
 
 /// SplitMix64: small, and good enough to choose victims by.
-pub(crate) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(crate) const fn new(seed: u64) -> Self {
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) const fn next(&mut self) -> u64 {
+    pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,11 +17,11 @@ impl Dice {
     }
 
     /// A number below `end`.
-    pub(crate) const fn below(&mut self, end: u64) -> u64 {
+    pub const fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 }
 
-pub(crate) fn any_seed() -> u64 {
+pub fn any_seed() -> u64 {
     u64::from_str_radix(&tabwire::proof::random_hex::<4>(), 16).unwrap()
 }

@@ -9,9 +9,9 @@ use super::published::{check_answer, check_notification};
 use super::soon;
 
 /// A response whose head has come. To drop it closes its connection, unless it is at its end.
-pub(crate) struct EventStream {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
+pub struct EventStream {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
     /// The request that it answers, if that calls a tool.
     request: Value,
     body: Incoming,
@@ -19,12 +19,12 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    pub(crate) fn of(response: Response<Incoming>) -> Self {
+    pub fn of(response: Response<Incoming>) -> Self {
         Self::answering(Value::Null, response)
     }
 
     /// The answer to a call of a tool.
-    pub(crate) fn answering(request: Value, response: Response<Incoming>) -> Self {
+    pub fn answering(request: Value, response: Response<Incoming>) -> Self {
         let (head, body) = response.into_parts();
         let (status, headers) = (head.status, head.headers);
         Self { status, headers, request, body, unread: String::new() }
@@ -37,12 +37,12 @@ impl EventStream {
         }
     }
 
-    pub(crate) fn is_events(&self) -> bool {
+    pub fn is_events(&self) -> bool {
         self.headers.get("content-type").is_some_and(|named| named == "text/event-stream")
     }
 
     /// What comes up to the next empty line, as it came; `None` at the end.
-    pub(crate) async fn block(&mut self) -> Option<String> {
+    pub async fn block(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.unread.find("\n\n") {
                 let block = self.unread.drain(..end + 2).collect::<String>();
@@ -58,7 +58,7 @@ impl EventStream {
     }
 
     /// The next message; `None` at the end.
-    pub(crate) async fn message(&mut self) -> Option<Value> {
+    pub async fn message(&mut self) -> Option<Value> {
         let block = self.block().await?;
         let data = block.strip_prefix("event: message\ndata: ");
         let data = data.unwrap_or_else(|| panic!("not one message: {block}"));
@@ -68,7 +68,7 @@ impl EventStream {
     }
 
     /// All that still comes, and it does come to its end.
-    pub(crate) async fn rest(&mut self) -> Vec<Value> {
+    pub async fn rest(&mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         while let Some(message) = self.message().await {
             messages.push(message);
@@ -77,7 +77,7 @@ impl EventStream {
     }
 
     /// The whole body of an answer that is no stream.
-    pub(crate) async fn json(self) -> Value {
+    pub async fn json(self) -> Value {
         let request = self.request;
         let body = soon("a body", self.body.collect()).await.unwrap().to_bytes();
         let answer = serde_json::from_slice(&body).unwrap();

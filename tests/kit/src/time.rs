@@ -10,7 +10,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(10);
 
 /// Waits for what should happen at once.
-pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(SOON, future).await {
         Ok(done) => done,
         Err(_elapsed) => panic!("{what}: did not happen"),
@@ -18,10 +18,10 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 /// How often it is looked whether something has happened that nobody tells of.
-pub(crate) const LOOK: Duration = Duration::from_millis(5);
+pub const LOOK: Duration = Duration::from_millis(5);
 
 /// Looks until it is so. To be given a time by [`soon`] or the like.
-pub(crate) async fn until(mut is_it: impl AsyncFnMut() -> bool) {
+pub async fn until(mut is_it: impl AsyncFnMut() -> bool) {
     while !is_it().await {
         tokio::time::sleep(LOOK).await;
     }
@@ -33,7 +33,7 @@ pub(crate) async fn until(mut is_it: impl AsyncFnMut() -> bool) {
 /// It works by keeping a blocking task busy: tokio moves a paused clock only while there
 /// is none. What does not happen in frozen time would be waited for without end, so after
 /// [`Frozen::REAL`] time is let go, and the test fails.
-pub(crate) struct Frozen {
+pub struct Frozen {
     /// Dropping it ends the blocking task.
     release: Option<mpsc::Sender<()>>,
     ran_away: Arc<AtomicBool>,
@@ -43,7 +43,7 @@ impl Frozen {
     const REAL: Duration = Duration::from_secs(20);
 
     /// Freezes time. The test must be `#[tokio::test(start_paused = true)]`.
-    pub(crate) async fn time() -> Self {
+    pub async fn time() -> Self {
         let (release, released) = mpsc::channel::<()>();
         let (began, begun) = tokio::sync::oneshot::channel();
         let ran_away = Arc::new(AtomicBool::new(false));
@@ -59,13 +59,13 @@ impl Frozen {
     }
 
     /// Lets this much time pass.
-    pub(crate) async fn pass(&self, length: Duration) {
+    pub async fn pass(&self, length: Duration) {
         self.assert_frozen();
         tokio::time::advance(length).await;
     }
 
     /// Lets this many milliseconds pass.
-    pub(crate) async fn pass_ms(&self, millis: u64) {
+    pub async fn pass_ms(&self, millis: u64) {
         self.pass(Duration::from_millis(millis)).await;
     }
 
@@ -85,26 +85,26 @@ impl Drop for Frozen {
 }
 
 /// Measures real time.
-pub(crate) struct Stopwatch(std::time::Instant);
+pub struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
     #[expect(clippy::disallowed_methods, reason = "a bound on real time is what is tested")]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
 
     /// Whether less than this has passed.
-    pub(crate) fn is_under(&self, millis: u64) -> bool {
+    pub fn is_under(&self, millis: u64) -> bool {
         self.0.elapsed() < Duration::from_millis(millis)
     }
 
     /// How many milliseconds have passed.
-    pub(crate) fn millis(&self) -> u128 {
+    pub fn millis(&self) -> u128 {
         self.0.elapsed().as_millis()
     }
 
     /// Panics unless less than this has passed.
-    pub(crate) fn assert_under(&self, millis: u64, what: &str) {
+    pub fn assert_under(&self, millis: u64, what: &str) {
         let took = self.0.elapsed();
         assert!(took < Duration::from_millis(millis), "{what} took {took:?}, over {millis} ms");
     }

@@ -10,7 +10,7 @@ use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
 
 /// What is recorded.
 #[derive(Default)]
-pub(super) struct Disk {
+pub struct Disk {
     commands: Vec<Row>,
     gone: Vec<(CorrelationId, ClientId, tabwire::lifecycle::Gone)>,
     keys: Vec<KeptKey>,
@@ -20,7 +20,7 @@ pub(super) struct Disk {
     /// Every start that was ever recorded, with its attempt.
     started: HashSet<(String, u64)>,
     /// All entries, in their order.
-    pub(super) entries: Vec<Entry>,
+    pub entries: Vec<Entry>,
 }
 
 /// A command whose record is kept.
@@ -33,7 +33,7 @@ struct Row {
 
 impl Disk {
     /// Records an entry.
-    pub(super) fn record(&mut self, entry: &Entry) {
+    pub fn record(&mut self, entry: &Entry) {
         self.entries.push(entry.clone());
         match entry {
             Entry::Life(anchor) => self.anchor = Some(anchor.clone()),
@@ -119,17 +119,17 @@ impl Disk {
     }
 
     /// Whether the start of this attempt was recorded.
-    pub(super) fn has_start(&self, id: &str, attempt: u64) -> bool {
+    pub fn has_start(&self, id: &str, attempt: u64) -> bool {
         self.started.contains(&(id.to_owned(), attempt))
     }
 
     /// In which start of the machine the daemon lived last.
-    pub(super) fn boot(&self) -> Option<&str> {
+    pub fn boot(&self) -> Option<&str> {
         self.anchor.as_ref().map(|anchor| &*anchor.boot)
     }
 
     /// What the next life of the daemon goes on with.
-    pub(super) fn history(&self) -> History {
+    pub fn history(&self) -> History {
         let kept = |row: &Row| Kept {
             saved: Saved {
                 facts: row.command.facts().clone(),

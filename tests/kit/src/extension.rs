@@ -20,7 +20,7 @@ use super::{Daemon, soon};
 
 /// An extension in a browser, not connected.
 #[derive(Clone)]
-pub(crate) struct Shim {
+pub struct Shim {
     port: u16,
     /// The port that its proofs name.
     dialled: u16,
@@ -34,7 +34,7 @@ pub(crate) struct Shim {
 }
 
 /// A connected extension.
-pub(crate) struct FakeExtension {
+pub struct FakeExtension {
     shim: Shim,
     socket: WebSocketStream<TcpStream>,
     /// What was read while the answer to a question was waited for.
@@ -45,27 +45,27 @@ pub(crate) struct FakeExtension {
 
 /// A command as it was delivered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Delivered {
-    pub(crate) id: String,
-    pub(crate) attempt: u64,
+pub struct Delivered {
+    pub id: String,
+    pub attempt: u64,
     /// Everything that the frame says of it.
-    pub(crate) command: Value,
+    pub command: Value,
 }
 
 impl Delivered {
-    pub(crate) fn of(frame: &Value) -> Self {
+    pub fn of(frame: &Value) -> Self {
         assert_eq!(frame["type"], "command", "{frame}");
         let command = frame["command"].clone();
         let id = command["correlation_id"].as_str().unwrap().to_owned();
         Self { id, attempt: frame["attempt"].as_u64().unwrap(), command }
     }
 
-    pub(crate) fn script(&self) -> &str {
+    pub fn script(&self) -> &str {
         self.command["params"]["script"].as_str().unwrap()
     }
 
     /// A frame of this type about this command, with further fields.
-    pub(crate) fn frame(&self, kind: &str, fields: Value) -> Value {
+    pub fn frame(&self, kind: &str, fields: Value) -> Value {
         let Value::Object(fields) = fields else { panic!("fields are an object: {fields}") };
         let mut frame = json!({"type": kind, "correlation_id": self.id, "attempt": self.attempt});
         frame.as_object_mut().unwrap().extend(fields);
@@ -73,29 +73,29 @@ impl Delivered {
     }
 
     /// What the daemon answers of this type.
-    pub(crate) fn answer(&self, kind: &str) -> Value {
+    pub fn answer(&self, kind: &str) -> Value {
         self.frame(kind, json!({}))
     }
 
     /// The frame that tells it to stop.
-    pub(crate) fn cancel(&self, reason: &str) -> Value {
+    pub fn cancel(&self, reason: &str) -> Value {
         json!({"type": "cancel", "correlation_id": self.id, "reason": reason})
     }
 
     /// The frame that says that it does not count.
-    pub(crate) fn nack(&self, reason: &str) -> Value {
+    pub fn nack(&self, reason: &str) -> Value {
         self.frame("nack", json!({"reason": reason}))
     }
 }
 
 /// A tab as the extension reports it; the first window, not active.
-pub(crate) fn tab(id: i64) -> Value {
+pub fn tab(id: i64) -> Value {
     json!({"tab_id": id, "window_id": 1, "url": format!("http://tab-{id}.test/"),
            "title": format!("Tab {id}"), "active": false, "focused": true})
 }
 
 /// The same, shown by its window.
-pub(crate) fn active_tab(id: i64) -> Value {
+pub fn active_tab(id: i64) -> Value {
     let mut tab = tab(id);
     tab["active"] = true.into();
     tab
@@ -103,12 +103,12 @@ pub(crate) fn active_tab(id: i64) -> Value {
 
 impl Shim {
     /// Our own extension in a browser with two tabs: 7, which is active, and 8.
-    pub(crate) fn of(daemon: &Daemon) -> Self {
+    pub fn of(daemon: &Daemon) -> Self {
         Self::at(daemon.port(), &daemon.home())
     }
 
     /// The same for a daemon of which only the port and the state directory are known.
-    pub(crate) fn at(port: u16, home: &Home) -> Self {
+    pub fn at(port: u16, home: &Home) -> Self {
         Self {
             port,
             dialled: port,
@@ -122,44 +122,44 @@ impl Shim {
         }
     }
 
-    pub(crate) fn browser(self, browser: &str) -> Self {
+    pub fn browser(self, browser: &str) -> Self {
         Self { browser: browser.to_owned(), ..self }
     }
 
     /// Another life of its worker.
-    pub(crate) fn instance(self, instance: &str) -> Self {
+    pub fn instance(self, instance: &str) -> Self {
         Self { instance: instance.to_owned(), ..self }
     }
 
     /// Another extension; its key stays the same.
-    pub(crate) fn extension(self, id: &str) -> Self {
+    pub fn extension(self, id: &str) -> Self {
         Self { extension_id: id.to_owned(), ..self }
     }
 
-    pub(crate) fn key(self, key: ExtensionKey) -> Self {
+    pub fn key(self, key: ExtensionKey) -> Self {
         Self { key: Arc::new(key), ..self }
     }
 
-    pub(crate) fn actions(self, actions: &[&'static str]) -> Self {
+    pub fn actions(self, actions: &[&'static str]) -> Self {
         Self { actions: actions.to_vec(), ..self }
     }
 
-    pub(crate) fn tabs(self, tabs: Vec<Value>) -> Self {
+    pub fn tabs(self, tabs: Vec<Value>) -> Self {
         Self { tabs, ..self }
     }
 
     /// Leaves the daemon little room to send ahead.
-    pub(crate) fn with_little_room(self) -> Self {
+    pub fn with_little_room(self) -> Self {
         Self { receive_buffer: Some(4_096), ..self }
     }
 
     /// What a person would call this browser.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         format!("Browser {}", self.browser)
     }
 
     /// Opens the socket, no more.
-    pub(crate) async fn open(&self) -> FakeExtension {
+    pub async fn open(&self) -> FakeExtension {
         let socket = TcpSocket::new_v4().unwrap();
         if let Some(size) = self.receive_buffer {
             socket.set_recv_buffer_size(size).unwrap();
@@ -171,7 +171,7 @@ impl Shim {
     }
 
     /// The same on a connection that is there.
-    pub(crate) async fn open_on(&self, stream: TcpStream) -> FakeExtension {
+    pub async fn open_on(&self, stream: TcpStream) -> FakeExtension {
         let address = format!("127.0.0.1:{}", self.port);
         let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
         let (socket, _) = soon("the upgrade", upgrade).await.unwrap();
@@ -179,7 +179,7 @@ impl Shim {
     }
 
     /// Opens the socket; `None` if that fails, since the daemon may be killed at any moment.
-    pub(crate) async fn try_open(&self) -> Option<FakeExtension> {
+    pub async fn try_open(&self) -> Option<FakeExtension> {
         let address = format!("127.0.0.1:{}", self.port);
         let stream = TcpStream::connect(&address).await.ok()?;
         stream.set_nodelay(true).ok()?;
@@ -196,7 +196,7 @@ impl Shim {
     }
 
     /// The `hello` that answers a challenge.
-    pub(crate) fn hello_to(&self, challenge: &str) -> Value {
+    pub fn hello_to(&self, challenge: &str) -> Value {
         let nonce = proof::nonce();
         let instance = self.instance.as_str().into();
         let mac = self.key.hello_mac(self.transcript(challenge, &nonce, &instance));
@@ -216,7 +216,7 @@ impl Shim {
     }
 
     /// Whether the daemon proves that it holds the key, too.
-    pub(crate) fn check_welcome(&self, welcome: &Value, hello: &Value, challenge: &str) {
+    pub fn check_welcome(&self, welcome: &Value, hello: &Value, challenge: &str) {
         let nonce = hello["nonce"].as_str().unwrap();
         let epoch = welcome["epoch"].as_str().unwrap();
         let instance = self.instance.as_str().into();
@@ -224,7 +224,7 @@ impl Shim {
         assert_eq!(welcome["mac"], mac, "the daemon proves that it holds the key");
     }
 
-    pub(crate) fn ready_frame(&self, in_flight: &[Value]) -> Value {
+    pub fn ready_frame(&self, in_flight: &[Value]) -> Value {
         json!({
             "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
             "tabs": self.tabs, "in_flight": in_flight,
@@ -232,33 +232,33 @@ impl Shim {
     }
 
     /// The same, which has dialled this port, from where a relay passes on what it says.
-    pub(crate) const fn dialled(mut self, port: u16) -> Self {
+    pub const fn dialled(mut self, port: u16) -> Self {
         self.dialled = port;
         self
     }
 
-    pub(crate) const fn port(&self) -> u16 {
+    pub const fn port(&self) -> u16 {
         self.port
     }
 
-    pub(crate) fn origin(&self) -> String {
+    pub fn origin(&self) -> String {
         format!("chrome-extension://{}", self.extension_id)
     }
 
     /// Opens the socket and proves itself, no more.
-    pub(crate) async fn greet(&self) -> FakeExtension {
+    pub async fn greet(&self) -> FakeExtension {
         let mut extension = self.open().await;
         extension.hello().await;
         extension
     }
 
     /// Connects; nothing is in flight.
-    pub(crate) async fn connect(&self) -> FakeExtension {
+    pub async fn connect(&self) -> FakeExtension {
         self.connect_with(&[]).await
     }
 
     /// Connects with commands in flight, each with its state.
-    pub(crate) async fn connect_with(&self, in_flight: &[(&Delivered, &str)]) -> FakeExtension {
+    pub async fn connect_with(&self, in_flight: &[(&Delivered, &str)]) -> FakeExtension {
         let mut extension = self.greet().await;
         extension.ready(in_flight).await;
         extension
@@ -273,24 +273,24 @@ impl FakeExtension {
 
     /// Answers the heartbeat whenever it comes upon one, for tests that may take longer than
     /// its interval.
-    pub(crate) fn with_heartbeat(self) -> Self {
+    pub fn with_heartbeat(self) -> Self {
         Self { answers_pings: true, ..self }
     }
 
     /// The `hello` that answers a challenge.
-    pub(crate) fn hello_to(&self, challenge: &str) -> Value {
+    pub fn hello_to(&self, challenge: &str) -> Value {
         self.shim.hello_to(challenge)
     }
 
     /// The challenge's nonce.
-    pub(crate) async fn challenge(&mut self) -> String {
+    pub async fn challenge(&mut self) -> String {
         let challenge = self.next().await;
         assert_eq!(challenge["type"], "challenge", "{challenge}");
         challenge["nonce"].as_str().unwrap().to_owned()
     }
 
     /// Proves itself, and has the daemon prove itself; its `welcome`.
-    pub(crate) async fn hello(&mut self) -> Value {
+    pub async fn hello(&mut self) -> Value {
         let challenge = self.challenge().await;
         let hello = self.hello_to(&challenge);
         self.send(&hello).await;
@@ -301,7 +301,7 @@ impl FakeExtension {
     }
 
     /// Says that it is ready, and waits until the daemon has taken that in.
-    pub(crate) async fn ready(&mut self, in_flight: &[(&Delivered, &str)]) {
+    pub async fn ready(&mut self, in_flight: &[(&Delivered, &str)]) {
         let in_flight: Vec<_> = in_flight
             .iter()
             .map(|(command, state)| {
@@ -315,7 +315,7 @@ impl FakeExtension {
     }
 
     /// The same as [`hello`](Self::hello), unless the connection breaks.
-    pub(crate) async fn try_hello(&mut self) -> Option<Value> {
+    pub async fn try_hello(&mut self) -> Option<Value> {
         let challenge = self.try_next().await?["nonce"].as_str()?.to_owned();
         let hello = self.hello_to(&challenge);
         self.try_send(&hello).await?;
@@ -323,7 +323,7 @@ impl FakeExtension {
     }
 
     /// The same as [`ready`](Self::ready), unless the connection breaks.
-    pub(crate) async fn try_ready(&mut self, in_flight: &[Value]) -> Option<()> {
+    pub async fn try_ready(&mut self, in_flight: &[Value]) -> Option<()> {
         let ready = self.shim.ready_frame(in_flight);
         self.try_send(&ready).await
     }
@@ -331,7 +331,7 @@ impl FakeExtension {
     /// The next frame; `None` once the connection has ended.
     ///
     /// Cancel safe.
-    pub(crate) async fn try_next(&mut self) -> Option<Value> {
+    pub async fn try_next(&mut self) -> Option<Value> {
         match self.socket.next().await {
             Some(Ok(Message::Text(text))) => serde_json::from_str(&text).ok(),
             _ended => None,
@@ -339,30 +339,30 @@ impl FakeExtension {
     }
 
     /// Sends a frame; `None` once the connection has ended.
-    pub(crate) async fn try_send(&mut self, frame: &Value) -> Option<()> {
+    pub async fn try_send(&mut self, frame: &Value) -> Option<()> {
         self.socket.send(Message::text(frame.to_string())).await.ok()
     }
 
-    pub(crate) async fn send(&mut self, frame: &Value) {
+    pub async fn send(&mut self, frame: &Value) {
         self.send_message(Message::text(frame.to_string())).await;
     }
 
-    pub(crate) async fn send_message(&mut self, message: Message) {
+    pub async fn send_message(&mut self, message: Message) {
         soon("sending", self.socket.send(message)).await.unwrap();
     }
 
-    /// Sends what the daemon may refuse while it is still being sent.
     /// Sends bytes past the WebSocket, and sees to it that the other side takes them all.
-    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
+    pub async fn send_raw(&mut self, bytes: &[u8]) {
         soon("sending", self.socket.get_mut().write_all(bytes)).await.unwrap();
     }
 
-    pub(crate) async fn try_send_message(&mut self, message: Message) {
+    /// Sends what the daemon may refuse while it is still being sent.
+    pub async fn try_send_message(&mut self, message: Message) {
         let _ = soon("sending", self.socket.send(message)).await;
     }
 
     /// The next frame.
-    pub(crate) async fn next(&mut self) -> Value {
+    pub async fn next(&mut self) -> Value {
         match self.unread.pop_front() {
             Some(frame) => frame,
             None => self.read().await,
@@ -382,7 +382,7 @@ impl FakeExtension {
     }
 
     /// Waits, for as long as it takes, until there is a next frame.
-    pub(crate) async fn until_next(&mut self) {
+    pub async fn until_next(&mut self) {
         while self.unread.is_empty() {
             let frame = self.try_next().await.expect("the daemon closed the socket");
             if !self.answered_as_ping(&frame).await {
@@ -404,7 +404,7 @@ impl FakeExtension {
     }
 
     /// Reads on until the daemon closes the socket: its code and reason.
-    pub(crate) async fn closed(&mut self) -> (u16, String) {
+    pub async fn closed(&mut self) -> (u16, String) {
         let mut said = None;
         while let Some(message) = self.next_message().await {
             if let Message::Close(frame) = message {
@@ -415,7 +415,7 @@ impl FakeExtension {
     }
 
     /// The same, and it says nothing more before it does.
-    pub(crate) async fn closed_without_a_frame(&mut self) -> (u16, String) {
+    pub async fn closed_without_a_frame(&mut self) -> (u16, String) {
         assert_eq!(self.unread, Vec::<Value>::new());
         match self.next_message().await {
             Some(Message::Close(Some(frame))) => {
@@ -426,18 +426,18 @@ impl FakeExtension {
     }
 
     /// The next frame, which must be a command.
-    pub(crate) async fn command(&mut self) -> Delivered {
+    pub async fn command(&mut self) -> Delivered {
         Delivered::of(&self.next().await)
     }
 
     /// The next frame must be this one.
-    pub(crate) async fn expect(&mut self, frame: &Value) {
+    pub async fn expect(&mut self, frame: &Value) {
         assert_eq!(self.next().await, *frame);
     }
 
     /// This frame comes. Others may pass it, since it has to wait until what it tells of is
     /// recorded; they stay unread.
-    pub(crate) async fn expect_in_time(&mut self, frame: &Value) {
+    pub async fn expect_in_time(&mut self, frame: &Value) {
         let mut passed = Vec::new();
         loop {
             let next = self.next().await;
@@ -452,7 +452,7 @@ impl FakeExtension {
 
     /// Everything that the daemon has sent so far: it answers in the order in which it is
     /// asked, so what comes before the answer to a question was there before it.
-    pub(crate) async fn so_far(&mut self) -> Vec<Value> {
+    pub async fn so_far(&mut self) -> Vec<Value> {
         self.barriers += 1;
         let id = format!("barrier-{}", self.barriers);
         self.send(&json!({"type": "claim", "correlation_id": id, "attempt": 1})).await;
@@ -467,33 +467,43 @@ impl FakeExtension {
     }
 
     /// Sees to it that the daemon has sent nothing.
-    pub(crate) async fn expect_nothing(&mut self) {
+    pub async fn expect_nothing(&mut self) {
         assert_eq!(self.so_far().await, Vec::<Value>::new());
     }
 
     /// Claims a command and gets its `go`.
-    pub(crate) async fn claim(&mut self, command: &Delivered) {
+    pub async fn claim(&mut self, command: &Delivered) {
         self.send(&command.answer("claim")).await;
         self.expect(&command.answer("go")).await;
     }
 
-    pub(crate) async fn pending(&mut self, command: &Delivered, fields: Value) {
+    /// Takes the next command, which must be this script, starts it, and reports a quarter of it as
+    /// done.
+    pub async fn start_script(&mut self, script: &str) -> Delivered {
+        let command = self.command().await;
+        assert_eq!(command.script(), script);
+        self.claim(&command).await;
+        self.pending(&command, json!({"message": "a quarter", "progress": 0.25})).await;
+        command
+    }
+
+    pub async fn pending(&mut self, command: &Delivered, fields: Value) {
         self.send(&command.frame("pending", fields)).await;
     }
 
     /// Reports a result and gets its `result_ack`.
-    pub(crate) async fn complete(&mut self, command: &Delivered, result: &Value) {
+    pub async fn complete(&mut self, command: &Delivered, result: &Value) {
         self.report(command, "complete", json!({"result": result})).await;
     }
 
     /// Reports an end and gets its `result_ack`.
-    pub(crate) async fn report(&mut self, command: &Delivered, kind: &str, fields: Value) {
+    pub async fn report(&mut self, command: &Delivered, kind: &str, fields: Value) {
         self.send(&command.frame(kind, fields)).await;
         self.expect_in_time(&command.answer("result_ack")).await;
     }
 
     /// Takes the next command and runs it.
-    pub(crate) async fn run(&mut self, result: &Value) -> Delivered {
+    pub async fn run(&mut self, result: &Value) -> Delivered {
         let command = self.command().await;
         self.claim(&command).await;
         self.complete(&command, result).await;
@@ -501,17 +511,17 @@ impl FakeExtension {
     }
 
     /// The browser's tabs have changed.
-    pub(crate) async fn set_tabs(&mut self, tabs: &[Value]) {
+    pub async fn set_tabs(&mut self, tabs: &[Value]) {
         self.send(&json!({"type": "tabs", "tabs": tabs})).await;
     }
 
     /// The connection breaks: no closing handshake.
-    pub(crate) fn breaks(self) {
+    pub fn breaks(self) {
         drop(self);
     }
 
     /// Runs whatever comes, as a good extension does, until the connection ends.
-    pub(crate) fn auto(self, run: impl Fn(&Delivered) -> Value + Send + 'static) -> Auto {
+    pub fn auto(self, run: impl Fn(&Delivered) -> Value + Send + 'static) -> Auto {
         let runs = Arc::new(Mutex::new(HashMap::new()));
         let task = tokio::spawn(serve(self, run, runs.clone()));
         Auto { runs, task }
@@ -519,14 +529,14 @@ impl FakeExtension {
 }
 
 /// An extension that runs whatever comes.
-pub(crate) struct Auto {
+pub struct Auto {
     runs: Arc<Mutex<HashMap<String, usize>>>,
     task: JoinHandle<()>,
 }
 
 impl Auto {
     /// How often each command was run.
-    pub(crate) fn runs(&self) -> HashMap<String, usize> {
+    pub fn runs(&self) -> HashMap<String, usize> {
         self.runs.lock().unwrap().clone()
     }
 }

@@ -1,0 +1,55 @@
+//! What tests, proofs and benchmarks drive Tabwire with: the daemon in a throw-away state directory,
+//! the program, the extension's side of the protocol, MCP clients, relays, pages and real browsers.
+//! A failure panics: the test that asked has failed.
+#![expect(missing_docs, reason = "names say it; a doc comment stands where they do not")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod contents;
+mod cutter;
+mod daemon;
+mod dice;
+mod disk;
+mod event_stream;
+mod extension;
+mod first_tab;
+mod hand;
+mod health;
+mod mcp_client;
+mod pages;
+mod program;
+mod pseudo_terminal;
+mod published;
+mod raw_http;
+mod relay;
+mod row;
+mod session;
+mod stand_in;
+mod terminal;
+mod time;
+mod worker;
+
+pub use contents::body;
+pub use cutter::Cutter;
+pub use daemon::{Daemon, StateDir};
+pub use dice::{Dice, any_seed};
+pub use disk::Disk;
+pub use event_stream::EventStream;
+pub use extension::{Auto, Delivered, FakeExtension, Shim, active_tab, tab};
+pub use first_tab::first_tab;
+pub use hand::{Hand, OTHER_SITE};
+pub use health::past_health;
+pub use mcp_client::{
+    HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, tasks_meta,
+};
+pub use pages::{LATE, Pages, long_text};
+pub use program::{Place, Ran, Served, StdioClient, cli_of, finish, program, signal};
+pub use pseudo_terminal::PseudoTerminal;
+pub use published::check_answer;
+pub use raw_http::{RawAnswer, RawConnection, raw};
+pub use relay::Relay;
+pub use row::Row;
+pub use session::{HttpLink, Session, answering, commands};
+pub use stand_in::{StandIn, TakenRequest};
+pub use terminal::Terminal;
+pub use time::{Frozen, LOOK, Stopwatch, soon, until};
+pub use worker::{kill_pages, kill_worker};
