@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Parser;
-use tabwire::jobs::monitor::{Monitor, Summary, SyncRequest};
+use tabwire::jobs::monitor::{FileMonitor, SyncRequest, SyncSummary};
 
 use figures::{Series, verdict};
 
@@ -187,12 +187,12 @@ fn make(tree: &Path, files: u64, size: usize) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn open(database: &Path, tree: &Path) -> Monitor {
+fn open(database: &Path, tree: &Path) -> FileMonitor {
     let began = now();
-    Monitor::open(database, vec![tree.to_owned()], Arc::new(move || began.elapsed()))
+    FileMonitor::open(database, vec![tree.to_owned()], Arc::new(move || began.elapsed()))
 }
 
-fn sync(monitor: &Monitor, tree: &Path) -> anyhow::Result<Summary> {
+fn sync(monitor: &FileMonitor, tree: &Path) -> anyhow::Result<SyncSummary> {
     Ok(monitor.sync(&SyncRequest::of(tree.to_owned()), &mut |_| {}, &|| false)?)
 }
 

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::home::{
-    HomeError, Legacy, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode,
+    HomeError, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
 };
 use crate::hub::{Hub, KnockList};
 use crate::protocol::{AdmissionChange, InstanceId, OlderExtensionChange};
@@ -38,8 +38,8 @@ pub struct PollerStatus {
 impl PollerStatus {
     /// What stands in the state directory, and who asks.
     #[must_use]
-    pub fn of(legacy: Legacy, knocks: KnockList) -> Self {
-        let Legacy { mode, approvals: let_in, ended, was_paired: paired, told: _ } = legacy;
+    pub fn of(legacy: PollingPolicy, knocks: KnockList) -> Self {
+        let PollingPolicy { mode, approvals: let_in, ended, was_paired: paired, told: _ } = legacy;
         Self { mode, let_in, ended, paired, knocks }
     }
 }
@@ -278,7 +278,7 @@ const NAMELESS_NOTICE: &str = "An extension asks for commands and does not say w
     up the Tabwire extension.";
 
 /// What is said once of an extension that nobody has let in by name.
-fn untold_notice(id: &str, rights: &Legacy) -> String {
+fn untold_notice(id: &str, rights: &PollingPolicy) -> String {
     if rights.ended.iter().any(|known| known == id) {
         return format!(
             "The older extension {id} is let in no longer, since the Tabwire extension is \

@@ -26,7 +26,7 @@ const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
 
 /// An unpacked extension of ours, of whatever version.
-pub struct Unpacked {
+pub struct UnpackedExtension {
     /// Its version.
     pub version: String,
     /// The daemon's port, as it was told; `None` if its configuration cannot be read.
@@ -34,7 +34,7 @@ pub struct Unpacked {
     key: Option<String>,
 }
 
-impl std::fmt::Debug for Unpacked {
+impl std::fmt::Debug for UnpackedExtension {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { version, port, key: _ } = self;
         f.debug_struct("Unpacked")
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Unpacked {
     }
 }
 
-impl Unpacked {
+impl UnpackedExtension {
     /// Whether it holds this key.
     #[must_use]
     pub fn has_key(&self, key: &ExtensionKey) -> bool {
@@ -60,7 +60,7 @@ impl Unpacked {
 
 /// The extension of ours in `dir`; `None` if there is none.
 #[must_use]
-pub fn find(dir: &Path) -> Option<Unpacked> {
+pub fn find(dir: &Path) -> Option<UnpackedExtension> {
     if !is_ours(dir) {
         return None;
     }
@@ -70,7 +70,7 @@ pub fn find(dir: &Path) -> Option<Unpacked> {
     let config = read(CONFIG).unwrap_or_default();
     let version = read(MANIFEST)?["version"].as_str()?.to_owned();
     let port = config["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-    Some(Unpacked { version, port, key: config["ext_key"].as_str().map(str::to_owned) })
+    Some(UnpackedExtension { version, port, key: config["ext_key"].as_str().map(str::to_owned) })
 }
 
 /// Whether the files that [`unpack`] wrote to a folder are still what it wrote. `config.json` is not

@@ -1,29 +1,29 @@
 //! Which sites agents may use: kept in the state directory, and told to every browser.
-//! [`LocalFiles`](crate::local_files::LocalFiles) is the part of it that is about local files.
+//! [`LiveLocalFileRules`](crate::local_files::LiveLocalFileRules) is the part of it that is about local files.
 
 use std::sync::Arc;
 
 use crate::home::{Home, HomeError, SiteRulesError, SiteRulesFile};
 use crate::hub::Hub;
-use crate::local_files::LocalFiles;
+use crate::local_files::LiveLocalFileRules;
 use crate::protocol::{SiteChange, SiteRules};
 
 /// The rules of a running daemon. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Sites {
+pub struct LiveSiteRules {
     hub: Hub,
     file: SiteRulesFile,
-    local_files: LocalFiles,
+    local_files: LiveLocalFileRules,
 }
 
-impl Sites {
+impl LiveSiteRules {
     /// Those of this state directory, from here on told to the hub's browsers.
     ///
     /// # Errors
     ///
     /// [`HomeError`]: a file cannot be read.
     pub fn open(hub: Hub, home: &Home) -> Result<Self, HomeError> {
-        let local_files = LocalFiles::open(hub.clone(), home.local_files())?;
+        let local_files = LiveLocalFileRules::open(hub.clone(), home.local_files())?;
         let sites = Self { hub, file: home.site_rules(), local_files };
         sites.reload()?;
         Ok(sites)
@@ -31,7 +31,7 @@ impl Sites {
 
     /// Which local files agents may open.
     #[must_use]
-    pub const fn local_files(&self) -> &LocalFiles {
+    pub const fn local_files(&self) -> &LiveLocalFileRules {
         &self.local_files
     }
 
@@ -96,9 +96,9 @@ mod tests {
     async fn what_was_changed_holds_in_the_next_life_and_what_others_wrote_once_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("state")).unwrap();
-        let sites = Sites::open(Hub::start(Limits::default()), &home).unwrap();
+        let sites = LiveSiteRules::open(Hub::start(Limits::default()), &home).unwrap();
         assert_eq!(sites.change(&deny("a.example")).unwrap().deny().len(), 1);
-        let again = Sites::open(Hub::start(Limits::default()), &home).unwrap();
+        let again = LiveSiteRules::open(Hub::start(Limits::default()), &home).unwrap();
         assert_eq!(again.rules(), sites.rules());
         home.site_rules().change(&deny("b.example")).unwrap();
         assert_eq!(again.rules().deny().len(), 1);
@@ -109,12 +109,12 @@ mod tests {
     async fn a_file_that_cannot_be_read_any_more_changes_no_rule_that_holds() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("state")).unwrap();
-        let sites = Sites::open(Hub::start(Limits::default()), &home).unwrap();
+        let sites = LiveSiteRules::open(Hub::start(Limits::default()), &home).unwrap();
         let held = sites.change(&deny("a.example")).unwrap();
         std::fs::write(home.dir().join("site_rules.json"), "{").unwrap();
         assert!(sites.reload().is_err());
         assert!(sites.change(&deny("b.example")).is_err());
         assert_eq!(sites.rules(), held);
-        assert!(Sites::open(Hub::start(Limits::default()), &home).is_err());
+        assert!(LiveSiteRules::open(Hub::start(Limits::default()), &home).is_err());
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::value::to_raw_value;
 use tokio_util::task::TaskTracker;
 
-use crate::home::{DrawingList, Drawings, DrawingsError, KeptDrawing};
+use crate::home::{DrawingList, DrawingStore, DrawingsError, KeptDrawing};
 use crate::hub::{Caller, Hub, Refused, Seen, Submission, Submitted, Undertaking, Wish};
 use crate::lifecycle::{Asked, Outcome, Work, limits};
 use crate::proof::DEFAULT_OWNER;
@@ -33,20 +33,20 @@ const OPEN: Duration = Duration::from_secs(1);
 /// The drawings of all owners, and who waits for them. Cheap to clone; all clones are the
 /// same. Must be used in a tokio runtime.
 #[derive(Clone, Debug)]
-pub struct Annotations(Arc<Inner>);
+pub struct AnnotationService(Arc<AnnotationState>);
 
 #[derive(Debug)]
-struct Inner {
+struct AnnotationState {
     hub: Hub,
-    drawings: Drawings,
+    drawings: DrawingStore,
     /// The waits that a drawing has ended, until it stands on the disk whether it was read.
-    ended: Mutex<reading::Ended>,
+    ended: Mutex<reading::EndedWaits>,
     tasks: TaskTracker,
 }
 
 /// What a call asks a person for.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct DrawingRequest {
     /// Which drawings; none: those of no session.
     pub session: Option<SessionName>,
     /// Where the drawing tools are to be opened.
@@ -61,16 +61,16 @@ pub struct Request {
 
 /// A wait that was taken.
 #[derive(Debug)]
-pub struct Taken {
+pub struct DrawingWait {
     /// The wait. It is over at once if there was a drawing that nobody had read.
     pub submitted: Submitted,
     /// What became of the drawing tools, if they had to be opened.
-    pub opening: Option<Opening>,
+    pub opening: Option<ToolsOpening>,
 }
 
 /// What became of the drawing tools.
 #[derive(Debug)]
-pub enum Opening {
+pub enum ToolsOpening {
     /// The browser was asked to open them: what is known of that.
     Asked(Seen),
     /// It could not be asked. The person can open them.
@@ -79,26 +79,26 @@ pub enum Opening {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum NotTaken {
+pub enum AnnotationError {
     /// The daemon does not take it now.
     Refused(Refused),
     /// The disk did not do what was asked.
     Disk(DrawingsError),
 }
 
-impl From<DrawingsError> for NotTaken {
+impl From<DrawingsError> for AnnotationError {
     fn from(error: DrawingsError) -> Self {
         Self::Disk(error)
     }
 }
 
-impl Annotations {
+impl AnnotationService {
     /// Drawings that are kept here, for whoever waits in this hub. What an earlier life of the
     /// daemon has told is noted as read when it is. Must be called in a tokio runtime.
     #[must_use]
-    pub fn new(hub: Hub, drawings: Drawings) -> Self {
+    pub fn new(hub: Hub, drawings: DrawingStore) -> Self {
         let (ended, tasks) = (Mutex::default(), TaskTracker::new());
-        let annotations = Self(Arc::new(Inner { hub, drawings, ended, tasks }));
+        let annotations = Self(Arc::new(AnnotationState { hub, drawings, ended, tasks }));
         annotations.follow_earlier_waits();
         annotations
     }
@@ -172,25 +172,29 @@ impl Annotations {
     ///
     /// # Errors
     ///
-    /// [`NotTaken`].
-    pub async fn ask(&self, caller: &Caller, request: Request) -> Result<Taken, NotTaken> {
-        let Request { session, wish, styles, prompt, idempotency_key } = request;
+    /// [`AnnotationError`].
+    pub async fn ask(
+        &self,
+        caller: &Caller,
+        request: DrawingRequest,
+    ) -> Result<DrawingWait, AnnotationError> {
+        let DrawingRequest { session, wish, styles, prompt, idempotency_key } = request;
         let submitted = self.begin(caller, session.clone(), wish.clone(), idempotency_key)?;
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
-        hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
+        hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         // The wait is there already: a drawing that comes from here on ends it.
         let unread = self.unread(&caller.owner, session.clone()).await;
         let unread = unread.inspect_err(|_| hub.withdraw(caller, &submitted))?;
         if !unread.is_empty() {
             self.hand_over(caller, &submitted, session, &unread).await?;
-            return Ok(Taken { submitted, opening: None });
+            return Ok(DrawingWait { submitted, opening: None });
         }
         if !submitted.is_new() {
-            return Ok(Taken { submitted, opening: None });
+            return Ok(DrawingWait { submitted, opening: None });
         }
         let styles = styles.then_some(true);
         let action = Action::DrawMode { correlation_id: id, session, styles, prompt };
-        Ok(Taken { submitted, opening: Some(self.open(caller, action, wish).await) })
+        Ok(DrawingWait { submitted, opening: Some(self.open(caller, action, wish).await) })
     }
 
     /// The drawings of a session; of none: those that nobody has read, else the last one. They
@@ -198,13 +202,13 @@ impl Annotations {
     ///
     /// # Errors
     ///
-    /// [`NotTaken`].
+    /// [`AnnotationError`].
     pub async fn read(
         &self,
         caller: &Caller,
         session: Option<SessionName>,
         key: Option<Arc<str>>,
-    ) -> Result<Option<Submitted>, NotTaken> {
+    ) -> Result<Option<Submitted>, AnnotationError> {
         let owner = &caller.owner;
         let wanted = session.clone();
         let of_session = self.list(owner).await?.drawings.into_iter();
@@ -219,7 +223,7 @@ impl Annotations {
         let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
         let submitted = self.begin(caller, session.clone(), Wish::default(), key)?;
         self.hand_over(caller, &submitted, session, &ids).await?;
-        self.0.hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
+        self.0.hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         Ok(Some(submitted))
     }
 
@@ -258,7 +262,7 @@ impl Annotations {
         session: Option<SessionName>,
         target: Wish,
         key: Option<Arc<str>>,
-    ) -> Result<Submitted, NotTaken> {
+    ) -> Result<Submitted, AnnotationError> {
         let asked = Undertaking {
             work: Work::Annotations { annotations: Asked { session } },
             target,
@@ -266,23 +270,23 @@ impl Annotations {
             estimate: USUAL,
             idempotency_key: key,
         };
-        self.0.hub.undertake(caller, asked).map_err(NotTaken::Refused)
+        self.0.hub.undertake(caller, asked).map_err(AnnotationError::Refused)
     }
 
     /// Has the drawing tools opened, and waits a moment for what becomes of that.
-    async fn open(&self, caller: &Caller, action: Action, wish: Wish) -> Opening {
+    async fn open(&self, caller: &Caller, action: Action, wish: Wish) -> ToolsOpening {
         let hub = &self.0.hub;
         let call = Submission { action, wish, timeout: limits::EXECUTE, idempotency_key: None };
         let accepted = match hub.submit(caller, call).await {
             Ok(accepted) => accepted,
-            Err(refused) => return Opening::Refused(refused),
+            Err(refused) => return ToolsOpening::Refused(refused),
         };
         let for_now = if accepted.reachable { OPEN } else { Duration::ZERO };
         let seen = hub.wait(caller, &accepted.id, for_now, false).await;
         self.note_opened(caller.clone(), accepted.id);
         match seen {
-            Ok(seen) => Opening::Asked(seen),
-            Err(refused) => Opening::Refused(refused),
+            Ok(seen) => ToolsOpening::Asked(seen),
+            Err(refused) => ToolsOpening::Refused(refused),
         }
     }
 
@@ -335,7 +339,7 @@ impl Annotations {
         ids: &[DrawingId],
     ) -> Result<Outcome, DrawingsError> {
         let (owner, ids) = (owner.clone(), ids.to_vec());
-        let load = move |drawings: &Drawings| {
+        let load = move |drawings: &DrawingStore| {
             let pages = ids.iter().map(|id| drawings.load(&owner, id));
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
             Ok(DrawingsReport::new(pages, session))
@@ -347,7 +351,7 @@ impl Annotations {
     /// Does this where the disk may take its time. It is done even if nobody waits any more.
     async fn on_disk<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Drawings) -> Result<T, DrawingsError> + Send + 'static,
+        work: impl FnOnce(&DrawingStore) -> Result<T, DrawingsError> + Send + 'static,
     ) -> Result<T, DrawingsError> {
         let drawings = self.0.drawings.clone();
         let path = PathBuf::from("drawings");

@@ -9,25 +9,25 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
 
-use super::Annotations;
-use crate::home::{Drawings, DrawingsError, KeptDrawing};
+use super::AnnotationService;
+use crate::home::{DrawingStore, DrawingsError, KeptDrawing};
 use crate::protocol::{CorrelationId, DrawingId, Owner, SessionName};
 
 /// The waits that each drawing has ended.
-pub(super) type Ended = HashMap<DrawingId, Vec<CorrelationId>>;
+pub(super) type EndedWaits = HashMap<DrawingId, Vec<CorrelationId>>;
 
 /// What must be known of a wait's result to know which drawings it has told.
 #[derive(Default, Deserialize)]
-struct Told {
-    pages: Vec<ToldPage>,
+struct DeliveredReport {
+    pages: Vec<DeliveredPage>,
 }
 
 #[derive(Deserialize)]
-struct ToldPage {
+struct DeliveredPage {
     drawing_id: DrawingId,
 }
 
-impl Annotations {
+impl AnnotationService {
     /// Notes that drawings were read as soon as one of the waits that they have ended is.
     pub(super) fn note_when_read(
         &self,
@@ -56,13 +56,13 @@ impl Annotations {
     /// the daemon.
     pub(super) fn follow_earlier_waits(&self) {
         for (owner, id, result) in self.0.hub.drawn_waits() {
-            let told: Told = serde_json::from_str(result.get()).unwrap_or_default();
+            let told: DeliveredReport = serde_json::from_str(result.get()).unwrap_or_default();
             let drawings = told.pages.into_iter().map(|page| page.drawing_id).collect();
             self.note_when_read(owner, drawings, vec![id]);
         }
     }
 
-    fn ended(&self) -> MutexGuard<'_, Ended> {
+    fn ended(&self) -> MutexGuard<'_, EndedWaits> {
         self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,18 +77,18 @@ impl Annotations {
 
     /// The waits that drawings have ended, to be taken before the disk is looked at: what is
     /// not among them any more stands there by then.
-    pub(super) fn ended_waits(&self) -> Ended {
+    pub(super) fn ended_waits(&self) -> EndedWaits {
         self.ended().clone()
     }
 
     /// Notes that a drawing was read which the disk does not know of yet.
-    pub(super) fn note_if_read(&self, kept: &mut KeptDrawing, ended: &Ended) {
+    pub(super) fn note_if_read(&self, kept: &mut KeptDrawing, ended: &EndedWaits) {
         let waits = ended.get(&kept.drawing_id);
         kept.is_unread &= !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id));
     }
 
     async fn mark_read(&self, owner: Owner, ids: Vec<DrawingId>) {
-        let mark = move |drawings: &Drawings| {
+        let mark = move |drawings: &DrawingStore| {
             ids.iter().try_for_each(|id| match drawings.mark_read(&owner, id) {
                 // It was deleted meanwhile.
                 Err(DrawingsError::NotFound { .. }) => Ok(()),

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::config::DaemonLocation;
-use crate::home::{Drawings, Home, KeptDrawing};
+use crate::home::{DrawingStore, Home, KeptDrawing};
 use crate::protocol::{DrawingId, Owner, SessionName};
 use crate::terminal::{TextStyle, TextTable, say};
 
@@ -78,7 +78,7 @@ fn nothing(command: &DrawingsCommand, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// The one drawing whose id begins so. Damaged ones count too, since they can be deleted.
-fn whole_id(drawings: &Drawings, owner: &Owner, beginning: &str) -> anyhow::Result<DrawingId> {
+fn whole_id(drawings: &DrawingStore, owner: &Owner, beginning: &str) -> anyhow::Result<DrawingId> {
     if let Some(whole) = DrawingId::parse(beginning) {
         return Ok(whole);
     }
@@ -110,7 +110,7 @@ fn said_deleted(count: usize, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(drawings: &Drawings, owner: &Owner, json: bool) -> anyhow::Result<()> {
+fn list(drawings: &DrawingStore, owner: &Owner, json: bool) -> anyhow::Result<()> {
     let list = drawings.list(owner)?;
     let screenshot = |kept: &KeptDrawing| {
         drawings.load(owner, &kept.drawing_id).ok().and_then(|report| report.screenshot)

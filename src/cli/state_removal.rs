@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::person::{UnattendedFlag, person_widens};
 use super::serve::end_daemon;
-use crate::home::{DaemonRecord, Home, Removal};
+use crate::home::{DaemonRecord, Home, HomeRemoval};
 use crate::install::{ChangePlan, Installation};
 use crate::terminal::{clean, say};
 
@@ -24,7 +24,7 @@ pub(super) enum StateRemoval {
         /// The daemon that is ended for it.
         daemon: Option<DaemonRecord>,
         /// What goes and what stays.
-        removal: Removal,
+        removal: HomeRemoval,
     },
 }
 

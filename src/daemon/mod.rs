@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admission::PollerAdmission;
-use crate::annotations::Annotations;
+use crate::annotations::AnnotationService;
 use crate::edge;
 use crate::engine::History;
 use crate::home::{DaemonLock, DaemonRecord, Home, HomeError, UsualFolder};
 use crate::hub::{Hub, Reading};
-use crate::jobs::Jobs;
-use crate::jobs::monitor::Monitor;
+use crate::jobs::JobRunner;
+use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
 use crate::lifecycle::Limits;
 use crate::mcp::Toolbox;
 use crate::protocol::SERVER_VERSION;
-use crate::sites::Sites;
+use crate::sites::LiveSiteRules;
 use crate::tools::Tools;
 use crate::widenings;
 pub use log_file::LogFile;
@@ -176,12 +176,12 @@ impl Daemon {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &Reading::now());
         hub.set_agent_files(home.agent_files(settings.agent_files));
-        let jobs = Jobs::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
+        let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = Tools::new(hub.clone(), settings.default_wait);
-        let annotations = Annotations::new(hub.clone(), home.drawings());
+        let annotations = AnnotationService::new(hub.clone(), home.drawings());
         let tools = tools.with_store(home.store()).with_noise(home.noise()).with_jobs(jobs.clone());
         let tools = tools.with_annotations(annotations);
-        let sites = Sites::open(hub.clone(), &home).map_err(io::Error::other)?;
+        let sites = LiveSiteRules::open(hub.clone(), &home).map_err(io::Error::other)?;
         let tools = tools.with_sites(sites);
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         let tools = tools.with_admission(admission);
@@ -209,9 +209,9 @@ impl Daemon {
 }
 
 /// What brings the monitor's database in this state directory up to date.
-fn monitor(hub: &Hub, home: &Home, roots: Vec<PathBuf>) -> Monitor {
+fn monitor(hub: &Hub, home: &Home, roots: Vec<PathBuf>) -> FileMonitor {
     let (hub, began) = (hub.clone(), hub.now());
-    Monitor::open(&home.monitor_path(), roots, Arc::new(move || hub.now().since(began)))
+    FileMonitor::open(&home.monitor_path(), roots, Arc::new(move || hub.now().since(began)))
 }
 
 /// Opens the journal of this state directory.

@@ -135,7 +135,7 @@ pub(super) async fn reload_sites(
     Extension(admitted): Extension<Admitted>,
 ) -> Response {
     let Admitted::Caller(_) = admitted else { return Problem::Undeclared.into_response() };
-    let reloaded = edge.tools.sites().map(crate::sites::Sites::reload);
+    let reloaded = edge.tools.sites().map(crate::sites::LiveSiteRules::reload);
     let (status, body) = match reloaded {
         Some(Ok(rules)) => (StatusCode::OK, json!(*rules)),
         Some(Err(why)) => (

@@ -83,7 +83,7 @@ pub enum AgentFileError {
 
 /// A file that an agent has named, found to lie below a folder that is open.
 #[derive(Debug, PartialEq, Eq)]
-struct Destination {
+struct FileDestination {
     /// The folder that is open, without links.
     folder: OpenFolder,
     /// The folders between that and the file.
@@ -134,7 +134,7 @@ impl OpenFolder {
     }
 }
 
-impl Destination {
+impl FileDestination {
     fn path(&self) -> PathBuf {
         let folder = self.between.iter().fold(self.folder.path(), |path, part| path.join(part));
         folder.join(&self.name)
@@ -207,7 +207,7 @@ impl AgentFiles {
     }
 
     /// What a name means. Looks at no file but the list of opened folders.
-    fn find(&self, name: &str, format: ImageFormat) -> Result<Destination, AgentFileError> {
+    fn find(&self, name: &str, format: ImageFormat) -> Result<FileDestination, AgentFileError> {
         if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
             return Err(AgentFileError::NoName);
         }
@@ -234,7 +234,7 @@ impl AgentFiles {
         if !ending.is_some_and(|ending| format.endings().contains(&ending.as_str())) {
             return Err(AgentFileError::Ending(format));
         }
-        let destination = Destination { folder, between: parts, name };
+        let destination = FileDestination { folder, between: parts, name };
         let is_usual = matches!(destination.folder, OpenFolder::Usual(_));
         // The state directory may have been moved into a folder that was opened before.
         let is_kept =

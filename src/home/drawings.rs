@@ -20,8 +20,8 @@ use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
 use crate::protocol::{
     CorrelationId, Drawing, DrawingId, DrawingReport, Owner, SessionName, Timestamp,
 };
-use folder::{Files, Folder};
-use record::Record;
+use folder::{DrawingFiles, DrawingFolder};
+use record::DrawingRecord;
 
 /// How many drawings an owner can have.
 pub const DRAWINGS_MAX: usize = 200;
@@ -35,7 +35,7 @@ const RECORD_MAX: usize = 32 * 1024 * 1024;
 /// The drawings of all owners. Cheap to clone; all clones write one after another. Its
 /// functions wait for the disk.
 #[derive(Clone, Debug)]
-pub struct Drawings {
+pub struct DrawingStore {
     dir: PathBuf,
     writing: Arc<Mutex<()>>,
 }
@@ -129,15 +129,15 @@ impl From<FileError> for DrawingsError {
 impl Home {
     /// What people drew for the owners of this directory.
     #[must_use]
-    pub fn drawings(&self) -> Drawings {
+    pub fn drawings(&self) -> DrawingStore {
         let dir = self.dir.join("drawings");
         // Readers of a report are anywhere.
         let dir = std::path::absolute(&dir).unwrap_or(dir);
-        Drawings { dir, writing: Arc::default() }
+        DrawingStore { dir, writing: Arc::default() }
     }
 }
 
-impl Drawings {
+impl DrawingStore {
     /// Keeps a drawing; true: it was not there before. What comes again is found whole, or is
     /// mended by it. The oldest drawings that were read leave if there is no room.
     ///
@@ -154,7 +154,7 @@ impl Drawings {
         let path = self.folder(owner);
         make_folder(&self.dir)?;
         make_folder(&path)?;
-        let mut folder = Folder::read(&path)?;
+        let mut folder = DrawingFolder::read(&path)?;
         folder.sweep();
         let id = &drawing.drawing_id;
         if let Some(files) = folder.drawings.get(id)
@@ -163,7 +163,7 @@ impl Drawings {
             return Ok((describe(&record, files), false));
         }
         folder.strip(id)?;
-        let record = Record::new(drawing, at);
+        let record = DrawingRecord::new(drawing, at);
         let text = record.to_json();
         make_room(&mut folder, text.len() + record.picture_size())?;
         put(&path, drawing, &record, &text)?;
@@ -179,7 +179,7 @@ impl Drawings {
     pub fn list(&self, owner: &Owner) -> Result<DrawingList, DrawingsError> {
         let path = self.folder(owner);
         let mut list = DrawingList::default();
-        for (id, files) in &Folder::read(&path)?.drawings {
+        for (id, files) in &DrawingFolder::read(&path)?.drawings {
             match read(&path, id) {
                 Ok(record) => {
                     list.damaged.extend(record.damaged_picture(&path));
@@ -227,7 +227,7 @@ impl Drawings {
     pub fn mark_read(&self, owner: &Owner, id: &DrawingId) -> Result<(), DrawingsError> {
         let _turn = self.turn();
         let path = self.folder(owner);
-        let folder = Folder::read(&path)?;
+        let folder = DrawingFolder::read(&path)?;
         let Some(files) = folder.drawings.get(id) else { return Err(not_found(id)) };
         if files.is_read { Ok(()) } else { Ok(write(&path, &folder::read_mark(&path, id), b"")?) }
     }
@@ -239,7 +239,7 @@ impl Drawings {
     /// [`DrawingsError::NotFound`], [`DrawingsError::Io`].
     pub fn delete(&self, owner: &Owner, id: &DrawingId) -> Result<(), DrawingsError> {
         let _turn = self.turn();
-        let mut folder = Folder::read(&self.folder(owner))?;
+        let mut folder = DrawingFolder::read(&self.folder(owner))?;
         if folder.remove(id)? { Ok(()) } else { Err(not_found(id)) }
     }
 
@@ -262,7 +262,7 @@ impl Drawings {
         owner: &Owner,
         session: Option<&SessionName>,
     ) -> Result<usize, DrawingsError> {
-        let is_of = |record: Record| record.session() == session;
+        let is_of = |record: DrawingRecord| record.session() == session;
         self.remove(owner, |path, id| read(path, id).is_ok_and(is_of))
     }
 
@@ -273,7 +273,7 @@ impl Drawings {
     ) -> Result<usize, DrawingsError> {
         let _turn = self.turn();
         let path = self.folder(owner);
-        let mut folder = Folder::read(&path)?;
+        let mut folder = DrawingFolder::read(&path)?;
         let mut ids: Vec<_> = folder.drawings.keys().cloned().collect();
         ids.retain(|id| is_meant(&path, id));
         for id in &ids {
@@ -296,7 +296,7 @@ fn not_found(id: &DrawingId) -> DrawingsError {
 }
 
 /// What is kept of a drawing, screenshot or not.
-fn read(folder: &Path, id: &DrawingId) -> Result<Record, DrawingsError> {
+fn read(folder: &Path, id: &DrawingId) -> Result<DrawingRecord, DrawingsError> {
     let path = folder::record_path(folder, id);
     let damaged = |why: String| DrawingsError::Damaged { path: path.clone(), why };
     let text = read_text(&path, RECORD_MAX).map_err(|error| match error {
@@ -304,11 +304,11 @@ fn read(folder: &Path, id: &DrawingId) -> Result<Record, DrawingsError> {
         ReadError::Io(error) if error.source.kind() == io::ErrorKind::NotFound => not_found(id),
         ReadError::Io(error) => error.into(),
     })?;
-    Record::parse(&text, id).map_err(damaged)
+    DrawingRecord::parse(&text, id).map_err(damaged)
 }
 
 /// What is kept of a drawing, if its screenshot is whole too.
-fn whole(folder: &Path, id: &DrawingId) -> Result<Record, DrawingsError> {
+fn whole(folder: &Path, id: &DrawingId) -> Result<DrawingRecord, DrawingsError> {
     let record = read(folder, id)?;
     match record.damaged_picture(folder) {
         Some(DamagedDrawing { path, why, .. }) => Err(DrawingsError::Damaged { path, why }),
@@ -316,12 +316,17 @@ fn whole(folder: &Path, id: &DrawingId) -> Result<Record, DrawingsError> {
     }
 }
 
-fn describe(record: &Record, files: &Files) -> KeptDrawing {
+fn describe(record: &DrawingRecord, files: &DrawingFiles) -> KeptDrawing {
     KeptDrawing { bytes: files.bytes, is_unread: !files.is_read, ..record.describe() }
 }
 
 /// Puts a drawing in its place, the screenshot first.
-fn put(path: &Path, drawing: &Drawing, record: &Record, text: &str) -> Result<(), DrawingsError> {
+fn put(
+    path: &Path,
+    drawing: &Drawing,
+    record: &DrawingRecord,
+    text: &str,
+) -> Result<(), DrawingsError> {
     let picture = drawing.screenshot.as_ref().zip(record.picture_path(path));
     if let Some((screenshot, picture)) = &picture {
         write(path, picture, &screenshot.bytes)?;
@@ -336,7 +341,7 @@ fn put(path: &Path, drawing: &Drawing, record: &Record, text: &str) -> Result<()
 
 /// Makes room for a drawing of so many bytes: the oldest that were read leave, but only if
 /// that is enough.
-fn make_room(folder: &mut Folder, bytes: usize) -> Result<(), DrawingsError> {
+fn make_room(folder: &mut DrawingFolder, bytes: usize) -> Result<(), DrawingsError> {
     let bytes = bytes as u64;
     let mut count = folder.drawings.len() + 1;
     let mut total = bytes + folder.drawings.values().map(|files| files.bytes).sum::<u64>();
@@ -344,7 +349,7 @@ fn make_room(folder: &mut Folder, bytes: usize) -> Result<(), DrawingsError> {
     if fits(count, total) {
         return Ok(());
     }
-    let is_read = |(id, files): (&DrawingId, &Files)| {
+    let is_read = |(id, files): (&DrawingId, &DrawingFiles)| {
         let at = files.is_read.then(|| read(&folder.path, id))?.ok()?.at();
         Some((at, id.clone(), files.bytes))
     };

@@ -49,7 +49,7 @@ pub struct LegacyApproval {
 /// What is known of polling extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "LegacyRecord")]
-pub struct Legacy {
+pub struct PollingPolicy {
     /// Which are let in besides those below.
     pub mode: LegacyMode,
     /// Those that are let in.
@@ -92,7 +92,7 @@ enum FormerMode {
     Deny,
 }
 
-impl From<LegacyRecord> for Legacy {
+impl From<LegacyRecord> for PollingPolicy {
     fn from(record: LegacyRecord) -> Self {
         match record {
             LegacyRecord::Today { mode, approvals, ended, told, was_paired } => {
@@ -128,7 +128,7 @@ pub enum LegacyAnswer {
     SwitchedOff,
 }
 
-impl Legacy {
+impl PollingPolicy {
     /// Whether this extension may come in.
     #[must_use]
     pub fn answer(&self, id: &str) -> LegacyAnswer {
@@ -188,7 +188,7 @@ impl LegacyFile {
     /// # Errors
     ///
     /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn read(&self) -> Result<Legacy, HomeError> {
+    pub fn read(&self) -> Result<PollingPolicy, HomeError> {
         let mut legacy = self.read_own()?;
         for id in self.allowed()? {
             // What a person has said counts, whatever was there before.
@@ -342,7 +342,7 @@ impl LegacyFile {
     }
 
     /// Makes a change, one at a time: daemon and command line may both want to.
-    fn change<T>(&self, change: impl FnOnce(&mut Legacy) -> T) -> Result<T, HomeError> {
+    fn change<T>(&self, change: impl FnOnce(&mut PollingPolicy) -> T) -> Result<T, HomeError> {
         let _others_wait = lock_settings(&self.dir)?;
         let before = self.read_own()?;
         let mut legacy = before.clone();
@@ -353,7 +353,7 @@ impl LegacyFile {
         Ok(said)
     }
 
-    fn read_own(&self) -> Result<Legacy, HomeError> {
+    fn read_own(&self) -> Result<PollingPolicy, HomeError> {
         Ok(read_json(&self.dir.join(LEGACY))?.unwrap_or_default())
     }
 
@@ -361,7 +361,7 @@ impl LegacyFile {
         Ok(read_json(&self.dir.join(EXTENSIONS))?.unwrap_or_default())
     }
 
-    fn write(&self, legacy: &Legacy) -> Result<(), HomeError> {
+    fn write(&self, legacy: &PollingPolicy) -> Result<(), HomeError> {
         write_json(&self.dir.join(LEGACY), legacy)
     }
 }

@@ -29,16 +29,18 @@ use serde::{Deserialize, Serialize};
 use crate::proof::{self, AuthKey, KEY_LENGTH};
 pub use agent_files::{AgentFileError, AgentFiles, AgentFolderError, AgentFolders, UsualFolder};
 pub use drawings::{
-    DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, Drawings, DrawingsError,
+    DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, DrawingStore, DrawingsError,
     KeptDrawing,
 };
-pub use legacy::{Legacy, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode};
+pub use legacy::{
+    LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
+};
 pub use local_files::{LocalFileStore, LocalFileStoreError};
 pub use lock::{DaemonLock, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
-pub use removal::Removal;
+pub use removal::HomeRemoval;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
-pub use store::{NAME_MAX, Store, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName};
+pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use unpacked::{PERSON_FOLDER, extension_in_person_folder, extension_in_state};
 pub use widenings::WideningError;
 

@@ -50,7 +50,7 @@ const OWNERS_FOLDERS: [OwnersFolder; 3] = [
 
 /// What removing a state directory does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Removal {
+pub struct HomeRemoval {
     /// What goes, in this order: a folder after what is in it, and the directory itself last, if
     /// nothing stays in it.
     pub goes: Vec<PathBuf>,
@@ -64,8 +64,8 @@ impl Home {
     /// # Errors
     ///
     /// [`HomeError::Io`].
-    pub fn removal(&self, gone: &[PathBuf]) -> Result<Removal, HomeError> {
-        let mut removal = Removal::default();
+    pub fn removal(&self, gone: &[PathBuf]) -> Result<HomeRemoval, HomeError> {
+        let mut removal = HomeRemoval::default();
         // To remove all else must be no way to have that forgotten.
         let is_unconfirmed = !self.unconfirmed().is_ok_and(|widenings| widenings.is_empty());
         let unconfirmed = is_unconfirmed.then(|| self.unconfirmed_path());
@@ -97,7 +97,7 @@ impl Home {
     /// # Errors
     ///
     /// [`HomeError::Io`].
-    pub fn remove(self) -> Result<Removal, HomeError> {
+    pub fn remove(self) -> Result<HomeRemoval, HomeError> {
         let removal = self.removal(&[])?;
         for path in &removal.goes {
             remove(path).map_err(|source| HomeError::Io { path: path.clone(), source })?;
@@ -106,7 +106,7 @@ impl Home {
     }
 }
 
-impl Removal {
+impl HomeRemoval {
     /// Adds a folder that holds a folder for each owner.
     fn add_owners_folder(
         &mut self,

@@ -30,7 +30,7 @@ const EXTENSION: &str = "json";
 /// The values of all owners. Cheap to clone; all clones write one after another. Its
 /// functions wait for the disk.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct ValueStore {
     dir: PathBuf,
     writing: Arc<Mutex<()>>,
 }
@@ -125,12 +125,12 @@ impl From<FileError> for StoreError {
 impl Home {
     /// What agents store in this directory.
     #[must_use]
-    pub fn store(&self) -> Store {
-        Store { dir: self.dir.join("store"), writing: Arc::default() }
+    pub fn store(&self) -> ValueStore {
+        ValueStore { dir: self.dir.join("store"), writing: Arc::default() }
     }
 }
 
-impl Store {
+impl ValueStore {
     /// Stores a value, in place of the one of that name if there is one.
     ///
     /// # Errors

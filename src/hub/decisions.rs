@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Hub;
 use crate::engine::KnockList;
-use crate::home::Legacy;
+use crate::home::PollingPolicy;
 use crate::protocol::{InstanceId, LocalFileRules, SiteRules, UnconfirmedWidening};
 
 impl Hub {
@@ -66,7 +66,7 @@ impl Hub {
     /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
     /// it from a browser: no other is connected, or it `lacks` the one that it named.
     #[must_use]
-    pub fn poller_news(&self, lacks: bool) -> (Arc<Legacy>, KnockList) {
+    pub fn poller_news(&self, lacks: bool) -> (Arc<PollingPolicy>, KnockList) {
         self.transact(|tx| tx.poller_news(lacks))
     }
 
@@ -87,13 +87,13 @@ impl Hub {
     }
 
     /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
-    pub fn set_poller_rights(&self, rights: Legacy) {
+    pub fn set_poller_rights(&self, rights: PollingPolicy) {
         self.transact(|tx| tx.set_poller_rights(rights));
     }
 
     /// Who is let in to poll, as it was read last.
     #[must_use]
-    pub fn poller_rights(&self) -> Arc<Legacy> {
+    pub fn poller_rights(&self) -> Arc<PollingPolicy> {
         self.view(|engine| engine.poller_rights())
     }
 }

@@ -16,8 +16,9 @@ use super::{Caller, Hub};
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, Owner, StreamKind, TabId};
 use crate::streams::{
-    ClearedPlaces, Entry, Kept, LegacyBatch, LegacyStream, Level, NoiseRules, NotLegacy, Page,
-    Query, Reader, Rings, View, Vitals, Waterfall,
+    ClearedPlaces, EntryPage, LegacyBatch, LegacyBodyError, LegacyStream, LogLevel, NoiseRules,
+    PageQuery, PageReader, StoredEntry, StreamEntry, StreamRings, StreamView, WaterfallHistory,
+    WebVitals,
 };
 
 /// After so many entries other tasks have their turn: about 0.1 ms.
@@ -41,12 +42,12 @@ pub(super) struct Streams {
 
 #[derive(Debug)]
 struct Shelf {
-    rings: Rings,
+    rings: StreamRings,
     /// What each owner does not want to read.
     noise: HashMap<Owner, NoiseRules>,
     /// What each owner has cleared.
     cleared: HashMap<Owner, ClearedPlaces>,
-    waterfall: Waterfall,
+    waterfall: WaterfallHistory,
 }
 
 impl Shelf {
@@ -90,12 +91,12 @@ pub struct PageRecord {
     /// How many of both are noise.
     pub hidden: usize,
     /// What was measured last.
-    pub vitals: Option<Vitals>,
+    pub vitals: Option<WebVitals>,
 }
 
 impl PageRecord {
     /// The count that an error goes into.
-    fn count_of(&mut self, error: &Entry, noise: &NoiseRules) -> &mut usize {
+    fn count_of(&mut self, error: &StreamEntry, noise: &NoiseRules) -> &mut usize {
         if noise.hide(error) {
             &mut self.hidden
         } else if error.stream() == StreamKind::Network {
@@ -109,10 +110,10 @@ impl PageRecord {
 impl Streams {
     pub(super) fn new(limits: &Limits) -> Self {
         let shelf = Shelf {
-            rings: Rings::new(limits),
+            rings: StreamRings::new(limits),
             noise: HashMap::new(),
             cleared: HashMap::new(),
-            waterfall: Waterfall::default(),
+            waterfall: WaterfallHistory::default(),
         };
         Self { shelf: Mutex::new(shelf), line: Mutex::default(), more: Notify::new() }
     }
@@ -150,7 +151,7 @@ impl Streams {
         stream: StreamKind,
         json: &[Box<RawValue>],
     ) -> Taken {
-        let read = json.iter().filter_map(|json| Entry::read(stream, json.get()).ok());
+        let read = json.iter().filter_map(|json| StreamEntry::read(stream, json.get()).ok());
         let entries: Vec<_> = read.collect();
         let taken = Taken { received: entries.len(), rejected: json.len() - entries.len() };
         let now = hub.now();
@@ -215,13 +216,13 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`NotLegacy`]: the body is none of this route's, and nothing of it is kept.
+    /// [`LegacyBodyError`]: the body is none of this route's, and nothing of it is kept.
     pub async fn take_legacy_events(
         &self,
         browser: &BrowserId,
         kind: LegacyStream,
         body: impl AsRef<[u8]> + Send + 'static,
-    ) -> Result<Taken, NotLegacy> {
+    ) -> Result<Taken, LegacyBodyError> {
         let now = self.now();
         let reading = tokio::task::spawn_blocking(move || kind.read(body.as_ref(), now));
         // It is given up only with the runtime.
@@ -262,13 +263,13 @@ impl Hub {
     }
 
     /// Reads a page of what is kept.
-    pub async fn read_streams(&self, caller: &Caller, query: Query) -> Page {
+    pub async fn read_streams(&self, caller: &Caller, query: PageQuery) -> EntryPage {
         let now = self.now();
         let mut reader = {
             let shelf = self.0.streams.shelf();
             let noise = shelf.noise.get(&caller.owner).cloned().unwrap_or_default();
             let cleared = shelf.cleared_by(&caller.owner);
-            Reader::new(&shelf.rings, query, noise, &cleared, now)
+            PageReader::new(&shelf.rings, query, noise, &cleared, now)
         };
         while reader.look_at(LOOKS) {
             tokio::task::yield_now().await;
@@ -286,12 +287,13 @@ impl Hub {
         let (errors, noise, vitals) = {
             let shelf = self.0.streams.shelf();
             let cleared = shelf.cleared_by(&caller.owner);
-            let of_tab = |kept: &&Arc<Kept>| {
+            let of_tab = |kept: &&Arc<StoredEntry>| {
                 let is_its = kept.entry.tab() == Some(tab) && kept.browser == *browser;
                 is_its && cleared.show(kept)
             };
-            let kept = View::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
-            let is_error = |kept: &&Arc<Kept>| kept.entry.level() == Level::Error;
+            let kept =
+                StreamView::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
+            let is_error = |kept: &&Arc<StoredEntry>| kept.entry.level() == LogLevel::Error;
             let errors: Vec<_> = kept.filter(of_tab).filter(is_error).cloned().collect();
             let mut measured = shelf.rings.all(StreamKind::Performance).filter(of_tab);
             let vitals = measured.next_back().and_then(|kept| kept.entry.vitals().cloned());

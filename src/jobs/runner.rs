@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::monitor::{Monitor, Summary, SyncError, SyncRequest};
+use super::monitor::{FileMonitor, SyncError, SyncRequest, SyncSummary};
 use crate::hub::{Caller, Hub, Refused, Submitted, Undertaking, Wish};
 use crate::lifecycle::{Outcome, Work};
 use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
@@ -25,39 +25,39 @@ const COUNT_FOR: Duration = Duration::from_millis(50);
 
 /// The daemon's jobs. Cheap to clone; all clones are the same.
 #[derive(Clone)]
-pub struct Jobs(Arc<Inner>);
+pub struct JobRunner(Arc<JobRunnerState>);
 
-struct Inner {
+struct JobRunnerState {
     hub: Hub,
-    monitor: Arc<Monitor>,
+    monitor: Arc<FileMonitor>,
     at_once: Semaphore,
     tasks: TaskTracker,
 }
 
 /// Why a job was not taken.
 #[derive(Debug)]
-pub enum NotTaken {
+pub enum JobRejection {
     /// It cannot be done as it is asked for.
     Wrong(SyncError),
     /// The daemon does not take it now.
     Refused(Refused),
 }
 
-impl std::fmt::Debug for Jobs {
+impl std::fmt::Debug for JobRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Jobs").finish_non_exhaustive()
     }
 }
 
-impl Jobs {
+impl JobRunner {
     /// The jobs of this hub. Those that an earlier life of the daemon has left are begun. Must
     /// be called in a tokio runtime.
     #[must_use]
-    pub fn start(hub: Hub, monitor: Monitor) -> Self {
+    pub fn start(hub: Hub, monitor: FileMonitor) -> Self {
         let left = hub.waiting_jobs();
         let at_once = Semaphore::new(AT_ONCE);
         let (monitor, tasks) = (Arc::new(monitor), TaskTracker::new());
-        let jobs = Self(Arc::new(Inner { hub, monitor, at_once, tasks }));
+        let jobs = Self(Arc::new(JobRunnerState { hub, monitor, at_once, tasks }));
         for (id, job) in left {
             jobs.spawn(id, job);
         }
@@ -68,14 +68,14 @@ impl Jobs {
     ///
     /// # Errors
     ///
-    /// [`NotTaken`]; nothing is begun then.
+    /// [`JobRejection`]; nothing is begun then.
     pub async fn submit(
         &self,
         caller: &Caller,
         job: Job,
         key: Option<Arc<str>>,
-    ) -> Result<Submitted, NotTaken> {
-        let estimate = self.estimate(&job).await.map_err(NotTaken::Wrong)?;
+    ) -> Result<Submitted, JobRejection> {
+        let estimate = self.estimate(&job).await.map_err(JobRejection::Wrong)?;
         let hub = &self.0.hub;
         let asked = Undertaking {
             deadline: job.deadline(),
@@ -84,11 +84,11 @@ impl Jobs {
             estimate,
             idempotency_key: key,
         };
-        let submitted = hub.undertake(caller, asked).map_err(NotTaken::Refused)?;
+        let submitted = hub.undertake(caller, asked).map_err(JobRejection::Refused)?;
         if submitted.is_new() {
             self.spawn(submitted.accepted.id.clone(), job);
         }
-        hub.confirm(caller, &submitted).await.map_err(NotTaken::Refused)?;
+        hub.confirm(caller, &submitted).await.map_err(JobRejection::Refused)?;
         Ok(submitted)
     }
 
@@ -150,7 +150,7 @@ impl Jobs {
         let (hub, monitor, request) = (self.0.hub.clone(), self.0.monitor.clone(), request(&sync));
         let done = tokio::task::spawn_blocking(move || {
             let is_stopped = || stop.load(Ordering::Relaxed);
-            let mut watch = |at: &super::monitor::Progress| {
+            let mut watch = |at: &super::monitor::SyncProgress| {
                 if !hub.advance_job(&id, at.fraction, &at.message()) {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -180,7 +180,7 @@ fn request(sync: &MonitorSync) -> SyncRequest {
 }
 
 /// The result of a job in the form of its seed (002).
-fn complete(summary: &Summary) -> Outcome {
+fn complete(summary: &SyncSummary) -> Outcome {
     let mut messages = vec![json!({"type": "success", "text": said(summary)})];
     if !summary.unreadable.is_empty() {
         let count = summary.files_unreadable + summary.folders_unreadable;
@@ -197,8 +197,8 @@ fn complete(summary: &Summary) -> Outcome {
     Outcome::Complete { result: to_raw_value(&result).unwrap_or_default().into(), origin: None }
 }
 
-fn said(summary: &Summary) -> String {
-    let Summary { files_processed, files_new, files_changed, files_removed, .. } = summary;
+fn said(summary: &SyncSummary) -> String {
+    let SyncSummary { files_processed, files_new, files_changed, files_removed, .. } = summary;
     format!(
         "Synced {files_processed} files: {files_new} new, {files_changed} changed, \
          {files_removed} removed"

@@ -80,14 +80,14 @@ pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, 
 }
 
 /// What a file or folder is, whatever it is called.
-type Identity = (u64, u64);
+type FileIdentity = (u64, u64);
 
 /// What one question about several files looks up once.
-struct Closed {
+struct ClosedPlaces {
     folders: Vec<PathBuf>,
-    identities: HashSet<Identity>,
+    identities: HashSet<FileIdentity>,
     /// The files in these folders; `None`: there are too many to know.
-    files: OnceCell<Option<HashSet<Identity>>>,
+    files: OnceCell<Option<HashSet<FileIdentity>>>,
 }
 
 impl FileGate {
@@ -120,21 +120,21 @@ impl FileGate {
     }
 
     /// The folders whose files nobody can open for agents.
-    fn closed(&self) -> Closed {
+    fn closed(&self) -> ClosedPlaces {
         let state = iter::once(self.store.state_dir().to_owned());
         let own = state.chain(self.extension_folders());
         let folders: Vec<_> = own.chain(self.profiles.clone()).collect();
         let identities = folders.iter().filter_map(|folder| fs::metadata(folder).ok());
         let identities = identities.map(|found| identity(&found)).collect();
-        Closed { folders, identities, files: OnceCell::new() }
+        ClosedPlaces { folders, identities, files: OnceCell::new() }
     }
 }
 
-fn identity(found: &Metadata) -> Identity {
+fn identity(found: &Metadata) -> FileIdentity {
     (found.dev(), found.ino())
 }
 
-fn is_admitted(url: &str, open: &[&Path], closed: &Closed) -> bool {
+fn is_admitted(url: &str, open: &[&Path], closed: &ClosedPlaces) -> bool {
     let Some(path) = path_of(url) else { return false };
     let Ok(real) = fs::canonicalize(path) else { return false };
     let Ok(found) = fs::metadata(&real) else { return false };
@@ -144,7 +144,7 @@ fn is_admitted(url: &str, open: &[&Path], closed: &Closed) -> bool {
         && !(found.is_file() && closed.has_another_name_of(&found))
 }
 
-impl Closed {
+impl ClosedPlaces {
     fn has_folder(&self, folder: &Path) -> bool {
         let Ok(found) = fs::metadata(folder) else { return true };
         found.is_dir()
@@ -163,7 +163,7 @@ impl Closed {
 }
 
 /// The files that have several names, in these folders and below.
-fn files_below(folders: &[PathBuf]) -> Option<HashSet<Identity>> {
+fn files_below(folders: &[PathBuf]) -> Option<HashSet<FileIdentity>> {
     let mut files = HashSet::new();
     let mut left = CLOSED_ENTRIES_MAX;
     let mut folders = folders.to_vec();
@@ -234,13 +234,13 @@ mod tests {
     use crate::protocol::{EXTENSION_ID, LocalFileChange};
 
     /// A home directory with a state directory, an unpacked extension, a browser and a site.
-    struct Scene {
+    struct GateScene {
         dir: tempfile::TempDir,
         gate: FileGate,
         rules: LocalFileRules,
     }
 
-    impl Scene {
+    impl GateScene {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap();
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn what_lies_in_an_opened_folder_is_admitted_and_nothing_else() {
-        let scene = Scene::new();
+        let scene = GateScene::new();
         for path in ["site/index.html", "site", "site/", "site//plain", "site/plain/100%25.txt"] {
             assert!(scene.admits(path), "{path}");
         }
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn before_a_folder_is_opened_and_while_they_are_switched_off_nothing_is_admitted() {
-        let mut scene = Scene::new();
+        let mut scene = GateScene::new();
         scene.rules.apply(&LocalFileChange::Switch { enabled: false }).unwrap();
         assert!(!scene.admits("site/index.html"));
         scene.rules = LocalFileRules::default();
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn no_spelling_leads_out_of_the_folder() {
-        let scene = Scene::new();
+        let scene = GateScene::new();
         for path in [
             "site/../other/id_rsa",
             "site/%2e%2e/other/id_rsa",
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_link_counts_as_what_it_leads_to() {
-        let scene = Scene::new();
+        let scene = GateScene::new();
         let at = |path: &str| scene.root().join(path);
         symlink(at("other"), at("site/out")).unwrap();
         symlink(at("other/id_rsa"), at("site/key.html")).unwrap();
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn state_extension_and_profiles_stay_closed_below_an_opened_folder() {
-        let mut scene = Scene::new();
+        let mut scene = GateScene::new();
         for path in [
             "site/unpacked/config.json",
             "site/unpacked",
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn another_name_of_a_file_in_a_closed_folder_is_refused() {
-        let scene = Scene::new();
+        let scene = GateScene::new();
         let at = |path: &str| scene.root().join(path);
         for (from, to) in [
             ("state/auth.key", "site/innocent.html"),
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_opened_by_its_real_path_and_a_closed_one_not_at_all() {
-        let scene = Scene::new();
+        let scene = GateScene::new();
         let at = |path: &str| scene.root().join(path);
         symlink(at("other"), at("link")).unwrap();
         let open = |path: &str| openable_folder(&scene.gate.store, &at(path));
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_is_no_file_and_no_folder_is_refused() {
-        let scene = Scene::new();
+        let scene = GateScene::new();
         let socket = scene.root().join("site/socket");
         let _listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
         assert!(!scene.admits("site/socket"));

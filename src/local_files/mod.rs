@@ -20,7 +20,7 @@ pub use gate::{FolderError, openable_folder};
 
 /// The rules for local files of a running daemon. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct LocalFiles {
+pub struct LiveLocalFileRules {
     hub: Hub,
     store: LocalFileStore,
     gate: Arc<FileGate>,
@@ -37,7 +37,7 @@ pub enum LocalFilesError {
     Folder(#[from] FolderError),
 }
 
-impl LocalFiles {
+impl LiveLocalFileRules {
     /// Those of this state directory, from here on told to the hub's browsers.
     ///
     /// # Errors

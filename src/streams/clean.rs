@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::record::{Bodies, Headers, Record, Request, UserAction};
+use super::record::{CapturedHeaders, EntryRecord, NetworkRequest, RequestBodies, UserAction};
 use super::redact::{REDACTED, is_secret_header, redact, redact_body};
 
 /// The longest body that is kept, in bytes of JSON: what is escaped counts as it is shown.
@@ -28,49 +28,49 @@ const LONGEST_HEADER_NAME: usize = 64;
 const LOOKED_AT: usize = 64 * 1024;
 
 /// What visits the texts of an entry. Whether it has cut this one.
-pub(super) type Visit<'a> = dyn FnMut(&mut Box<str>, Kind) -> bool + 'a;
+pub(super) type TextVisitor<'a> = dyn FnMut(&mut Box<str>, TextKind) -> bool + 'a;
 
-impl Record {
+impl EntryRecord {
     /// Visits every text, each once.
-    pub(super) fn each_text(&mut self, visit: &mut Visit<'_>) {
+    pub(super) fn each_text(&mut self, visit: &mut TextVisitor<'_>) {
         match self {
             Self::Log(log) => {
-                visit(&mut log.source, Kind::Word);
-                visit(&mut log.text, Kind::Text);
-                visit(&mut log.url, Kind::Line);
-                some(&mut log.script_url, Kind::Line, visit);
-                some(&mut log.stack, Kind::Line, visit);
+                visit(&mut log.source, TextKind::Word);
+                visit(&mut log.text, TextKind::Text);
+                visit(&mut log.url, TextKind::Line);
+                some(&mut log.script_url, TextKind::Line, visit);
+                some(&mut log.stack, TextKind::Line, visit);
             }
             Self::Request(request) => request.each_text(visit),
             Self::Bodies(bodies) => bodies.each_text(visit),
             Self::Socket(event) => {
-                some(&mut event.request_id, Kind::Word, visit);
-                visit(&mut event.url, Kind::Line);
-                visit(&mut event.event, Kind::Word);
-                event.truncated |= some(&mut event.text, Kind::Line, visit);
+                some(&mut event.request_id, TextKind::Word, visit);
+                visit(&mut event.url, TextKind::Line);
+                visit(&mut event.event, TextKind::Word);
+                event.truncated |= some(&mut event.text, TextKind::Line, visit);
             }
             Self::Action(action) => action.each_text(visit),
             Self::Performance(performance) => {
-                visit(&mut performance.url, Kind::Line);
+                visit(&mut performance.url, TextKind::Line);
             }
             Self::ExtensionLog(log) => {
-                visit(&mut log.text, Kind::Text);
-                some(&mut log.source, Kind::Word, visit);
-                some(&mut log.category, Kind::Word, visit);
-                some(&mut log.data, Kind::Line, visit);
+                visit(&mut log.text, TextKind::Text);
+                some(&mut log.source, TextKind::Word, visit);
+                some(&mut log.category, TextKind::Word, visit);
+                some(&mut log.data, TextKind::Line, visit);
             }
         }
     }
 }
 
-fn some(text: &mut Option<Box<str>>, kind: Kind, visit: &mut Visit<'_>) -> bool {
+fn some(text: &mut Option<Box<str>>, kind: TextKind, visit: &mut TextVisitor<'_>) -> bool {
     text.as_mut().is_some_and(|text| visit(text, kind))
 }
 
-impl Request {
-    fn each_text(&mut self, visit: &mut Visit<'_>) {
-        visit(&mut self.url, Kind::Line);
-        some(&mut self.page_url, Kind::Line, visit);
+impl NetworkRequest {
+    fn each_text(&mut self, visit: &mut TextVisitor<'_>) {
+        visit(&mut self.url, TextKind::Line);
+        some(&mut self.page_url, TextKind::Line, visit);
         let words = [
             &mut self.request_id,
             &mut self.method,
@@ -80,7 +80,7 @@ impl Request {
             &mut self.error,
         ];
         for word in words {
-            some(word, Kind::Word, visit);
+            some(word, TextKind::Word, visit);
         }
         for headers in [&mut self.request_headers, &mut self.response_headers] {
             clean_headers(headers.as_mut(), visit);
@@ -88,7 +88,7 @@ impl Request {
     }
 }
 
-fn clean_headers(headers: Option<&mut Headers>, visit: &mut Visit<'_>) {
+fn clean_headers(headers: Option<&mut CapturedHeaders>, visit: &mut TextVisitor<'_>) {
     let Some(headers) = headers else { return };
     let mut room = HEADERS;
     headers.retain(|name, _| {
@@ -100,39 +100,39 @@ fn clean_headers(headers: Option<&mut Headers>, visit: &mut Visit<'_>) {
         if is_secret_header(name) {
             *value = REDACTED.into();
         }
-        visit(value, Kind::Header);
+        visit(value, TextKind::Header);
     }
 }
 
-impl Bodies {
-    fn each_text(&mut self, visit: &mut Visit<'_>) {
-        visit(&mut self.request_id, Kind::Word);
-        visit(&mut self.method, Kind::Word);
-        visit(&mut self.url, Kind::Line);
-        some(&mut self.mime_type, Kind::Word, visit);
-        self.truncated |= some(&mut self.request_body, Kind::Body, visit);
-        self.truncated |= some(&mut self.response_body, Kind::Body, visit);
+impl RequestBodies {
+    fn each_text(&mut self, visit: &mut TextVisitor<'_>) {
+        visit(&mut self.request_id, TextKind::Word);
+        visit(&mut self.method, TextKind::Word);
+        visit(&mut self.url, TextKind::Line);
+        some(&mut self.mime_type, TextKind::Word, visit);
+        self.truncated |= some(&mut self.request_body, TextKind::Body, visit);
+        self.truncated |= some(&mut self.response_body, TextKind::Body, visit);
     }
 }
 
 impl UserAction {
-    fn each_text(&mut self, visit: &mut Visit<'_>) {
-        visit(&mut self.kind, Kind::Word);
-        visit(&mut self.url, Kind::Line);
-        some(&mut self.value, Kind::Line, visit);
-        some(&mut self.key, Kind::Word, visit);
+    fn each_text(&mut self, visit: &mut TextVisitor<'_>) {
+        visit(&mut self.kind, TextKind::Word);
+        visit(&mut self.url, TextKind::Line);
+        some(&mut self.value, TextKind::Line, visit);
+        some(&mut self.key, TextKind::Word, visit);
         if let Some(target) = &mut self.target {
-            visit(&mut target.selector, Kind::Header);
-            some(&mut target.tag, Kind::Word, visit);
-            some(&mut target.role, Kind::Word, visit);
-            some(&mut target.text, Kind::Word, visit);
+            visit(&mut target.selector, TextKind::Header);
+            some(&mut target.tag, TextKind::Word, visit);
+            some(&mut target.role, TextKind::Word, visit);
+            some(&mut target.text, TextKind::Word, visit);
         }
     }
 }
 
 /// What a text is, which says how long it may be.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     Word,
     Header,
     Line,
@@ -140,7 +140,7 @@ pub(super) enum Kind {
     Body,
 }
 
-impl Kind {
+impl TextKind {
     /// Takes the secrets out and cuts what is too long. Whether something was cut.
     pub(super) fn clean(self, text: &mut Box<str>) -> bool {
         let longest = match self {

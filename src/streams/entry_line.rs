@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use serde_json::Number;
 
 use super::record::{
-    Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, UserAction,
+    ConsoleLine, EntryRecord, ExtensionLog, LogLevel, NetworkRequest, PagePerformance,
+    RequestBodies, SocketEvent, UserAction,
 };
 use super::text_line::TextLine;
 
@@ -15,20 +16,20 @@ use super::text_line::TextLine;
 const SLOW: f64 = 1_000.0;
 
 /// The entry as one line, with addresses of this origin from their path on.
-pub(super) fn entry_line(record: &Record, origin: Option<&str>) -> String {
+pub(super) fn entry_line(record: &EntryRecord, origin: Option<&str>) -> String {
     match record {
-        Record::Log(log) => of_log(log),
-        Record::Request(request) => of_request(request, origin),
-        Record::Bodies(bodies) => of_bodies(bodies, origin),
-        Record::Socket(event) => of_socket_event(event, origin),
-        Record::Action(action) => of_action(action, origin),
-        Record::Performance(performance) => of_performance(performance, origin),
-        Record::ExtensionLog(log) => of_extension_log(log),
+        EntryRecord::Log(log) => of_log(log),
+        EntryRecord::Request(request) => of_request(request, origin),
+        EntryRecord::Bodies(bodies) => of_bodies(bodies, origin),
+        EntryRecord::Socket(event) => of_socket_event(event, origin),
+        EntryRecord::Action(action) => of_action(action, origin),
+        EntryRecord::Performance(performance) => of_performance(performance, origin),
+        EntryRecord::ExtensionLog(log) => of_extension_log(log),
     }
 }
 
 /// `error shop.js:31 Uncaught TypeError: cart is undefined`
-fn of_log(log: &Log) -> String {
+fn of_log(log: &ConsoleLine) -> String {
     let mut line = TextLine::of(level(log.level));
     match (log.script_url.as_deref().map(file_name), &log.line) {
         (Some(file), Some(number)) => line.word(&format!("{file}:{number}")),
@@ -40,7 +41,7 @@ fn of_log(log: &Log) -> String {
 
 /// `POST 500 http://127.0.0.1:8000/pay r:4711.2`, the duration of a slow one, and the error of one that
 /// failed.
-fn of_request(request: &Request, origin: Option<&str>) -> String {
+fn of_request(request: &NetworkRequest, origin: Option<&str>) -> String {
     // In capitals, so that no method looks like the level of a log line beside it.
     let method = request.method.as_deref().unwrap_or_default().to_ascii_uppercase();
     let mut line = TextLine::default();
@@ -54,7 +55,7 @@ fn of_request(request: &Request, origin: Option<&str>) -> String {
 }
 
 /// `POST 500 http://127.0.0.1:8000/pay r:4711.2`
-fn of_bodies(bodies: &Bodies, origin: Option<&str>) -> String {
+fn of_bodies(bodies: &RequestBodies, origin: Option<&str>) -> String {
     let mut line = TextLine::default();
     line.word(&bodies.method.to_ascii_uppercase());
     line.word(&bodies.status.map(|status| status.to_string()).unwrap_or_default());
@@ -96,7 +97,7 @@ fn of_action(action: &UserAction, origin: Option<&str>) -> String {
 }
 
 /// `http://127.0.0.1:8000/ ttfb 12 ms, lcp 132 ms, cls 0`
-fn of_performance(performance: &Performance, origin: Option<&str>) -> String {
+fn of_performance(performance: &PagePerformance, origin: Option<&str>) -> String {
     let mut line = TextLine::default();
     line.address(&performance.url, origin);
     let metrics = &performance.metrics;
@@ -128,13 +129,13 @@ fn of_extension_log(log: &ExtensionLog) -> String {
     line.ending_in(&log.text)
 }
 
-const fn level(level: Level) -> &'static str {
+const fn level(level: LogLevel) -> &'static str {
     match level {
-        Level::Debug => "debug",
-        Level::Log => "log",
-        Level::Info => "info",
-        Level::Warn => "warn",
-        Level::Error => "error",
+        LogLevel::Debug => "debug",
+        LogLevel::Log => "log",
+        LogLevel::Info => "info",
+        LogLevel::Warn => "warn",
+        LogLevel::Error => "error",
     }
 }
 
@@ -150,12 +151,12 @@ mod tests {
 
     use super::*;
     use crate::protocol::StreamKind;
-    use crate::streams::Entry;
+    use crate::streams::StreamEntry;
     use crate::streams::text_line::{CUT, LONGEST_TEXT};
 
     fn line(stream: StreamKind, mut entry: Value) -> String {
         entry["t"] = 1.into();
-        entry_line(&Entry::read(stream, &entry.to_string()).unwrap().record, None)
+        entry_line(&StreamEntry::read(stream, &entry.to_string()).unwrap().record, None)
     }
 
     #[test]

@@ -10,10 +10,10 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Number, Value};
 
-use super::Entry;
+use super::StreamEntry;
 use super::record::{
-    Bodies, ExtensionLog, Level, Log, Performance, Record, Request, SocketEvent, Target,
-    UserAction, Vitals,
+    ActionTarget, ConsoleLine, EntryRecord, ExtensionLog, LogLevel, NetworkRequest,
+    PagePerformance, RequestBodies, SocketEvent, UserAction, WebVitals,
 };
 use crate::protocol::{BrowserId, StreamKind, TabId, Timestamp};
 
@@ -38,7 +38,7 @@ pub enum LegacyStream {
 
 /// A body is not what its route takes.
 #[derive(Debug, thiserror::Error)]
-pub enum NotLegacy {
+pub enum LegacyBodyError {
     /// It is not JSON.
     #[error("malformed JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -51,7 +51,7 @@ pub enum NotLegacy {
 #[derive(Debug, Default)]
 pub struct LegacyBatch {
     /// What can be kept.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StreamEntry>,
     /// How many items are none.
     pub rejected: usize,
     /// How many items are some, also those that were posted before.
@@ -63,7 +63,7 @@ pub struct LegacyBatch {
 /// Which requests each browser has posted last: it posts those that its page has had again
 /// and again.
 #[derive(Debug, Default)]
-pub struct Waterfall(HashMap<BrowserId, HashSet<u64>>);
+pub struct WaterfallHistory(HashMap<BrowserId, HashSet<u64>>);
 
 /// For so many browsers it is remembered what they have posted, and so many requests of each.
 const BROWSERS: usize = 64;
@@ -100,11 +100,11 @@ impl LegacyStream {
     ///
     /// # Errors
     ///
-    /// See [`NotLegacy`].
-    pub fn read(self, body: &[u8], now: Timestamp) -> Result<LegacyBatch, NotLegacy> {
+    /// See [`LegacyBodyError`].
+    pub fn read(self, body: &[u8], now: Timestamp) -> Result<LegacyBatch, LegacyBodyError> {
         let mut body: Value = serde_json::from_slice(body)?;
         let Some(Value::Array(items)) = body.get_mut(self.list()).map(Value::take) else {
-            return Err(NotLegacy::NoList(self.list()));
+            return Err(LegacyBodyError::NoList(self.list()));
         };
         let page = body.as_object().and_then(|body| text(body, &["pageURL", "page_url"]));
         let mut batch = LegacyBatch::default();
@@ -123,11 +123,11 @@ impl LegacyStream {
             }
             let tab = number_of(item, &["tabId", "tab_id"]).and_then(|n| n.as_i64()).map(TabId);
             let t = time(item).unwrap_or_else(|| millis(now));
-            if let Record::Bodies(bodies) = &record {
-                let request = Record::Request(Box::new(bodies.request(item)));
-                batch.entries.push(Entry::new(t, tab, request));
+            if let EntryRecord::Bodies(bodies) = &record {
+                let request = EntryRecord::Request(Box::new(bodies.request(item)));
+                batch.entries.push(StreamEntry::new(t, tab, request));
             }
-            batch.entries.push(Entry::new(t, tab, record));
+            batch.entries.push(StreamEntry::new(t, tab, record));
         }
         Ok(batch)
     }
@@ -137,20 +137,20 @@ impl LegacyStream {
         item: &Map<String, Value>,
         page: Option<&str>,
         id: impl Fn() -> Box<str>,
-    ) -> Option<Record> {
+    ) -> Option<EntryRecord> {
         Some(match self {
-            Self::Logs => Record::Log(log(item)?),
-            Self::ExtensionLogs => Record::ExtensionLog(extension_log(item)?),
-            Self::NetworkWaterfall => Record::Request(Box::new(request(item, page)?)),
-            Self::NetworkBodies => Record::Bodies(bodies(item, id)?),
-            Self::WebsocketEvents => Record::Socket(socket_event(item)?),
-            Self::EnhancedActions => Record::Action(action(item)?),
-            Self::PerformanceSnapshots => Record::Performance(performance(item)?),
+            Self::Logs => EntryRecord::Log(log(item)?),
+            Self::ExtensionLogs => EntryRecord::ExtensionLog(extension_log(item)?),
+            Self::NetworkWaterfall => EntryRecord::Request(Box::new(request(item, page)?)),
+            Self::NetworkBodies => EntryRecord::Bodies(bodies(item, id)?),
+            Self::WebsocketEvents => EntryRecord::Socket(socket_event(item)?),
+            Self::EnhancedActions => EntryRecord::Action(action(item)?),
+            Self::PerformanceSnapshots => EntryRecord::Performance(performance(item)?),
         })
     }
 }
 
-impl Waterfall {
+impl WaterfallHistory {
     /// Drops the requests that this browser has posted with its last body already.
     pub fn drop_repeated(&mut self, browser: &BrowserId, batch: &mut LegacyBatch) {
         if self.0.len() >= BROWSERS && !self.0.contains_key(browser) {
@@ -173,7 +173,7 @@ fn mark(page: Option<&str>, item: &Map<String, Value>) -> u64 {
     hasher.finish()
 }
 
-fn log(item: &Map<String, Value>) -> Option<Log> {
+fn log(item: &Map<String, Value>) -> Option<ConsoleLine> {
     let args = || {
         let args = item.get("args")?.as_array()?;
         let texts =
@@ -182,7 +182,7 @@ fn log(item: &Map<String, Value>) -> Option<Log> {
     };
     let said = text(item, &["message", "error"]).or_else(args)?;
     let source = text(item, &["type"]).unwrap_or_else(|| "console".into());
-    Some(Log {
+    Some(ConsoleLine {
         level: level(item),
         source,
         text: said,
@@ -203,12 +203,12 @@ fn extension_log(item: &Map<String, Value>) -> Option<ExtensionLog> {
     })
 }
 
-fn request(item: &Map<String, Value>, page: Option<&str>) -> Option<Request> {
+fn request(item: &Map<String, Value>, page: Option<&str>) -> Option<NetworkRequest> {
     let phase =
         |name| item.get("phases")?.as_object().and_then(|phases| number_of(phases, &[name]));
     let size = |name| item.get(name).and_then(Value::as_u64);
     let from_cache = size("transferSize").zip(size("decodedBodySize"));
-    Some(Request {
+    Some(NetworkRequest {
         url: text(item, &["url"])?,
         page_url: page.map(Into::into),
         resource_type: text(item, &["initiatorType", "initiator_type"]),
@@ -216,14 +216,14 @@ fn request(item: &Map<String, Value>, page: Option<&str>) -> Option<Request> {
         ttfb_ms: phase("ttfb"),
         bytes: number_of(item, &["transferSize", "transfer_size"]),
         from_cache: from_cache.map(|(sent, has)| sent == 0 && has > 0),
-        ..Request::default()
+        ..NetworkRequest::default()
     })
 }
 
-fn bodies(item: &Map<String, Value>, id: impl Fn() -> Box<str>) -> Option<Bodies> {
+fn bodies(item: &Map<String, Value>, id: impl Fn() -> Box<str>) -> Option<RequestBodies> {
     let truncated =
         ["requestTruncated", "request_truncated", "responseTruncated", "response_truncated"];
-    Some(Bodies {
+    Some(RequestBodies {
         request_id: text(item, &["requestId", "request_id", "id"]).unwrap_or_else(id),
         method: text(item, &["method"]).unwrap_or_else(|| "GET".into()),
         url: text(item, &["url"])?,
@@ -236,17 +236,17 @@ fn bodies(item: &Map<String, Value>, id: impl Fn() -> Box<str>) -> Option<Bodies
     })
 }
 
-impl Bodies {
+impl RequestBodies {
     /// The request that these are of: such a client tells of no other end of it.
-    fn request(&self, item: &Map<String, Value>) -> Request {
-        Request {
+    fn request(&self, item: &Map<String, Value>) -> NetworkRequest {
+        NetworkRequest {
             request_id: Some(self.request_id.clone()),
             method: Some(self.method.clone()),
             url: self.url.clone(),
             status: self.status,
             mime_type: self.mime_type.clone(),
             duration_ms: number_of(item, &["duration"]),
-            ..Request::default()
+            ..NetworkRequest::default()
         }
     }
 }
@@ -280,10 +280,10 @@ fn action(item: &Map<String, Value>) -> Option<UserAction> {
     })
 }
 
-fn target(selectors: &Map<String, Value>) -> Option<Target> {
+fn target(selectors: &Map<String, Value>) -> Option<ActionTarget> {
     let role = selectors.get("role");
     let named = role.and_then(Value::as_object).and_then(|role| text(role, &["role"]));
-    Some(Target {
+    Some(ActionTarget {
         selector: text(selectors, &["cssPath", "css_path", "css", "selector", "id", "testId"])?,
         tag: text(selectors, &["tag", "tagName"]),
         role: text(selectors, &["role"]).or(named),
@@ -291,12 +291,12 @@ fn target(selectors: &Map<String, Value>) -> Option<Target> {
     })
 }
 
-fn performance(item: &Map<String, Value>) -> Option<Performance> {
+fn performance(item: &Map<String, Value>) -> Option<PagePerformance> {
     let timing = item.get("timing").and_then(Value::as_object).unwrap_or(item);
     let time = |names: &[&str]| number_of(timing, names);
-    Some(Performance {
+    Some(PagePerformance {
         url: text(item, &["url"])?,
-        metrics: Vitals {
+        metrics: WebVitals {
             ttfb_ms: time(&["timeToFirstByte", "time_to_first_byte"]),
             fcp_ms: time(&["firstContentfulPaint", "first_contentful_paint"]),
             lcp_ms: time(&["largestContentfulPaint", "largest_contentful_paint"]),
@@ -318,13 +318,13 @@ fn number_of(item: &Map<String, Value>, names: &[&str]) -> Option<Number> {
     names.iter().find_map(|name| item.get(*name)?.as_number()).cloned()
 }
 
-fn level(item: &Map<String, Value>) -> Level {
+fn level(item: &Map<String, Value>) -> LogLevel {
     match text(item, &["level"]).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "debug" | "trace" => Level::Debug,
-        "info" => Level::Info,
-        "warn" | "warning" => Level::Warn,
-        "error" => Level::Error,
-        _other => Level::Log,
+        "debug" | "trace" => LogLevel::Debug,
+        "info" => LogLevel::Info,
+        "warn" | "warning" => LogLevel::Warn,
+        "error" => LogLevel::Error,
+        _other => LogLevel::Log,
     }
 }
 

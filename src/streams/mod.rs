@@ -3,7 +3,7 @@
 //! the shell ([`crate::hub`]) is to hold the rings behind a lock, to take turns between
 //! batches, and to say who may read.
 //!
-//! An entry is read and redacted ([`Entry::read`](crate::streams::Entry::read)) without the rings, so that a lock around
+//! An entry is read and redacted ([`StreamEntry::read`](crate::streams::StreamEntry::read)) without the rings, so that a lock around
 //! them is held only to put it in. Nothing is stored that was not redacted.
 
 mod clean;
@@ -24,15 +24,15 @@ mod text_line;
 mod tokens;
 mod values;
 
-pub use entry::Entry;
-pub use legacy::{LegacyBatch, LegacyStream, NotLegacy, Waterfall};
-pub use noise::{NoiseRule, NoiseRules, TooMuchNoise};
+pub use entry::StreamEntry;
+pub use legacy::{LegacyBatch, LegacyBodyError, LegacyStream, WaterfallHistory};
+pub use noise::{NoiseRule, NoiseRuleError, NoiseRules};
 pub use page::{
-    Cursor, CursorError, EntryForm, Filter, From, LONGEST_PAGE, Page, Query, Reader, View,
-    entry_schemas,
+    CursorError, EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, PageCursor, PageQuery,
+    PageReader, PageStart, StreamView, entry_schemas,
 };
-pub use record::{Level, Vitals};
+pub use record::{LogLevel, WebVitals};
 pub use redact::{REDACTED, redact};
 pub use redact_json::redact_json;
-pub use rings::{ClearedPlaces, Kept, Rings};
+pub use rings::{ClearedPlaces, StoredEntry, StreamRings};
 pub use text_line::TextLine;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Entry;
+use super::StreamEntry;
 use crate::protocol::StreamKind;
 
 /// What ids begin with; a number follows.
@@ -27,7 +27,7 @@ pub struct NoiseRule {
 
 /// The patterns of one owner. Cheap to clone while there are few.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "KeptRules")]
+#[serde(try_from = "StoredNoiseRules")]
 pub struct NoiseRules {
     rules: Vec<NoiseRule>,
     /// How many were added ever: the next one's number comes after.
@@ -37,17 +37,17 @@ pub struct NoiseRules {
 /// Rules as a file holds them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptRules {
+struct StoredNoiseRules {
     rules: Vec<NoiseRule>,
     last: u64,
 }
 
-impl TryFrom<KeptRules> for NoiseRules {
+impl TryFrom<StoredNoiseRules> for NoiseRules {
     type Error = String;
 
-    fn try_from(KeptRules { rules, last }: KeptRules) -> Result<Self, String> {
+    fn try_from(StoredNoiseRules { rules, last }: StoredNoiseRules) -> Result<Self, String> {
         if rules.len() > RULES {
-            return Err(TooMuchNoise::Full.to_string());
+            return Err(NoiseRuleError::Full.to_string());
         }
         for NoiseRule { id, pattern } in &rules {
             let number = id.strip_prefix(ID).and_then(|number| number.parse::<u64>().ok());
@@ -62,7 +62,7 @@ impl TryFrom<KeptRules> for NoiseRules {
 
 /// Why a pattern is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TooMuchNoise {
+pub enum NoiseRuleError {
     /// It is empty, or would hide everything.
     #[error("a pattern needs 1 to 256 bytes other than `*`")]
     Pattern,
@@ -76,14 +76,14 @@ impl NoiseRules {
     ///
     /// # Errors
     ///
-    /// [`TooMuchNoise`].
-    pub fn add(&mut self, pattern: &str) -> Result<String, TooMuchNoise> {
+    /// [`NoiseRuleError`].
+    pub fn add(&mut self, pattern: &str) -> Result<String, NoiseRuleError> {
         check_pattern(pattern)?;
         if let Some(known) = self.rules.iter().find(|rule| rule.pattern == pattern) {
             return Ok(known.id.clone());
         }
         if self.rules.len() >= RULES {
-            return Err(TooMuchNoise::Full);
+            return Err(NoiseRuleError::Full);
         }
         self.last += 1;
         let id = format!("{ID}{}", self.last);
@@ -106,7 +106,7 @@ impl NoiseRules {
 
     /// Whether an entry is noise: a log line or request that matches a pattern.
     #[must_use]
-    pub fn hide(&self, entry: &Entry) -> bool {
+    pub fn hide(&self, entry: &StreamEntry) -> bool {
         let said = match entry.stream() {
             StreamKind::Logs | StreamKind::Network | StreamKind::ExtensionLogs => entry.said(),
             StreamKind::Bodies
@@ -121,10 +121,10 @@ impl NoiseRules {
     }
 }
 
-fn check_pattern(pattern: &str) -> Result<(), TooMuchNoise> {
+fn check_pattern(pattern: &str) -> Result<(), NoiseRuleError> {
     let hides_everything = pattern.trim_matches(['*', ' ']).is_empty();
     if hides_everything || pattern.len() > LONGEST_PATTERN {
-        return Err(TooMuchNoise::Pattern);
+        return Err(NoiseRuleError::Pattern);
     }
     Ok(())
 }
@@ -187,11 +187,11 @@ mod tests {
     fn a_pattern_that_hides_everything_and_one_too_many_are_refused() {
         let mut rules = NoiseRules::default();
         for pattern in ["", "*", " ** ", &"x".repeat(257)] {
-            assert_eq!(rules.add(pattern), Err(TooMuchNoise::Pattern));
+            assert_eq!(rules.add(pattern), Err(NoiseRuleError::Pattern));
         }
         for number in 0..RULES {
             rules.add(&format!("p{number}")).unwrap();
         }
-        assert_eq!(rules.add("one more"), Err(TooMuchNoise::Full));
+        assert_eq!(rules.add("one more"), Err(NoiseRuleError::Full));
     }
 }

@@ -11,8 +11,11 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::entry_line::entry_line;
 use super::noise::find;
-use super::record::{Bodies, ExtensionLog, Log, Performance, Request, SocketEvent, UserAction};
-use super::{ClearedPlaces, Kept, Level, NoiseRules, Rings};
+use super::record::{
+    ConsoleLine, ExtensionLog, NetworkRequest, PagePerformance, RequestBodies, SocketEvent,
+    UserAction,
+};
+use super::{ClearedPlaces, LogLevel, NoiseRules, StoredEntry, StreamRings};
 use crate::protocol::{BrowserId, PageMark, StreamKind, TabId, Timestamp};
 
 /// The longest page, in bytes of JSON; of 64 KiB it leaves room for what stands around the
@@ -21,14 +24,14 @@ pub const LONGEST_PAGE: usize = 63 * 1024;
 
 /// What can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum StreamView {
     /// One stream.
     Of(StreamKind),
     /// What went wrong: exceptions, errors in the console, requests that failed.
     Errors,
 }
 
-impl View {
+impl StreamView {
     /// The streams that it reads.
     #[must_use]
     pub const fn streams(&self) -> &[StreamKind] {
@@ -50,9 +53,9 @@ impl View {
 
 /// Which entries. Everything that is given must hold.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct EntryFilter {
     /// At least as bad as this.
-    pub level: Option<Level>,
+    pub level: Option<LogLevel>,
     /// A text that is in what it says or in its URL; letters from A to Z in any case.
     pub text: Option<String>,
     /// A text that is in its URL, likewise.
@@ -70,7 +73,7 @@ pub struct Filter {
 /// Where in each stream of a view to read on. Opaque to callers, and good as long as this
 /// life of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor(Vec<u64>);
+pub struct PageCursor(Vec<u64>);
 
 /// Why a text is no cursor for this view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,10 +86,10 @@ pub enum CursorError {
     Stale,
 }
 
-impl Cursor {
+impl PageCursor {
     /// The cursor as callers see it.
     #[must_use]
-    pub fn text(&self, view: View, life: &str) -> String {
+    pub fn text(&self, view: StreamView, life: &str) -> String {
         let places: Vec<_> = self.0.iter().map(u64::to_string).collect();
         URL_SAFE_NO_PAD.encode(format!("{}|{life}|{}", view.name(), places.join("|")))
     }
@@ -96,7 +99,7 @@ impl Cursor {
     /// # Errors
     ///
     /// See [`CursorError`].
-    pub fn parse(text: &str, view: View, life: &str) -> Result<Self, CursorError> {
+    pub fn parse(text: &str, view: StreamView, life: &str) -> Result<Self, CursorError> {
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Foreign)?;
         let text = str::from_utf8(&bytes).map_err(|_| CursorError::Foreign)?;
         let mut parts = text.split('|');
@@ -114,24 +117,24 @@ impl Cursor {
 
 /// Where to begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum PageStart {
     /// The last ones.
     Newest,
     /// The first ones that are kept, then forwards.
     Oldest,
     /// Where an earlier page has ended, then forwards.
-    Cursor(Cursor),
+    Cursor(PageCursor),
 }
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct PageQuery {
     /// What to read.
-    pub view: View,
+    pub view: StreamView,
     /// Which entries of it.
-    pub filter: Filter,
+    pub filter: EntryFilter,
     /// Where to begin.
-    pub from: From,
+    pub from: PageStart,
     /// How many entries at most.
     pub limit: usize,
     /// How many bytes of JSON they may have, if they are several; [`LONGEST_PAGE`] at most.
@@ -151,7 +154,7 @@ pub enum EntryForm {
 
 /// A part of a view, oldest entry first.
 #[derive(Debug)]
-pub struct Page {
+pub struct EntryPage {
     /// The entries as callers see them.
     pub entries: Vec<Box<RawValue>>,
     /// The pages that the entries are of. Lines have addresses of a single one without its origin.
@@ -162,7 +165,7 @@ pub struct Page {
     /// for.
     pub has_older: bool,
     /// Where to read on.
-    pub next: Cursor,
+    pub next: PageCursor,
     /// How many entries behind the cursor were not kept long enough to be read.
     pub dropped: u64,
     /// How many entries that fit the filter are noise.
@@ -173,23 +176,23 @@ pub struct Page {
 
 /// Makes a page, a few entries at a time, from what was kept when it was asked for.
 #[derive(Debug)]
-pub struct Reader {
-    query: Query,
+pub struct PageReader {
+    query: PageQuery,
     noise: NoiseRules,
     oldest: Timestamp,
     /// In the order in which they are looked at; the next one is the last.
-    ahead: Vec<Arc<Kept>>,
+    ahead: Vec<Arc<StoredEntry>>,
     /// For each stream: where it begins, how many were looked at, and where to read on.
-    places: Vec<Place>,
+    places: Vec<ReadPosition>,
     room: usize,
     is_full: bool,
     /// The entries that the page has, in its order.
-    taken: Vec<Arc<Kept>>,
-    page: Page,
+    taken: Vec<Arc<StoredEntry>>,
+    page: EntryPage,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ReadPosition {
     stream: StreamKind,
     from: u64,
     seen: u64,
@@ -199,7 +202,7 @@ struct Place {
 /// An entry as callers see it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "{R}Entry")]
-struct Shown<'a, R> {
+struct ShownEntry<'a, R> {
     /// When it happened.
     at: Timestamp,
     browser: &'a BrowserId,
@@ -210,35 +213,35 @@ struct Shown<'a, R> {
 }
 
 /// What the entries of a view look like: one of these.
-pub fn entry_schemas(view: View, generator: &mut SchemaGenerator) -> Vec<Schema> {
+pub fn entry_schemas(view: StreamView, generator: &mut SchemaGenerator) -> Vec<Schema> {
     let of = |stream: &StreamKind| match stream {
-        StreamKind::Logs => generator.subschema_for::<Shown<'_, Log>>(),
-        StreamKind::Network => generator.subschema_for::<Shown<'_, Request>>(),
-        StreamKind::Bodies => generator.subschema_for::<Shown<'_, Bodies>>(),
-        StreamKind::Websocket => generator.subschema_for::<Shown<'_, SocketEvent>>(),
-        StreamKind::Actions => generator.subschema_for::<Shown<'_, UserAction>>(),
-        StreamKind::Performance => generator.subschema_for::<Shown<'_, Performance>>(),
-        StreamKind::ExtensionLogs => generator.subschema_for::<Shown<'_, ExtensionLog>>(),
+        StreamKind::Logs => generator.subschema_for::<ShownEntry<'_, ConsoleLine>>(),
+        StreamKind::Network => generator.subschema_for::<ShownEntry<'_, NetworkRequest>>(),
+        StreamKind::Bodies => generator.subschema_for::<ShownEntry<'_, RequestBodies>>(),
+        StreamKind::Websocket => generator.subschema_for::<ShownEntry<'_, SocketEvent>>(),
+        StreamKind::Actions => generator.subschema_for::<ShownEntry<'_, UserAction>>(),
+        StreamKind::Performance => generator.subschema_for::<ShownEntry<'_, PagePerformance>>(),
+        StreamKind::ExtensionLogs => generator.subschema_for::<ShownEntry<'_, ExtensionLog>>(),
     };
     view.streams().iter().map(of).collect()
 }
 
-impl Reader {
+impl PageReader {
     /// Begins with what is kept now, and what its owner has not cleared.
     #[must_use]
     pub fn new(
-        rings: &Rings,
-        query: Query,
+        rings: &StreamRings,
+        query: PageQuery,
         noise: NoiseRules,
         cleared: &ClearedPlaces,
         now: Timestamp,
     ) -> Self {
-        let mut page = Page {
+        let mut page = EntryPage {
             entries: Vec::new(),
             mark: PageMark::any(),
             has_more: false,
             has_older: false,
-            next: Cursor(Vec::new()),
+            next: PageCursor(Vec::new()),
             dropped: 0,
             hidden: 0,
             rejected: 0,
@@ -246,16 +249,21 @@ impl Reader {
         let (mut ahead, mut places) = (Vec::new(), Vec::new());
         for (at, stream) in query.view.streams().iter().enumerate() {
             let from = match &query.from {
-                From::Newest | From::Oldest => None,
-                From::Cursor(cursor) => cursor.0.get(at).copied(),
+                PageStart::Newest | PageStart::Oldest => None,
+                PageStart::Cursor(cursor) => cursor.0.get(at).copied(),
             };
             let since = rings.since(*stream, from, cleared);
             ahead.extend(since.kept);
-            places.push(Place { stream: *stream, from: since.from, seen: 0, next: since.next });
+            places.push(ReadPosition {
+                stream: *stream,
+                from: since.from,
+                seen: 0,
+                next: since.next,
+            });
             page.rejected += since.rejected;
         }
         ahead.sort_unstable_by_key(|kept| kept.order);
-        if query.from != From::Newest {
+        if query.from != PageStart::Newest {
             ahead.reverse();
         }
         let oldest =
@@ -279,7 +287,7 @@ impl Reader {
     }
 
     /// Takes an entry in, or passes over it. False: the page is full.
-    fn take(&mut self, kept: &Arc<Kept>) -> bool {
+    fn take(&mut self, kept: &Arc<StoredEntry>) -> bool {
         if self.page.entries.len() >= self.query.limit {
             return false;
         }
@@ -305,10 +313,12 @@ impl Reader {
         true
     }
 
-    fn fits(&self, kept: &Kept) -> bool {
-        let Filter { level, text, url, tab, browser, request_id, within: _ } = &self.query.filter;
+    fn fits(&self, kept: &StoredEntry) -> bool {
+        let EntryFilter { level, text, url, tab, browser, request_id, within: _ } =
+            &self.query.filter;
         let entry = &kept.entry;
-        let least = if self.query.view == View::Errors { Some(Level::Error) } else { *level };
+        let least =
+            if self.query.view == StreamView::Errors { Some(LogLevel::Error) } else { *level };
         let [at_url, says] = entry.said();
         least.is_none_or(|least| entry.level() >= least)
             && tab.is_none_or(|tab| entry.tab == Some(tab))
@@ -323,9 +333,9 @@ impl Reader {
 
     /// The page, once there is nothing more to look at.
     #[must_use]
-    pub fn page(mut self) -> Page {
+    pub fn page(mut self) -> EntryPage {
         self.mark_pages();
-        if self.query.from == From::Newest {
+        if self.query.from == PageStart::Newest {
             self.page.entries.reverse();
             self.page.has_older = self.is_full;
         } else {
@@ -337,12 +347,12 @@ impl Reader {
                 self.page.dropped += (place.next - place.from).saturating_sub(place.seen);
             }
         }
-        self.page.next = Cursor(self.places.iter().map(|place| place.next).collect());
+        self.page.next = PageCursor(self.places.iter().map(|place| place.next).collect());
         self.page
     }
 }
 
-impl Reader {
+impl PageReader {
     /// Names the origin of the pages, if all entries are of pages of one, and leaves it out of the
     /// addresses of lines.
     fn mark_pages(&mut self) {
@@ -353,8 +363,9 @@ impl Reader {
             return;
         }
         if self.query.form == EntryForm::Line {
-            let line =
-                |kept: &Arc<Kept>| to_raw_value(&entry_line(&kept.entry.record, mark.origin()));
+            let line = |kept: &Arc<StoredEntry>| {
+                to_raw_value(&entry_line(&kept.entry.record, mark.origin()))
+            };
             let Ok(entries) = self.taken.iter().map(line).collect() else { return };
             self.page.entries = entries;
         }
@@ -362,7 +373,7 @@ impl Reader {
     }
 }
 
-impl Kept {
+impl StoredEntry {
     /// The entry as callers see it.
     fn shown(&self, form: EntryForm) -> Option<Box<RawValue>> {
         let Self { browser, entry, .. } = self;
@@ -370,7 +381,7 @@ impl Kept {
             return to_raw_value(&entry_line(&entry.record, None)).ok();
         }
         let at = Timestamp::from_unix_micros(entry.t.saturating_mul(1_000));
-        let shown = Shown { at, browser, tab_id: entry.tab, record: &entry.record };
+        let shown = ShownEntry { at, browser, tab_id: entry.tab, record: &entry.record };
         to_raw_value(&shown).ok()
     }
 }

@@ -1,7 +1,7 @@
 //! Pairs of a name and a value that stand in fields of their own: `{"name":"password","value":"…"}`,
 //! `<input name="password" value="…">`, in either order.
 
-use super::values::Value;
+use super::values::ValueSpan;
 
 /// Fields that say what something is called.
 const NAMES: [&str; 10] = [
@@ -25,26 +25,26 @@ const EMPTY: [&str; 6] = ["input", "meta", "param", "link", "img", "embed"];
 
 /// The pair that is being read. Objects nest; one pair at a time is followed.
 #[derive(Debug, Default)]
-pub(super) struct Pairs {
+pub(super) struct PairTracker {
     /// How many objects and tags are open here.
     depth: usize,
-    tag: Option<Tag>,
+    tag: Option<OpenTag>,
     /// In the object of this depth a name said that the value is a secret.
     secret: Option<usize>,
     /// The value that an object of this depth has.
-    value: Option<(usize, Value)>,
+    value: Option<(usize, ValueSpan)>,
 }
 
 /// The tag that is open.
 #[derive(Clone, Copy, Debug)]
-struct Tag {
+struct OpenTag {
     /// Whether the value of its pair may be its content.
     has_content: bool,
     /// Whether its content is a secret.
     is_secret: bool,
 }
 
-impl Pairs {
+impl PairTracker {
     pub(super) fn is_name(word: &str) -> bool {
         NAMES.iter().any(|name| name.eq_ignore_ascii_case(word))
     }
@@ -74,7 +74,7 @@ impl Pairs {
     pub(super) fn open_tag(&mut self, name: &str) {
         self.depth += 1;
         let has_content = !EMPTY.iter().any(|empty| empty.eq_ignore_ascii_case(name));
-        self.tag = Some(Tag { has_content, is_secret: false });
+        self.tag = Some(OpenTag { has_content, is_secret: false });
     }
 
     /// Whether what follows the tag is a secret.
@@ -99,7 +99,7 @@ impl Pairs {
     }
 
     /// A field says that this is a secret's. The value, if it has come before.
-    pub(super) fn name(&mut self, field: &str) -> Option<Value> {
+    pub(super) fn name(&mut self, field: &str) -> Option<ValueSpan> {
         self.secret = Some(self.depth);
         if let Some(tag) = &mut self.tag {
             tag.is_secret = ["name", "key"].contains(&field);
@@ -109,7 +109,7 @@ impl Pairs {
     }
 
     /// The value of a pair. It, if it is a secret.
-    pub(super) fn value(&mut self, value: Value) -> Option<Value> {
+    pub(super) fn value(&mut self, value: ValueSpan) -> Option<ValueSpan> {
         if self.secret == Some(self.depth) {
             return Some(value);
         }

@@ -13,7 +13,7 @@ use serde_json::Number;
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 #[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
-pub enum Level {
+pub enum LogLevel {
     Debug,
     Log,
     Info,
@@ -24,20 +24,20 @@ pub enum Level {
 /// What an entry tells.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Record {
-    Log(Log),
-    Request(Box<Request>),
-    Bodies(Bodies),
+pub(super) enum EntryRecord {
+    Log(ConsoleLine),
+    Request(Box<NetworkRequest>),
+    Bodies(RequestBodies),
     Socket(SocketEvent),
     Action(UserAction),
-    Performance(Performance),
+    Performance(PagePerformance),
     ExtensionLog(ExtensionLog),
 }
 
 /// A line of the console, or an exception.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Log {
-    pub(super) level: Level,
+pub(super) struct ConsoleLine {
+    pub(super) level: LogLevel,
     pub(super) source: Box<str>,
     pub(super) text: Box<str>,
     #[serde(default)]
@@ -51,11 +51,11 @@ pub(super) struct Log {
 }
 
 /// Headers by their name.
-pub(super) type Headers = BTreeMap<Box<str>, Box<str>>;
+pub(super) type CapturedHeaders = BTreeMap<Box<str>, Box<str>>;
 
 /// A request that is over.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Request {
+pub(super) struct NetworkRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request_id: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,14 +82,14 @@ pub(super) struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) request_headers: Option<Headers>,
+    pub(super) request_headers: Option<CapturedHeaders>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) response_headers: Option<Headers>,
+    pub(super) response_headers: Option<CapturedHeaders>,
 }
 
 /// What a request and its answer carried.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Bodies {
+pub(super) struct RequestBodies {
     pub(super) request_id: Box<str>,
     pub(super) method: Box<str>,
     pub(super) url: Box<str>,
@@ -128,7 +128,7 @@ pub(super) struct UserAction {
     pub(super) kind: Box<str>,
     pub(super) url: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) target: Option<Target>,
+    pub(super) target: Option<ActionTarget>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) value: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -139,7 +139,7 @@ pub(super) struct UserAction {
 
 /// What it was done to.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Target {
+pub(super) struct ActionTarget {
     pub(super) selector: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tag: Option<Box<str>>,
@@ -151,16 +151,16 @@ pub(super) struct Target {
 
 /// How fast a page was.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Performance {
+pub(super) struct PagePerformance {
     pub(super) url: Box<str>,
-    pub(super) metrics: Vitals,
+    pub(super) metrics: WebVitals,
 }
 
 /// What is measured of a page: times in ms, and the shift of its layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the field's own words")]
-pub struct Vitals {
+pub struct WebVitals {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttfb_ms: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,7 +180,7 @@ pub struct Vitals {
 /// What the extension says of itself.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ExtensionLog {
-    pub(super) level: Level,
+    pub(super) level: LogLevel,
     pub(super) text: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source: Option<Box<str>>,
@@ -190,7 +190,7 @@ pub(super) struct ExtensionLog {
     pub(super) data: Option<Box<str>>,
 }
 
-impl Record {
+impl EntryRecord {
     /// About how many bytes the names of headers take, with what holds them together.
     pub(super) fn weight_of_names(&self) -> usize {
         let Self::Request(request) = self else { return 0 };
@@ -200,7 +200,7 @@ impl Record {
     }
 }
 
-impl Request {
+impl NetworkRequest {
     pub(super) fn has_failed(&self) -> bool {
         self.error.is_some() || self.status.is_some_and(|status| status >= 400)
     }

@@ -8,11 +8,11 @@
 
 use std::borrow::Cow;
 
-use super::pairs::Pairs;
+use super::pairs::PairTracker;
 use super::secret_names::{NameClass, card_end, class_of, is_secret_name};
 use super::tokens::{credentials, token_end, user_info};
 use super::values::{
-    Span, Value, decoded, is_wide_separator, is_word, name_start, value_after, word_end,
+    TextSpan, ValueSpan, decoded, is_wide_separator, is_word, name_start, value_after, word_end,
 };
 
 /// What stands where a secret stood.
@@ -32,12 +32,12 @@ const LOOKED_AT: usize = 4 * 1024;
 /// A text without its secrets; the same text if there are none.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
-    Scan::of(text, false).clean()
+    RedactionScan::of(text, false).clean()
 }
 
 /// The same for what may be a form: its first name stands as behind a `?`.
 pub(super) fn redact_body(text: &str) -> Cow<'_, str> {
-    Scan::of(text, true).clean()
+    RedactionScan::of(text, true).clean()
 }
 
 /// Whether a header's value is not to be kept.
@@ -49,27 +49,28 @@ pub(super) fn is_secret_header(name: &str) -> bool {
 }
 
 /// One pass over a text.
-struct Scan<'a> {
+struct RedactionScan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     is_body: bool,
     /// The secrets.
-    found: Vec<Span>,
-    pairs: Pairs,
+    found: Vec<TextSpan>,
+    pairs: PairTracker,
 }
 
 /// A name with a value behind it.
-struct Named<'a> {
+struct NamedValue<'a> {
     start: usize,
     end: usize,
     name: Cow<'a, str>,
-    value: Value,
+    value: ValueSpan,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> RedactionScan<'a> {
     fn of(text: &'a str, is_body: bool) -> Self {
         let bytes = text.as_bytes();
-        let mut scan = Self { text, bytes, is_body, found: Vec::new(), pairs: Pairs::default() };
+        let mut scan =
+            Self { text, bytes, is_body, found: Vec::new(), pairs: PairTracker::default() };
         let mut at = 0;
         while at < bytes.len() {
             at = match bytes[at] {
@@ -108,7 +109,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Notes a secret, if there is one. Where to go on.
-    fn secret(&mut self, found: Option<Span>, otherwise: usize) -> usize {
+    fn secret(&mut self, found: Option<TextSpan>, otherwise: usize) -> usize {
         match found {
             Some((from, to)) if from < to => {
                 self.found.push((from, to));
@@ -147,7 +148,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A card number that begins with this word, or behind a dash in it.
-    fn card_in(&self, at: usize, end: usize) -> Option<Span> {
+    fn card_in(&self, at: usize, end: usize) -> Option<TextSpan> {
         let begins = |at: &usize| {
             self.bytes[*at].is_ascii_digit()
                 && (*at == 0 || !self.bytes[*at - 1].is_ascii_alphanumeric())
@@ -166,7 +167,7 @@ impl<'a> Scan<'a> {
         let Some(value) = value_after(self.text, end) else { return end };
         let start = name_start(self.bytes, end);
         let name = decoded(&self.text[start..end]);
-        let named = Named { start, end, name, value };
+        let named = NamedValue { start, end, name, value };
         let is_secret = match class_of(&named.name) {
             NameClass::Open => false,
             NameClass::InQuery => self.is_in_query(&named),
@@ -184,14 +185,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Follows pairs: `name=password`, and somewhere beside it `value=…`. Where to go on.
-    fn pair(&mut self, named: &Named<'_>) -> usize {
+    fn pair(&mut self, named: &NamedValue<'_>) -> usize {
         let word = named.name.as_ref();
-        if Pairs::is_value(word) {
+        if PairTracker::is_value(word) {
             let secret = self.pairs.value(named.value);
             return self.secret(secret.map(|value| value.span(self.text, false)), named.end);
         }
         let is_text = !self.text[named.value.from..].starts_with(['[', '{']);
-        if !is_text || !Pairs::is_name(word) {
+        if !is_text || !PairTracker::is_name(word) {
             return named.end;
         }
         let (from, to) = self.near(&named.value);
@@ -211,13 +212,13 @@ impl<'a> Scan<'a> {
     }
 
     /// From where to where a text reaches that need not be a secret's name.
-    fn near(&self, value: &Value) -> Span {
+    fn near(&self, value: &ValueSpan) -> TextSpan {
         let far = self.text.floor_char_boundary(value.from + LOOKED_AT);
         value.span(&self.text[..far], false)
     }
 
     /// The content of the part of a multipart form whose name stands here.
-    fn form_part(&self, name: usize, name_end: usize) -> Option<Span> {
+    fn form_part(&self, name: usize, name_end: usize) -> Option<TextSpan> {
         let before = &self.bytes[name.saturating_sub(FAR)..name];
         let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
         let is_form = line.windows(9).any(|part| part.eq_ignore_ascii_case(b"form-data"));
@@ -256,7 +257,7 @@ impl<'a> Scan<'a> {
     }
 
     /// What stands in the element whose tag's name ends here.
-    fn content(&self, name_end: usize, tag: &str) -> Option<Span> {
+    fn content(&self, name_end: usize, tag: &str) -> Option<TextSpan> {
         // In running text `<` need not be a tag.
         let far = if self.is_body { self.text.len() } else { name_end + LOOKED_AT };
         let text = &self.text[..self.text.floor_char_boundary(far)];
@@ -287,7 +288,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether a name is one of a structure, and no word of a sentence.
-    fn stands_as_name(&self, named: &Named<'_>) -> bool {
+    fn stands_as_name(&self, named: &NamedValue<'_>) -> bool {
         let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'"' | b'\'' | b'\\'));
         let before = named.start.checked_sub(1).and_then(|at| self.bytes.get(at));
         let is_quoted = is_quote(before) && is_quote(self.bytes.get(named.end));
@@ -298,7 +299,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether a name stands in a URL's query or a form.
-    fn is_in_query(&self, named: &Named<'_>) -> bool {
+    fn is_in_query(&self, named: &NamedValue<'_>) -> bool {
         if !named.value.is_assigned {
             return false;
         }
@@ -312,7 +313,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn bare(&self, value: &Value) -> &'a str {
+    fn bare(&self, value: &ValueSpan) -> &'a str {
         if value.quote.is_some() || self.text[value.from..].starts_with(['[', '{']) {
             return "";
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::pairs::Pairs;
+use super::pairs::PairTracker;
 use super::redact::{REDACTED, redact};
 use super::secret_names::is_secret_name;
 
@@ -36,12 +36,12 @@ fn redact_value(value: &mut Value) -> bool {
 }
 
 fn redact_fields(fields: &mut Map<String, Value>) -> bool {
-    let names_a_secret = fields
-        .iter()
-        .any(|(field, value)| Pairs::is_name(field) && value.as_str().is_some_and(is_secret_name));
+    let names_a_secret = fields.iter().any(|(field, value)| {
+        PairTracker::is_name(field) && value.as_str().is_some_and(is_secret_name)
+    });
     let mut found = false;
     for (field, value) in fields {
-        let is_secret = is_secret_name(field) || (names_a_secret && Pairs::is_value(field));
+        let is_secret = is_secret_name(field) || (names_a_secret && PairTracker::is_value(field));
         found |= if is_secret { redact_whole(value) } else { redact_value(value) };
     }
     found

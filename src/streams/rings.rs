@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Entry;
+use super::StreamEntry;
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, StreamKind, Timestamp};
 
 /// An entry that is kept.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredEntry {
     /// Its place in its stream: each entry's is one more than the last one's.
     pub seq: u64,
     /// Its place in all streams.
@@ -19,13 +19,13 @@ pub struct Kept {
     /// The browser that sent it.
     pub browser: BrowserId,
     /// What it tells.
-    pub entry: Entry,
+    pub entry: StreamEntry,
 }
 
 /// One stream's last entries.
 #[derive(Debug, Default)]
-struct Ring {
-    kept: VecDeque<Arc<Kept>>,
+struct EntryRing {
+    kept: VecDeque<Arc<StoredEntry>>,
     /// The place of the next entry.
     next: u64,
     /// How many entries were no entries.
@@ -34,8 +34,8 @@ struct Ring {
 
 /// The last entries of all streams.
 #[derive(Debug)]
-pub struct Rings {
-    rings: [Ring; StreamKind::ALL.len()],
+pub struct StreamRings {
+    rings: [EntryRing; StreamKind::ALL.len()],
     limits: Limits,
     order: u64,
     bytes: usize,
@@ -49,14 +49,14 @@ pub struct ClearedPlaces([u64; StreamKind::ALL.len()]);
 impl ClearedPlaces {
     /// Whether this owner may still see it.
     #[must_use]
-    pub fn show(&self, kept: &Kept) -> bool {
+    pub fn show(&self, kept: &StoredEntry) -> bool {
         kept.seq >= self.0[kept.entry.stream() as usize]
     }
 }
 
 /// What a stream has from one place on.
-pub(super) struct Since {
-    pub(super) kept: Vec<Arc<Kept>>,
+pub(super) struct RingSlice {
+    pub(super) kept: Vec<Arc<StoredEntry>>,
     /// The place that was asked for, or the first one that the owner has not cleared.
     pub(super) from: u64,
     /// The place of the next entry to come.
@@ -65,7 +65,7 @@ pub(super) struct Since {
     pub(super) rejected: u64,
 }
 
-impl Rings {
+impl StreamRings {
     /// Empty rings of these sizes.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -73,13 +73,18 @@ impl Rings {
     }
 
     /// Keeps an entry; the oldest ones go if there is no room.
-    pub fn push(&mut self, browser: &BrowserId, entry: Entry, now: Timestamp) {
+    pub fn push(&mut self, browser: &BrowserId, entry: StreamEntry, now: Timestamp) {
         let stream = entry.stream();
         self.order += 1;
         self.bytes += entry.weight;
         let ring = &mut self.rings[stream as usize];
-        let kept =
-            Kept { seq: ring.next, order: self.order, came: now, browser: browser.clone(), entry };
+        let kept = StoredEntry {
+            seq: ring.next,
+            order: self.order,
+            came: now,
+            browser: browser.clone(),
+            entry,
+        };
         ring.next += 1;
         ring.kept.push_back(Arc::new(kept));
         if ring.kept.len() > self.limits.entries_of(stream) {
@@ -136,7 +141,7 @@ impl Rings {
     }
 
     /// All entries of a stream that are kept, oldest first.
-    pub fn all(&self, stream: StreamKind) -> impl DoubleEndedIterator<Item = &Arc<Kept>> {
+    pub fn all(&self, stream: StreamKind) -> impl DoubleEndedIterator<Item = &Arc<StoredEntry>> {
         self.rings[stream as usize].kept.iter()
     }
 
@@ -146,14 +151,14 @@ impl Rings {
         stream: StreamKind,
         from: Option<u64>,
         cleared: &ClearedPlaces,
-    ) -> Since {
+    ) -> RingSlice {
         let ring = &self.rings[stream as usize];
         let oldest = ring.kept.front().map_or(ring.next, |kept| kept.seq);
         // A place that is still to come is none of this ring's.
         let from = from.unwrap_or(oldest).max(cleared.0[stream as usize]).min(ring.next);
         let first = ring.kept.partition_point(|kept| kept.seq < from);
         let kept = ring.kept.range(first..).cloned().collect();
-        Since { kept, from, next: ring.next, rejected: ring.rejected }
+        RingSlice { kept, from, next: ring.next, rejected: ring.rejected }
     }
 
     fn stream_of_oldest(&self) -> Option<StreamKind> {

@@ -318,8 +318,8 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Shared {
-        table: Table,
+    struct SecretFixture {
+        table: SecretNameTable,
         secret_names: Vec<String>,
         open_names: Vec<String>,
         cards: Vec<[String; 2]>,
@@ -327,20 +327,20 @@ mod tests {
     }
 
     #[derive(Deserialize)]
-    struct Table {
+    struct SecretNameTable {
         parts: Vec<String>,
         ends: Vec<String>,
         words: Vec<String>,
         fillers: Vec<String>,
     }
 
-    fn shared() -> Shared {
+    fn shared() -> SecretFixture {
         serde_json::from_str(include_str!("../../tests/fixtures/secrets.json")).unwrap()
     }
 
     #[test]
     fn the_table_is_the_one_that_the_extension_has() {
-        let Table { parts, ends, words, fillers } = shared().table;
+        let SecretNameTable { parts, ends, words, fillers } = shared().table;
         assert_eq!(parts, PARTS);
         assert_eq!(ends, ENDS);
         assert_eq!(words, WORDS);

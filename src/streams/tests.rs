@@ -30,53 +30,53 @@ fn request(id: &str, status: u16) -> Value {
            "resource_type": "fetch", "status": status, "duration_ms": 1.5})
 }
 
-fn read(stream: StreamKind, json: &Value) -> Entry {
-    Entry::read(stream, &json.to_string()).unwrap()
+fn read(stream: StreamKind, json: &Value) -> StreamEntry {
+    StreamEntry::read(stream, &json.to_string()).unwrap()
 }
 
-fn shelf() -> Rings {
-    Rings::new(&Limits { logs: 10, ..Limits::default() })
+fn shelf() -> StreamRings {
+    StreamRings::new(&Limits { logs: 10, ..Limits::default() })
 }
 
-fn push(rings: &mut Rings, stream: StreamKind, json: &Value) {
+fn push(rings: &mut StreamRings, stream: StreamKind, json: &Value) {
     rings.push(&browser("b1"), read(stream, json), at(0));
 }
 
-fn fill(rings: &mut Rings, numbers: std::ops::Range<u32>) {
+fn fill(rings: &mut StreamRings, numbers: std::ops::Range<u32>) {
     for number in numbers {
         push(rings, StreamKind::Logs, &log(&format!("line {number}")));
     }
 }
 
-fn query(view: View) -> Query {
+fn query(view: StreamView) -> PageQuery {
     let form = EntryForm::Whole;
-    let filter = Filter::default();
-    Query { view, filter, from: From::Newest, limit: 50, room: LONGEST_PAGE, form }
+    let filter = EntryFilter::default();
+    PageQuery { view, filter, from: PageStart::Newest, limit: 50, room: LONGEST_PAGE, form }
 }
 
-fn page_of(rings: &Rings, query: Query) -> Page {
+fn page_of(rings: &StreamRings, query: PageQuery) -> EntryPage {
     noisy_page_of(rings, query, NoiseRules::default())
 }
 
-fn noisy_page_of(rings: &Rings, query: Query, noise: NoiseRules) -> Page {
+fn noisy_page_of(rings: &StreamRings, query: PageQuery, noise: NoiseRules) -> EntryPage {
     let cleared = ClearedPlaces::default();
-    read_page(Reader::new(rings, query, noise, &cleared, at(10)))
+    read_page(PageReader::new(rings, query, noise, &cleared, at(10)))
 }
 
-fn page_without(rings: &Rings, query: Query, cleared: &ClearedPlaces) -> Page {
-    read_page(Reader::new(rings, query, NoiseRules::default(), cleared, at(10)))
+fn page_without(rings: &StreamRings, query: PageQuery, cleared: &ClearedPlaces) -> EntryPage {
+    read_page(PageReader::new(rings, query, NoiseRules::default(), cleared, at(10)))
 }
 
-fn read_page(mut reader: Reader) -> Page {
+fn read_page(mut reader: PageReader) -> EntryPage {
     while reader.look_at(3) {}
     reader.page()
 }
 
-fn shown(page: &Page) -> Vec<Value> {
+fn shown(page: &EntryPage) -> Vec<Value> {
     page.entries.iter().map(|entry| serde_json::from_str(entry.get()).unwrap()).collect()
 }
 
-fn texts(page: &Page) -> Vec<String> {
+fn texts(page: &EntryPage) -> Vec<String> {
     shown(page).iter().map(|entry| entry["text"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -87,9 +87,9 @@ fn lines(numbers: std::ops::Range<u32>) -> Vec<String> {
 #[test]
 fn lines_leave_out_the_origin_of_their_pages_if_they_have_the_same() {
     let mut rings = shelf();
-    let lines = |rings: &Rings| {
+    let lines = |rings: &StreamRings| {
         let form = EntryForm::Line;
-        let page = page_of(rings, Query { form, ..query(View::Of(StreamKind::Network)) });
+        let page = page_of(rings, PageQuery { form, ..query(StreamView::Of(StreamKind::Network)) });
         let lines = page.entries.iter().map(|line| serde_json::from_str(line.get()).unwrap());
         json!([lines.collect::<Vec<Value>>(), page.mark])
     };
@@ -107,7 +107,7 @@ fn lines_leave_out_the_origin_of_their_pages_if_they_have_the_same() {
 fn an_entry_is_shown_as_it_was_sent_with_its_time_and_browser() {
     let mut rings = shelf();
     push(&mut rings, StreamKind::Network, &request("r1", 200));
-    let page = page_of(&rings, query(View::Of(StreamKind::Network)));
+    let page = page_of(&rings, query(StreamView::Of(StreamKind::Network)));
     assert_eq!(
         shown(&page),
         [json!({
@@ -143,9 +143,15 @@ fn every_stream_has_its_shape_and_what_lacks_it_is_malformed() {
             }
             let mut bad = good.clone();
             bad.as_object_mut().unwrap().shift_remove(field);
-            assert!(Entry::read(stream, &bad.to_string()).is_err(), "{stream:?} without {field}");
+            assert!(
+                StreamEntry::read(stream, &bad.to_string()).is_err(),
+                "{stream:?} without {field}"
+            );
             bad[field.as_str()] = true.into();
-            assert!(Entry::read(stream, &bad.to_string()).is_err(), "{stream:?}: {field} is true");
+            assert!(
+                StreamEntry::read(stream, &bad.to_string()).is_err(),
+                "{stream:?}: {field} is true"
+            );
         }
     }
 }
@@ -155,14 +161,14 @@ fn a_ring_keeps_its_last_entries_and_no_more() {
     let mut rings = shelf();
     fill(&mut rings, 0..25);
     assert_eq!(rings.count(StreamKind::Logs), 10);
-    let page = page_of(&rings, query(View::Of(StreamKind::Logs)));
+    let page = page_of(&rings, query(StreamView::Of(StreamKind::Logs)));
     assert_eq!(texts(&page), lines(15..25));
     assert_eq!((page.has_more, page.has_older, page.dropped), (false, false, 0));
 }
 
 #[test]
 fn all_rings_together_keep_to_their_bytes_and_the_oldest_of_all_goes() {
-    let mut rings = Rings::new(&Limits { streams_mib: 1, ..Limits::default() });
+    let mut rings = StreamRings::new(&Limits { streams_mib: 1, ..Limits::default() });
     push(&mut rings, StreamKind::Network, &request("old", 200));
     for number in 0..1_000 {
         push(&mut rings, StreamKind::Logs, &log(&format!("{number} {}", "x".repeat(4_000))));
@@ -180,16 +186,20 @@ fn all_rings_together_keep_to_their_bytes_and_the_oldest_of_all_goes() {
 fn without_a_cursor_the_newest_are_shown_and_the_cursor_reads_on_from_there() {
     let mut rings = shelf();
     fill(&mut rings, 0..8);
-    let newest = page_of(&rings, Query { limit: 3, ..query(View::Of(StreamKind::Logs)) });
+    let newest = page_of(&rings, PageQuery { limit: 3, ..query(StreamView::Of(StreamKind::Logs)) });
     assert_eq!(texts(&newest), lines(5..8));
     assert_eq!((newest.has_more, newest.has_older), (false, true));
     fill(&mut rings, 8..12);
-    let next =
-        Query { limit: 3, from: From::Cursor(newest.next), ..query(View::Of(StreamKind::Logs)) };
+    let next = PageQuery {
+        limit: 3,
+        from: PageStart::Cursor(newest.next),
+        ..query(StreamView::Of(StreamKind::Logs))
+    };
     let next = page_of(&rings, next);
     assert_eq!(texts(&next), lines(8..11));
     assert!(next.has_more);
-    let last = Query { from: From::Cursor(next.next), ..query(View::Of(StreamKind::Logs)) };
+    let last =
+        PageQuery { from: PageStart::Cursor(next.next), ..query(StreamView::Of(StreamKind::Logs)) };
     let last = page_of(&rings, last);
     assert_eq!((texts(&last), last.has_more, last.dropped), (lines(11..12), false, 0));
 }
@@ -198,17 +208,19 @@ fn without_a_cursor_the_newest_are_shown_and_the_cursor_reads_on_from_there() {
 fn a_cursor_stays_good_while_the_ring_turns_and_tells_what_was_dropped() {
     let mut rings = shelf();
     fill(&mut rings, 0..5);
-    let cursor = page_of(&rings, query(View::Of(StreamKind::Logs))).next;
+    let cursor = page_of(&rings, query(StreamView::Of(StreamKind::Logs))).next;
     fill(&mut rings, 5..40);
-    let page =
-        page_of(&rings, Query { from: From::Cursor(cursor), ..query(View::Of(StreamKind::Logs)) });
+    let page = page_of(
+        &rings,
+        PageQuery { from: PageStart::Cursor(cursor), ..query(StreamView::Of(StreamKind::Logs)) },
+    );
     assert_eq!(texts(&page), lines(30..40));
     assert_eq!(page.dropped, 25);
     rings.skip(StreamKind::Logs, 4);
     fill(&mut rings, 40..41);
     let page = page_of(
         &rings,
-        Query { from: From::Cursor(page.next), ..query(View::Of(StreamKind::Logs)) },
+        PageQuery { from: PageStart::Cursor(page.next), ..query(StreamView::Of(StreamKind::Logs)) },
     );
     assert_eq!((texts(&page), page.dropped), (lines(40..41), 4), "lost before they were kept");
 }
@@ -217,23 +229,23 @@ fn a_cursor_stays_good_while_the_ring_turns_and_tells_what_was_dropped() {
 fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others() {
     let mut rings = shelf();
     fill(&mut rings, 0..5);
-    let logs = || query(View::Of(StreamKind::Logs));
-    let cursor = page_of(&rings, Query { limit: 1, from: From::Oldest, ..logs() });
+    let logs = || query(StreamView::Of(StreamKind::Logs));
+    let cursor = page_of(&rings, PageQuery { limit: 1, from: PageStart::Oldest, ..logs() });
     assert_eq!(texts(&cursor), lines(0..1));
     let mut cleared = ClearedPlaces::default();
     assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 5);
     assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 0, "they see none of it any more");
     fill(&mut rings, 5..7);
-    let from = || From::Cursor(cursor.next.clone());
-    for from in [from(), From::Newest, From::Oldest] {
-        let page = page_without(&rings, Query { from, ..logs() }, &cleared);
+    let from = || PageStart::Cursor(cursor.next.clone());
+    for from in [from(), PageStart::Newest, PageStart::Oldest] {
+        let page = page_without(&rings, PageQuery { from, ..logs() }, &cleared);
         assert_eq!((texts(&page), page.dropped, page.has_older), (lines(5..7), 0, false));
     }
-    let others = page_of(&rings, Query { from: from(), ..logs() });
+    let others = page_of(&rings, PageQuery { from: from(), ..logs() });
     assert_eq!((texts(&others), others.dropped), (lines(1..7), 0));
     // What there was no room for is lost to both.
     fill(&mut rings, 7..19);
-    let page = page_without(&rings, Query { from: from(), ..logs() }, &cleared);
+    let page = page_without(&rings, PageQuery { from: from(), ..logs() }, &cleared);
     assert_eq!((texts(&page), page.dropped), (lines(9..19), 4));
     assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 10);
 }
@@ -241,15 +253,15 @@ fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others
 #[test]
 fn a_cursor_is_good_for_its_view_and_this_life_only() {
     let rings = shelf();
-    let view = View::Errors;
+    let view = StreamView::Errors;
     let cursor = page_of(&rings, query(view)).next;
     let text = cursor.text(view, LIFE);
-    assert_eq!(Cursor::parse(&text, view, LIFE), Ok(cursor));
-    assert_eq!(Cursor::parse(&text, view, "another"), Err(CursorError::Stale));
+    assert_eq!(PageCursor::parse(&text, view, LIFE), Ok(cursor));
+    assert_eq!(PageCursor::parse(&text, view, "another"), Err(CursorError::Stale));
     let foreign = Err(CursorError::Foreign);
-    assert_eq!(Cursor::parse(&text, View::Of(StreamKind::Logs), LIFE), foreign);
+    assert_eq!(PageCursor::parse(&text, StreamView::Of(StreamKind::Logs), LIFE), foreign);
     for text in ["", "12", "====", "bG9ncw"] {
-        assert_eq!(Cursor::parse(text, view, LIFE), foreign, "{text}");
+        assert_eq!(PageCursor::parse(text, view, LIFE), foreign, "{text}");
     }
 }
 
@@ -257,16 +269,16 @@ fn a_cursor_is_good_for_its_view_and_this_life_only() {
 fn a_cursor_from_the_future_reads_what_there_is() {
     let mut rings = shelf();
     fill(&mut rings, 0..3);
-    let text = Cursor::parse(
-        &page_of(&rings, query(View::Of(StreamKind::Logs)))
+    let text = PageCursor::parse(
+        &page_of(&rings, query(StreamView::Of(StreamKind::Logs)))
             .next
-            .text(View::Of(StreamKind::Logs), LIFE),
-        View::Of(StreamKind::Logs),
+            .text(StreamView::Of(StreamKind::Logs), LIFE),
+        StreamView::Of(StreamKind::Logs),
         LIFE,
     );
-    let empty = Rings::new(&Limits::default());
-    let from = From::Cursor(text.unwrap());
-    let page = page_of(&empty, Query { from, ..query(View::Of(StreamKind::Logs)) });
+    let empty = StreamRings::new(&Limits::default());
+    let from = PageStart::Cursor(text.unwrap());
+    let page = page_of(&empty, PageQuery { from, ..query(StreamView::Of(StreamKind::Logs)) });
     assert_eq!((page.entries.len(), page.dropped), (0, 0));
 }
 
@@ -287,21 +299,21 @@ fn errors_are_exceptions_console_errors_and_failed_requests_in_their_order() {
     push(&mut rings, StreamKind::Network, &refused);
     push(&mut rings, StreamKind::Logs, &error);
     push(&mut rings, StreamKind::Network, &request("r3", 302));
-    let words = |page: &Page| {
+    let words = |page: &EntryPage| {
         let said = |entry: &Value| {
             entry["text"].as_str().or(entry["request_id"].as_str()).unwrap().to_owned()
         };
         shown(page).iter().map(said).collect::<Vec<_>>()
     };
-    let all = page_of(&rings, query(View::Errors));
+    let all = page_of(&rings, query(StreamView::Errors));
     assert_eq!(words(&all), ["thrown", "r1", "r2", "said"]);
-    let mut from = From::Oldest;
+    let mut from = PageStart::Oldest;
     let mut read = Vec::new();
     for _ in 0..4 {
-        let page = page_of(&rings, Query { limit: 1, from, ..query(View::Errors) });
+        let page = page_of(&rings, PageQuery { limit: 1, from, ..query(StreamView::Errors) });
         read.extend(words(&page));
         assert_eq!(page.dropped, 0);
-        from = From::Cursor(page.next);
+        from = PageStart::Cursor(page.next);
     }
     assert_eq!(read, words(&all), "one by one they are the same");
 }
@@ -317,21 +329,26 @@ fn filters_must_all_hold() {
     push(&mut rings, StreamKind::Logs, &log("plain"));
     push(&mut rings, StreamKind::Logs, &other_tab);
     rings.push(&browser("b2"), read(StreamKind::Logs, &warning), at(9));
-    let none = Filter::default;
+    let none = EntryFilter::default;
     let cases = [
         (none(), vec!["plain", "Other Tab", "a Warning"]),
-        (Filter { level: Some(Level::Info), ..none() }, vec!["a Warning"]),
-        (Filter { text: Some("warn".into()), ..none() }, vec!["a Warning"]),
-        (Filter { url: Some("/A".into()), ..none() }, vec!["plain", "Other Tab"]),
-        (Filter { tab: Some(TabId(8)), ..none() }, vec!["Other Tab"]),
-        (Filter { browser: Some(browser("b2")), ..none() }, vec!["a Warning"]),
-        (Filter { within: Some(std::time::Duration::from_secs(2)), ..none() }, vec!["a Warning"]),
-        (Filter { tab: Some(TabId(7)), text: Some("tab".into()), ..none() }, vec![]),
-        (Filter { request_id: Some("r".into()), ..none() }, vec![]),
+        (EntryFilter { level: Some(LogLevel::Info), ..none() }, vec!["a Warning"]),
+        (EntryFilter { text: Some("warn".into()), ..none() }, vec!["a Warning"]),
+        (EntryFilter { url: Some("/A".into()), ..none() }, vec!["plain", "Other Tab"]),
+        (EntryFilter { tab: Some(TabId(8)), ..none() }, vec!["Other Tab"]),
+        (EntryFilter { browser: Some(browser("b2")), ..none() }, vec!["a Warning"]),
+        (
+            EntryFilter { within: Some(std::time::Duration::from_secs(2)), ..none() },
+            vec!["a Warning"],
+        ),
+        (EntryFilter { tab: Some(TabId(7)), text: Some("tab".into()), ..none() }, vec![]),
+        (EntryFilter { request_id: Some("r".into()), ..none() }, vec![]),
     ];
     for (filter, expected) in cases {
-        let page =
-            page_of(&rings, Query { filter: filter.clone(), ..query(View::Of(StreamKind::Logs)) });
+        let page = page_of(
+            &rings,
+            PageQuery { filter: filter.clone(), ..query(StreamView::Of(StreamKind::Logs)) },
+        );
         assert_eq!(texts(&page), expected, "{filter:?}");
     }
 }
@@ -343,27 +360,27 @@ fn noise_is_hidden_and_counted_and_is_there_again_without_its_rule() {
     push(&mut rings, StreamKind::Logs, &log("[HMR] connected"));
     let mut noise = NoiseRules::default();
     let id = noise.add("[hmr]").unwrap();
-    let page = noisy_page_of(&rings, query(View::Of(StreamKind::Logs)), noise.clone());
+    let page = noisy_page_of(&rings, query(StreamView::Of(StreamKind::Logs)), noise.clone());
     assert_eq!((texts(&page), page.hidden), (lines(0..3), 1));
     assert!(noise.remove(&id));
-    let page = noisy_page_of(&rings, query(View::Of(StreamKind::Logs)), noise);
+    let page = noisy_page_of(&rings, query(StreamView::Of(StreamKind::Logs)), noise);
     assert_eq!((page.entries.len(), page.hidden), (4, 0));
 }
 
 #[test]
 fn an_answer_has_less_than_64_kib_and_the_rest_stays_for_the_next_page() {
-    let mut rings = Rings::new(&Limits::default());
+    let mut rings = StreamRings::new(&Limits::default());
     for number in 0..40 {
         push(&mut rings, StreamKind::Logs, &log(&format!("{number} {}", "\u{1}".repeat(9_000))));
     }
-    let (mut from, mut read) = (From::Oldest, 0);
+    let (mut from, mut read) = (PageStart::Oldest, 0);
     loop {
-        let page = page_of(&rings, Query { from, ..query(View::Of(StreamKind::Logs)) });
+        let page = page_of(&rings, PageQuery { from, ..query(StreamView::Of(StreamKind::Logs)) });
         let bytes: usize = page.entries.iter().map(|entry| entry.get().len() + 1).sum();
         assert!(bytes <= LONGEST_PAGE, "{bytes}");
         assert!(!page.entries.is_empty(), "no entry is longer than a page");
         read += page.entries.len();
-        from = From::Cursor(page.next);
+        from = PageStart::Cursor(page.next);
         if !page.has_more {
             break;
         }
@@ -390,8 +407,8 @@ fn the_longest_request_and_its_bodies_fit_into_one_answer() {
     let mut rings = shelf();
     push(&mut rings, StreamKind::Network, &big);
     push(&mut rings, StreamKind::Bodies, &bodies);
-    let request = page_of(&rings, query(View::Of(StreamKind::Network)));
-    let bodies = page_of(&rings, query(View::Of(StreamKind::Bodies)));
+    let request = page_of(&rings, query(StreamView::Of(StreamKind::Network)));
+    let bodies = page_of(&rings, query(StreamView::Of(StreamKind::Bodies)));
     let (request, bodies) = (request.entries[0].get().len(), bodies.entries[0].get().len());
     assert!(request + bodies < LONGEST_PAGE, "{request} + {bodies}");
 }
@@ -403,7 +420,7 @@ fn a_body_that_is_too_long_is_cut_and_says_so() {
         let entry = json!({"t": 1, "request_id": "1", "method": "GET", "url": "u",
                            "response_body": body, "truncated": false});
         push(&mut rings, StreamKind::Bodies, &entry);
-        shown(&page_of(&rings, query(View::Of(StreamKind::Bodies)))).remove(0)
+        shown(&page_of(&rings, query(StreamView::Of(StreamKind::Bodies)))).remove(0)
     };
     assert_eq!(bodies("short")["truncated"], false);
     let cut = bodies(&"é".repeat(20_000));
@@ -445,7 +462,7 @@ fn secrets_are_gone_before_an_entry_is_stored_whatever_field_they_are_in() {
         let kept = format!("{:?}", rings.all(*stream).next().unwrap());
         assert!(!kept.contains("abc") && kept.contains(REDACTED), "{kept}");
     }
-    let page = page_of(&rings, query(View::Of(StreamKind::Network)));
+    let page = page_of(&rings, query(StreamView::Of(StreamKind::Network)));
     let entry = &shown(&page)[0];
     assert_eq!(entry["url"], "http://api.test/?access_token=[redacted]&page=2");
     assert_eq!(entry["request_headers"]["Accept"], "*/*");
@@ -459,7 +476,9 @@ fn a_time_that_no_calendar_has_breaks_nothing() {
         let mut entry = log("x");
         entry["t"] = t.into();
         push(&mut rings, StreamKind::Logs, &entry);
-        assert!(shown(&page_of(&rings, query(View::Of(StreamKind::Logs))))[0]["at"].is_string());
+        assert!(
+            shown(&page_of(&rings, query(StreamView::Of(StreamKind::Logs))))[0]["at"].is_string()
+        );
     }
 }
 
@@ -470,9 +489,9 @@ fn no_entry_however_garbled_breaks_the_rings() {
     proptest!(garbled::cases(2_000), |(text in garbled::nearly_text(&samples))| {
         let mut rings = shelf();
         for stream in StreamKind::ALL {
-            if let Ok(entry) = Entry::read(stream, &text) {
+            if let Ok(entry) = StreamEntry::read(stream, &text) {
                 rings.push(&browser("b1"), entry, at(0));
-                let page = page_of(&rings, query(View::Of(stream)));
+                let page = page_of(&rings, query(StreamView::Of(stream)));
                 prop_assert!(page.entries.len() == 1);
             }
         }
@@ -497,7 +516,7 @@ fn legacy_shown(kind: LegacyStream, body: &Value) -> Vec<Value> {
     }
     StreamKind::ALL
         .into_iter()
-        .flat_map(|stream| shown(&page_of(&rings, query(View::Of(stream)))))
+        .flat_map(|stream| shown(&page_of(&rings, query(StreamView::Of(stream)))))
         .collect()
 }
 
@@ -530,7 +549,7 @@ fn recorded_bodies_of_a_polling_extension_become_entries() {
 
 #[test]
 fn a_waterfall_that_is_posted_again_is_kept_once() {
-    let mut waterfall = Waterfall::default();
+    let mut waterfall = WaterfallHistory::default();
     let kept: Vec<_> = recorded("network-waterfall")
         .iter()
         .map(|body| {
@@ -574,9 +593,9 @@ fn items_of_a_polling_extension_that_are_none_are_rejected_and_the_others_kept()
     let body = json!({"entries": [{"message": "kept"}, {"level": "error"}, 7, null]}).to_string();
     let batch = legacy(LegacyStream::Logs, body.as_bytes());
     assert_eq!((batch.received, batch.rejected, batch.entries.len()), (1, 3, 1));
-    assert!(matches!(LegacyStream::Logs.read(b"{", at(0)), Err(NotLegacy::Json(_))));
+    assert!(matches!(LegacyStream::Logs.read(b"{", at(0)), Err(LegacyBodyError::Json(_))));
     for body in ["{}", "[]", "null", r#"{"entries":{}}"#] {
         let read = LegacyStream::Logs.read(body.as_bytes(), at(0));
-        assert!(matches!(read, Err(NotLegacy::NoList("entries"))), "{body}");
+        assert!(matches!(read, Err(LegacyBodyError::NoList("entries"))), "{body}");
     }
 }

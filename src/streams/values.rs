@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// From where to where something stands in a text.
-pub(super) type Span = (usize, usize);
+pub(super) type TextSpan = (usize, usize);
 
 /// Where the name begins that ends here: with the letters of other scripts in it, plain or
 /// percent-encoded.
@@ -61,16 +61,16 @@ fn ends_with_wide_separator(bytes: &[u8]) -> bool {
 
 /// Where the value of a name begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
+pub(super) struct ValueSpan {
     pub(super) from: usize,
     /// What ends it if it is quoted: a quote with its backslashes.
-    pub(super) quote: Option<Span>,
+    pub(super) quote: Option<TextSpan>,
     /// Behind `=` rather than `:`.
     pub(super) is_assigned: bool,
 }
 
 /// The value that follows a name, if one does.
-pub(super) fn value_after(text: &str, name_end: usize) -> Option<Value> {
+pub(super) fn value_after(text: &str, name_end: usize) -> Option<ValueSpan> {
     let bytes = text.as_bytes();
     let skip = |mut at: usize, what: &[u8]| {
         while at < bytes.len() && what.contains(&bytes[at]) {
@@ -88,7 +88,7 @@ pub(super) fn value_after(text: &str, name_end: usize) -> Option<Value> {
     let quote = skip(value, br"\");
     let is_quoted = matches!(bytes.get(quote), Some(b'"' | b'\''));
     let from = if is_quoted { quote + 1 } else { value };
-    Some(Value { from, quote: is_quoted.then_some((value, quote + 1)), is_assigned })
+    Some(ValueSpan { from, quote: is_quoted.then_some((value, quote + 1)), is_assigned })
 }
 
 /// The separator that stands here: whether it assigns, and how long it is.
@@ -111,9 +111,9 @@ fn separator_at(text: &str, at: usize) -> Option<(bool, usize)> {
     }
 }
 
-impl Value {
+impl ValueSpan {
     /// From where to where it reaches. What is cut off has no closing quote.
-    pub(super) fn span(&self, text: &str, whole_line: bool) -> Span {
+    pub(super) fn span(&self, text: &str, whole_line: bool) -> TextSpan {
         let rest = &text[self.from..];
         let length = match self.quote {
             Some((from, to)) => closing(rest, &text[from..to]),

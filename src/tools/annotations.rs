@@ -15,7 +15,9 @@ use super::failure::Failure;
 use super::result::{Told, status};
 use super::submit::InPlace;
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::annotations::{Annotations, NotTaken, Opening, Request, Taken};
+use crate::annotations::{
+    AnnotationError, AnnotationService, DrawingRequest, DrawingWait, ToolsOpening,
+};
 use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
 use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
 use crate::protocol::{
@@ -103,9 +105,9 @@ pub(super) async fn call(
     let with_trace = besides.trace == Some(true);
     let wish = besides.place.into_wish();
     let styles = asked.styles == Some(true);
-    let request = Request { session, wish, styles, prompt, idempotency_key: key };
+    let request = DrawingRequest { session, wish, styles, prompt, idempotency_key: key };
     match annotations.ask(caller, request).await {
-        Ok(Taken { submitted, opening }) => {
+        Ok(DrawingWait { submitted, opening }) => {
             answer(&tools.hub, caller, submitted, opening, wait, with_trace).await
         }
         Err(why) => Call::done(not_taken(&why)),
@@ -117,7 +119,7 @@ async fn answer(
     hub: &Hub,
     caller: &Caller,
     submitted: Submitted,
-    opening: Option<Opening>,
+    opening: Option<ToolsOpening>,
     wait: Duration,
     with_trace: bool,
 ) -> Call {
@@ -204,7 +206,7 @@ pub(super) fn answers(answers: &mut Answers) {
     drawn.are::<Nothing>().are::<ListOfDrawings>().are::<Cleared>();
 }
 
-fn waiting<'a>(submitted: &'a Submitted, opening: Option<&'a Opening>) -> Waiting<'a> {
+fn waiting<'a>(submitted: &'a Submitted, opening: Option<&'a ToolsOpening>) -> Waiting<'a> {
     let accepted = &submitted.accepted;
     let id = &accepted.id;
     let opened = opening.map(Opened::of);
@@ -245,11 +247,11 @@ enum Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn of(opening: &'a Opening) -> Self {
+    fn of(opening: &'a ToolsOpening) -> Self {
         match opening {
-            Opening::Asked(Seen::Command(report)) => Self::Asked(report),
-            Opening::Asked(Seen::Gone(_) | Seen::NotFound) => Self::Unknown {},
-            Opening::Refused(Refused { why, .. }) => Self::Refused {
+            ToolsOpening::Asked(Seen::Command(report)) => Self::Asked(report),
+            ToolsOpening::Asked(Seen::Gone(_) | Seen::NotFound) => Self::Unknown {},
+            ToolsOpening::Refused(Refused { why, .. }) => Self::Refused {
                 status: status::Refused::Refused,
                 failure: Failure::new(why.code(), why.message(), why.hint()),
             },
@@ -266,7 +268,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
+async fn list(annotations: &AnnotationService, caller: &Caller) -> ToolResult {
     let list = match annotations.list(&caller.owner).await {
         Ok(list) => list,
         Err(error) => return disk(&error),
@@ -283,7 +285,7 @@ async fn list(annotations: &Annotations, caller: &Caller) -> ToolResult {
 }
 
 async fn clear(
-    annotations: &Annotations,
+    annotations: &AnnotationService,
     caller: &Caller,
     session: Option<SessionName>,
 ) -> ToolResult {
@@ -310,10 +312,10 @@ fn wrong_prompt(why: &str) -> ToolResult {
     Failure::of_param("prompt", format!("`prompt` cannot be that: {why}"), hint).into()
 }
 
-fn not_taken(why: &NotTaken) -> ToolResult {
+fn not_taken(why: &AnnotationError) -> ToolResult {
     match why {
-        NotTaken::Refused(refused) => ToolResult::refused(refused),
-        NotTaken::Disk(error) => disk(error),
+        AnnotationError::Refused(refused) => ToolResult::refused(refused),
+        AnnotationError::Disk(error) => disk(error),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::jobs::monitor::Summary;
+use crate::jobs::monitor::SyncSummary;
 use crate::protocol::CommandStatus;
 
 /// A job's end.
@@ -63,5 +63,5 @@ impl JobView {
 
 fn data(generator: &mut SchemaGenerator) -> Schema {
     let nothing = json_schema!({"type": "object", "maxProperties": 0});
-    json_schema!({"anyOf": [generator.subschema_for::<Summary>(), nothing]})
+    json_schema!({"anyOf": [generator.subschema_for::<SyncSummary>(), nothing]})
 }

@@ -13,7 +13,7 @@ use super::job_view::{JobView, Message};
 use super::result::Told;
 use super::{Call, Outcome, ToolResult, Tools, read};
 use crate::hub::{Caller, Hub, Seen, Submitted};
-use crate::jobs::{NotTaken, SyncError};
+use crate::jobs::{JobRejection, SyncError};
 use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
 
 pub(super) const NAME: &str = "wksm_monitor_sync";
@@ -83,8 +83,8 @@ pub(super) async fn call(
             let submitted = Some(submitted.accepted.id);
             Call { submitted, waits_for: None, outcome: Outcome::Now(result) }
         }
-        Err(NotTaken::Wrong(error)) => Call::done(wrong(&error)),
-        Err(NotTaken::Refused(refused)) => Call::done(ToolResult::refused(&refused)),
+        Err(JobRejection::Wrong(error)) => Call::done(wrong(&error)),
+        Err(JobRejection::Refused(refused)) => Call::done(ToolResult::refused(&refused)),
     }
 }
 

@@ -35,12 +35,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::admission::PollerAdmission;
-use crate::annotations::Annotations;
-use crate::home::{NoiseFiles, Store};
+use crate::annotations::AnnotationService;
+use crate::home::{NoiseFiles, ValueStore};
 use crate::hub::{Caller, Hub};
-use crate::jobs::Jobs;
+use crate::jobs::JobRunner;
 use crate::protocol::CorrelationId;
-use crate::sites::Sites;
+use crate::sites::LiveSiteRules;
 use answers::{Answers, outline};
 use arguments::Arguments;
 pub use arguments::closest;
@@ -58,15 +58,15 @@ pub struct Tools {
     hub: Hub,
     default_wait: Duration,
     /// Where `configure store` keeps what it is given.
-    store: Option<Store>,
+    store: Option<ValueStore>,
     /// Where noise rules outlive the daemon.
     noise: Option<NoiseFiles>,
     /// Who is at jobs.
-    jobs: Option<Jobs>,
+    jobs: Option<JobRunner>,
     /// What people draw.
-    annotations: Option<Annotations>,
+    annotations: Option<AnnotationService>,
     /// Which sites may be used.
-    sites: Option<Sites>,
+    sites: Option<LiveSiteRules>,
     /// Which extensions that only poll are let in.
     admission: Option<PollerAdmission>,
 }
@@ -251,7 +251,7 @@ impl Tools {
 
     /// The same tools, with a place for what agents store. Without one nothing can be.
     #[must_use]
-    pub fn with_store(self, store: Store) -> Self {
+    pub fn with_store(self, store: ValueStore) -> Self {
         Self { store: Some(store), ..self }
     }
 
@@ -276,13 +276,13 @@ impl Tools {
 
     /// The same tools, with a place for what people draw. Without, nobody is asked to.
     #[must_use]
-    pub fn with_annotations(self, annotations: Annotations) -> Self {
+    pub fn with_annotations(self, annotations: AnnotationService) -> Self {
         Self { annotations: Some(annotations), ..self }
     }
 
     /// The same tools, with the rules which sites may be used. Without, none can be made.
     #[must_use]
-    pub fn with_sites(self, sites: Sites) -> Self {
+    pub fn with_sites(self, sites: LiveSiteRules) -> Self {
         Self { sites: Some(sites), ..self }
     }
 
@@ -294,19 +294,19 @@ impl Tools {
 
     /// Which sites may be used, if rules can be kept.
     #[must_use]
-    pub const fn sites(&self) -> Option<&Sites> {
+    pub const fn sites(&self) -> Option<&LiveSiteRules> {
         self.sites.as_ref()
     }
 
     /// What people draw, if that can be kept.
     #[must_use]
-    pub const fn annotations(&self) -> Option<&Annotations> {
+    pub const fn annotations(&self) -> Option<&AnnotationService> {
         self.annotations.as_ref()
     }
 
     /// The same tools, with somebody who is at jobs. Without, none can be begun.
     #[must_use]
-    pub fn with_jobs(self, jobs: Jobs) -> Self {
+    pub fn with_jobs(self, jobs: JobRunner) -> Self {
         Self { jobs: Some(jobs), ..self }
     }
 

@@ -10,7 +10,7 @@ use super::{ToolResult, Tools};
 use crate::home::{NoiseFileError, NoiseFiles};
 use crate::hub::{Caller, Hub};
 use crate::protocol::Owner;
-use crate::streams::{NoiseRule, NoiseRules, TooMuchNoise};
+use crate::streams::{NoiseRule, NoiseRuleError, NoiseRules};
 
 /// The rules that there are.
 #[derive(Serialize, JsonSchema)]
@@ -31,7 +31,7 @@ struct NoiseChange {
 /// Why nothing was changed.
 enum NotChanged {
     Unknown { id: String, rules: NoiseRules },
-    Pattern(TooMuchNoise),
+    Pattern(NoiseRuleError),
     File(NoiseFileError),
 }
 

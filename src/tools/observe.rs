@@ -20,7 +20,7 @@ use crate::lifecycle::limits;
 use crate::protocol::{
     CorrelationId, FailedCommand, FinishedCommand, PageMark, PendingCommand, StreamKind, TabId,
 };
-use crate::streams::{TextLine, View};
+use crate::streams::{StreamView, TextLine};
 
 pub(super) const NAME: &str = "observe";
 
@@ -149,8 +149,8 @@ pub(super) fn answers(answers: &mut Answers) {
         answers.of(NAME, what).are_in_parts(whole);
     }
     answers.of(NAME, "page").are::<streams::PageAnswer>();
-    for view in StreamKind::ALL.map(View::Of).into_iter().chain([View::Errors]) {
-        if view != View::Of(StreamKind::Bodies) {
+    for view in StreamKind::ALL.map(StreamView::Of).into_iter().chain([StreamView::Errors]) {
+        if view != StreamView::Of(StreamKind::Bodies) {
             let page = streams::page_of(view, answers);
             answers.of(NAME, view.name()).are_in_parts(page);
         }
@@ -164,7 +164,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         Ok(what) => what,
         Err(wrong) => return Call::done(wrong),
     };
-    let (of, range) = (View::Of, what.range());
+    let (of, range) = (StreamView::Of, what.range());
     let result = match what {
         Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
             let part = Part::asked_for(offset, limit);
@@ -188,7 +188,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             ToolResult::of(&Browsers { count: browsers.len(), browsers, hint })
         }
         Observe::Logs(wanted) => streams::read(hub, caller, of(StreamKind::Logs), wanted).await,
-        Observe::Errors(wanted) => streams::read(hub, caller, View::Errors, wanted).await,
+        Observe::Errors(wanted) => streams::read(hub, caller, StreamView::Errors, wanted).await,
         Observe::Network(wanted) => {
             streams::read(hub, caller, of(StreamKind::Network), wanted).await
         }

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::parts::{Part, PartPlace, cut};
 use super::result::status;
 use super::{ToolResult, Tools};
-use crate::home::{NAME_MAX, Store, StoreError, StoredValue, ValueName};
+use crate::home::{NAME_MAX, StoreError, StoredValue, ValueName, ValueStore};
 use crate::hub::{Caller, Refusal};
 use crate::protocol::{Owner, Timestamp};
 
@@ -71,7 +71,7 @@ pub(super) async fn store(
         Ok(name) => name,
         Err(wrong) => return wrong,
     };
-    let answer = move |store: &Store, owner: &Owner| {
+    let answer = move |store: &ValueStore, owner: &Owner| {
         let data = to_raw_value(&data).unwrap_or_default();
         store.store(owner, &name, &data)?;
         let (name, size_bytes) = (name.as_str().to_owned(), data.get().len());
@@ -90,7 +90,7 @@ pub(super) async fn load(
         Ok(name) => name,
         Err(wrong) => return wrong,
     };
-    let answer = move |store: &Store, owner: &Owner| {
+    let answer = move |store: &ValueStore, owner: &Owner| {
         let (StoredValue { size, at, .. }, value) = store.load(owner, &name)?;
         let name = name.as_str();
         let quoted = Value::from(name);
@@ -106,7 +106,7 @@ pub(super) async fn load(
 }
 
 pub(super) async fn list(tools: &Tools, caller: &Caller) -> ToolResult {
-    let answer = |store: &Store, owner: &Owner| {
+    let answer = |store: &ValueStore, owner: &Owner| {
         let describe = |StoredValue { name, size, at }: StoredValue| ListedValue {
             name: name.as_str().to_owned(),
             size_bytes: size,
@@ -123,7 +123,7 @@ pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> Tool
         Ok(name) => name,
         Err(wrong) => return wrong,
     };
-    let answer = move |store: &Store, owner: &Owner| {
+    let answer = move |store: &ValueStore, owner: &Owner| {
         store.delete(owner, &name)?;
         Ok(DeletedAnswer { status: status::Deleted::Deleted, name: name.as_str().to_owned() })
     };
@@ -134,7 +134,7 @@ pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> Tool
 async fn on_disk<T, F>(tools: &Tools, caller: &Caller, run: F) -> ToolResult
 where
     T: Serialize + JsonSchema,
-    F: FnOnce(&Store, &Owner) -> Result<T, StoreError> + Send + 'static,
+    F: FnOnce(&ValueStore, &Owner) -> Result<T, StoreError> + Send + 'static,
 {
     let Some(store) = tools.store.clone() else { return no_disk() };
     let owner = caller.owner.clone();
@@ -155,7 +155,7 @@ fn named(name: Option<String>) -> Result<ValueName, ToolResult> {
     })
 }
 
-fn failed(error: &StoreError, store: &Store, owner: &Owner) -> ToolResult {
+fn failed(error: &StoreError, store: &ValueStore, owner: &Owner) -> ToolResult {
     let (code, hint) = match error {
         StoreError::TooLarge { .. } => {
             ("value_too_large", "Store it in parts, under several names.".to_owned())
@@ -173,7 +173,7 @@ fn failed(error: &StoreError, store: &Store, owner: &Owner) -> ToolResult {
     Failure::new(code, error.to_string(), hint).into()
 }
 
-fn what_there_is(name: &ValueName, store: &Store, owner: &Owner) -> String {
+fn what_there_is(name: &ValueName, store: &ValueStore, owner: &Owner) -> String {
     let values = store.list(owner).unwrap_or_default();
     let known = || values.iter().map(|value| value.name.as_str());
     match closest(name.as_str(), known()) {

@@ -16,8 +16,8 @@ use super::result::status;
 use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
 use crate::protocol::{BrowserId, PageMark, StreamKind, TabId};
 use crate::streams::{
-    Cursor, CursorError, EntryForm, Filter, From, LONGEST_PAGE, Level, Page, Query, View, Vitals,
-    entry_schemas,
+    CursorError, EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LogLevel, PageCursor, PageQuery,
+    PageStart, StreamView, WebVitals, entry_schemas,
 };
 
 /// How many entries a page has unless the call says otherwise, and at most.
@@ -42,7 +42,7 @@ pub(super) struct StreamArguments {
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
     /// At least this bad.
-    level: Option<Level>,
+    level: Option<LogLevel>,
     /// With this in text or URL.
     text: Option<String>,
     /// With this in the URL.
@@ -111,7 +111,7 @@ pub(super) struct PageAnswer {
     /// How many of both are hidden as noise.
     hidden: usize,
     /// What was measured last.
-    vitals: Option<Vitals>,
+    vitals: Option<WebVitals>,
     /// What of it is being recorded.
     capture: Vec<StreamKind>,
     page: PageMark,
@@ -139,21 +139,21 @@ pub(super) struct ClearAnswer {
 }
 
 /// What a page of a view looks like.
-pub(super) fn page_of(view: View, answers: &mut Answers) -> Value {
+pub(super) fn page_of(view: StreamView, answers: &mut Answers) -> Value {
     let mut page = answers.inline::<Answer>();
     let any_of = |entries: Vec<Schema>| json!({"type": "array", "items": {"anyOf": entries}});
-    let mut is_listed = |field: &str, of: View| {
+    let mut is_listed = |field: &str, of: StreamView| {
         let listed = any_of(entry_schemas(of, answers.generator()));
         let described = page["properties"][field]["description"].take();
         page["properties"][field] = listed;
         page["properties"][field]["description"] = described;
     };
     is_listed("entries", view);
-    is_listed("bodies", View::Of(StreamKind::Bodies));
+    is_listed("bodies", StreamView::Of(StreamKind::Bodies));
     if let Some(forms) = page["properties"]["entries"]["items"]["anyOf"].as_array_mut() {
         forms.insert(0, json!({"type": "string"}));
     }
-    if view != View::Of(StreamKind::Network)
+    if view != StreamView::Of(StreamKind::Network)
         && let Some(properties) = page["properties"].as_object_mut()
     {
         properties.shift_remove("bodies");
@@ -170,28 +170,28 @@ const fn is_zero(count: &u64) -> bool {
 pub(super) async fn read(
     hub: &Hub,
     caller: &Caller,
-    view: View,
+    view: StreamView,
     wanted: StreamArguments,
 ) -> ToolResult {
     let from = match wanted.cursor.as_deref() {
-        None => From::Newest,
-        Some(OLDEST) => From::Oldest,
-        Some(cursor) => match Cursor::parse(cursor, view, &hub.epoch()) {
-            Ok(cursor) => From::Cursor(cursor),
+        None => PageStart::Newest,
+        Some(OLDEST) => PageStart::Oldest,
+        Some(cursor) => match PageCursor::parse(cursor, view, &hub.epoch()) {
+            Ok(cursor) => PageStart::Cursor(cursor),
             Err(error) => return wrong_cursor(error),
         },
     };
     let limit = wanted.limit.unwrap_or(USUAL).min(MOST);
     let (with_trace, has_cursor) = (wanted.trace == Some(true), wanted.cursor.is_some());
     let filter = wanted.filter(hub);
-    let with_bodies = view == View::Of(StreamKind::Network) && filter.request_id.is_some();
+    let with_bodies = view == StreamView::Of(StreamKind::Network) && filter.request_id.is_some();
     let (form, room) = match (&filter.request_id, with_trace) {
         // Of one request: the whole of it is told in parts.
         (Some(_), _) => (EntryForm::Whole, LONGEST_PAGE),
         (None, true) => (EntryForm::Whole, LIST_ROOM),
         (None, false) => (EntryForm::Line, LIST_ROOM),
     };
-    let query = Query { view, filter: filter.clone(), from, limit, room, form };
+    let query = PageQuery { view, filter: filter.clone(), from, limit, room, form };
     let page = hub.read_streams(caller, query).await;
     let bodies = if with_bodies { Some(bodies(hub, caller, &filter, &page).await) } else { None };
     let hint = hint(hub, view, &filter, &page);
@@ -212,18 +212,23 @@ pub(super) async fn read(
 }
 
 /// The bodies of the request that a page is about, as far as they fit beside it.
-async fn bodies(hub: &Hub, caller: &Caller, filter: &Filter, page: &Page) -> Vec<Box<RawValue>> {
+async fn bodies(
+    hub: &Hub,
+    caller: &Caller,
+    filter: &EntryFilter,
+    page: &EntryPage,
+) -> Vec<Box<RawValue>> {
     let taken: usize = page.entries.iter().map(|entry| entry.get().len() + 1).sum();
-    let filter = Filter {
+    let filter = EntryFilter {
         request_id: filter.request_id.clone(),
         browser: filter.browser.clone(),
         tab: filter.tab,
-        ..Filter::default()
+        ..EntryFilter::default()
     };
     let room = LONGEST_PAGE.saturating_sub(taken);
-    let view = View::Of(StreamKind::Bodies);
+    let view = StreamView::Of(StreamKind::Bodies);
     let form = EntryForm::Whole;
-    let query = Query { view, filter, from: From::Newest, limit: MOST, room, form };
+    let query = PageQuery { view, filter, from: PageStart::Newest, limit: MOST, room, form };
     hub.read_streams(caller, query).await.entries
 }
 
@@ -233,8 +238,8 @@ impl StreamArguments {
         AnswerRange { offset: self.offset, limit: None }
     }
 
-    fn filter(self, hub: &Hub) -> Filter {
-        Filter {
+    fn filter(self, hub: &Hub) -> EntryFilter {
+        EntryFilter {
             level: self.level,
             text: self.text,
             url: self.url,
@@ -255,7 +260,7 @@ fn id_of(hub: &Hub, named: String) -> BrowserId {
 }
 
 /// What to do about a page that is empty because nobody records what it is about.
-fn hint(hub: &Hub, view: View, filter: &Filter, page: &Page) -> Option<String> {
+fn hint(hub: &Hub, view: StreamView, filter: &EntryFilter, page: &EntryPage) -> Option<String> {
     let streams: Vec<_> =
         view.streams().iter().filter(|stream| stream.is_captured()).copied().collect();
     if !page.entries.is_empty() || streams.is_empty() {

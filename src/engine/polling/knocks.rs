@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::sessions::{Poller, is_browser_of};
 use crate::engine::browsers::Browser;
 use crate::engine::{Engine, Transaction};
-use crate::home::{Legacy, LegacyAnswer, LegacyMode};
+use crate::home::{LegacyAnswer, LegacyMode, PollingPolicy};
 use crate::protocol::{
     AdmittedExtension, AskingExtension, BrowserId, InstanceId, OlderExtensions, Timestamp,
     ToExtension, plain_version,
@@ -93,7 +93,7 @@ pub(in crate::engine) struct Knocks {
     nameless: Option<NamelessPolls>,
     not_shown: u64,
     /// Who is let in, as it stands in the state directory.
-    rights: Arc<Legacy>,
+    rights: Arc<PollingPolicy>,
     /// What paired extensions were told last.
     told: Arc<OlderExtensions>,
 }
@@ -194,12 +194,12 @@ impl Engine {
 
     /// Who is let in to poll, as it was read last.
     #[must_use]
-    pub fn poller_rights(&self) -> Arc<Legacy> {
+    pub fn poller_rights(&self) -> Arc<PollingPolicy> {
         self.knocks.rights.clone()
     }
 
     fn older_extensions(&self) -> OlderExtensions {
-        let Legacy { mode, approvals, ended, .. } = &*self.knocks.rights;
+        let PollingPolicy { mode, approvals, ended, .. } = &*self.knocks.rights;
         // A click could not let one in while polling is switched off.
         let asking = self.knocks.asking().filter(|_| *mode != LegacyMode::Deny);
         let asking = asking.map(|summary| AskingExtension {
@@ -263,7 +263,7 @@ impl Transaction<'_> {
 
     /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
     /// it from a browser: no other is connected, or it `lacks` the one that it named.
-    pub fn poller_news(&mut self, lacks: bool) -> (Arc<Legacy>, KnockList) {
+    pub fn poller_news(&mut self, lacks: bool) -> (Arc<PollingPolicy>, KnockList) {
         let asks = lacks || !self.browsers.values().any(Browser::is_connected);
         let knocks = if asks { self.knock_list() } else { KnockList::default() };
         (self.knocks.rights.clone(), knocks)
@@ -277,7 +277,7 @@ impl Transaction<'_> {
     }
 
     /// Who is let in to poll, as it stands in the state directory; paired extensions are told.
-    pub fn set_poller_rights(&mut self, rights: Legacy) {
+    pub fn set_poller_rights(&mut self, rights: PollingPolicy) {
         self.knocks.rights = Arc::new(rights);
         self.tell_older_extensions();
     }

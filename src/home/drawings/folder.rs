@@ -18,7 +18,7 @@ const ENDINGS: [&str; 4] =
 
 /// The files of a drawing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Files {
+pub(super) struct DrawingFiles {
     /// Whether the one is there that makes it count.
     has_record: bool,
     /// How many bytes they have together.
@@ -29,10 +29,10 @@ pub(super) struct Files {
 
 /// What a folder holds. Files that are none of ours are left alone.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct DrawingFolder {
     pub(super) path: PathBuf,
     /// The drawings that count.
-    pub(super) drawings: BTreeMap<DrawingId, Files>,
+    pub(super) drawings: BTreeMap<DrawingId, DrawingFiles>,
     leftovers: Vec<PathBuf>,
 }
 
@@ -58,10 +58,10 @@ pub(super) fn belongs_to(path: &Path) -> Option<(DrawingId, &str)> {
     ENDINGS.contains(&ending).then_some((id, ending))
 }
 
-impl Folder {
+impl DrawingFolder {
     /// What is in a folder, which need not be there.
     pub(super) fn read(path: &Path) -> Result<Self, FileError> {
-        let mut found: BTreeMap<DrawingId, Files> = BTreeMap::new();
+        let mut found: BTreeMap<DrawingId, DrawingFiles> = BTreeMap::new();
         let mut leftovers = Vec::new();
         for path in paths_in(path)? {
             let Some((id, ending)) = belongs_to(&path) else {

@@ -16,7 +16,7 @@ use crate::protocol::{
 
 /// What is kept of a drawing.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct DrawingRecord {
     drawing_id: DrawingId,
     /// When it was kept, in microseconds since the Unix epoch.
     at_micros: u64,
@@ -30,19 +30,19 @@ pub(super) struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     tab_id: Option<TabId>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    picture: Option<Picture>,
+    picture: Option<ScreenshotFile>,
     annotations: Vec<Arc<RawValue>>,
     element_details: Arc<RawValue>,
 }
 
 /// The screenshot's file.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Picture {
+struct ScreenshotFile {
     format: ImageFormat,
     bytes: usize,
 }
 
-impl Record {
+impl DrawingRecord {
     pub(super) fn new(drawing: &Drawing, at: Timestamp) -> Self {
         let picture = drawing.screenshot.as_ref();
         Self {
@@ -53,7 +53,7 @@ impl Record {
             page_url: drawing.page_url.clone(),
             page_title: drawing.page_title.clone(),
             tab_id: drawing.tab_id,
-            picture: picture.map(|it| Picture { format: it.format, bytes: it.bytes.len() }),
+            picture: picture.map(|it| ScreenshotFile { format: it.format, bytes: it.bytes.len() }),
             annotations: drawing.annotations.clone(),
             element_details: drawing.element_details.clone(),
         }

@@ -8,16 +8,16 @@ use crate::home::files::ASIDE;
 use crate::protocol::{ImageFormat, Screenshot};
 
 /// A state directory, and the drawings in it.
-struct Kept {
+struct DrawingsFixture {
     dir: tempfile::TempDir,
-    drawings: Drawings,
+    drawings: DrawingStore,
 }
 
-fn kept() -> Kept {
+fn kept() -> DrawingsFixture {
     let dir =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
     let drawings = Home::open(dir.path()).unwrap().drawings();
-    Kept { dir, drawings }
+    DrawingsFixture { dir, drawings }
 }
 
 fn user() -> Owner {
@@ -53,7 +53,7 @@ fn drawing(number: usize) -> Drawing {
     Drawing { screenshot: Some(picture(100)), ..read }
 }
 
-impl Kept {
+impl DrawingsFixture {
     /// Keeps a drawing at the second of its number. Whether it is new.
     fn keep(&self, drawing: &Drawing) -> bool {
         let number = usize::from_str_radix(drawing.drawing_id.as_str(), 16).unwrap();

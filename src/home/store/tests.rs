@@ -8,16 +8,16 @@ use super::*;
 use crate::home::files::ASIDE;
 
 /// A state directory, and what is stored in it.
-struct Kept {
+struct StoreFixture {
     dir: tempfile::TempDir,
-    store: Store,
+    store: ValueStore,
 }
 
-fn kept() -> Kept {
+fn kept() -> StoreFixture {
     let dir =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
     let store = Home::open(dir.path()).unwrap().store();
-    Kept { dir, store }
+    StoreFixture { dir, store }
 }
 
 fn name(name: &str) -> ValueName {
@@ -28,7 +28,7 @@ fn user() -> Owner {
     "user".into()
 }
 
-impl Kept {
+impl StoreFixture {
     fn put(&self, at: &str, value: &Value) -> Result<(), StoreError> {
         self.store.store(&user(), &name(at), &to_raw_value(value).unwrap())
     }
@@ -61,7 +61,7 @@ fn what_was_stored_is_loaded_listed_and_deleted_also_by_the_next_daemon() {
     let value = json!({"b": [1, null, "ä"], "a": 5.0});
     kept.put("login flow", &value).unwrap();
     kept.put("default", &json!(null)).unwrap();
-    let next = Kept { store: Home::open(kept.dir.path()).unwrap().store(), ..kept };
+    let next = StoreFixture { store: Home::open(kept.dir.path()).unwrap().store(), ..kept };
     assert_eq!(next.get("login flow"), value);
     assert_eq!(next.get("default"), json!(null));
     let list = next.store.list(&user()).unwrap();

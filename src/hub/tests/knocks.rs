@@ -1,17 +1,17 @@
 //! Who asks to be let in, in virtual time.
 
 use super::*;
-use crate::home::{Legacy, LegacyApproval, LegacyApprover, LegacyMode};
+use crate::home::{LegacyApproval, LegacyApprover, LegacyMode, PollingPolicy};
 
 fn id(number: usize) -> String {
     let letters: Vec<_> = ('a'..='p').collect();
     (0..32).map(|at| letters[(number >> (at % 8)) & 15]).collect()
 }
 
-fn rights(mode: LegacyMode, allowed: &[usize]) -> Legacy {
+fn rights(mode: LegacyMode, allowed: &[usize]) -> PollingPolicy {
     let approvals =
         allowed.iter().map(|number| LegacyApproval { id: id(*number), by: LegacyApprover::Person });
-    Legacy { mode, approvals: approvals.collect(), ..Legacy::default() }
+    PollingPolicy { mode, approvals: approvals.collect(), ..PollingPolicy::default() }
 }
 
 fn knock(hub: &Hub, number: usize) {

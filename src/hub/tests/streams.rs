@@ -6,7 +6,9 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::hub::streams::Taken;
 use crate::protocol::{CaptureSettings, StreamKind, TabCapture};
-use crate::streams::{EntryForm, Filter, From, LONGEST_PAGE, LegacyStream, Page, Query, View};
+use crate::streams::{
+    EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LegacyStream, PageQuery, PageStart, StreamView,
+};
 
 fn entry(text: &str) -> Box<RawValue> {
     let json = format!(
@@ -19,18 +21,18 @@ fn malformed() -> Box<RawValue> {
     RawValue::from_string(r#"{"t":1}"#.to_owned()).unwrap()
 }
 
-fn logs(browser: Option<&str>) -> Query {
-    Query {
-        view: View::Of(StreamKind::Logs),
-        filter: Filter { browser: browser.map(BrowserId::from), ..Filter::default() },
-        from: From::Newest,
+fn logs(browser: Option<&str>) -> PageQuery {
+    PageQuery {
+        view: StreamView::Of(StreamKind::Logs),
+        filter: EntryFilter { browser: browser.map(BrowserId::from), ..EntryFilter::default() },
+        from: PageStart::Newest,
         limit: 50,
         room: LONGEST_PAGE,
         form: EntryForm::Whole,
     }
 }
 
-fn texts(page: &Page) -> Vec<String> {
+fn texts(page: &EntryPage) -> Vec<String> {
     let entries = page.entries.iter().map(|entry| serde_json::from_str(entry.get()).unwrap());
     entries.map(|entry: Value| entry["text"].as_str().unwrap().to_owned()).collect()
 }
@@ -115,7 +117,7 @@ async fn what_waits_to_be_read_is_bounded_and_readers_are_told_what_was_lost() {
         extension.sends("logs", (0..8).map(|_| entry(&"x".repeat(128 * 1024))).collect());
     }
     settled().await;
-    let query = Query { from: From::Cursor(cursor), limit: 200, ..logs(None) };
+    let query = PageQuery { from: PageStart::Cursor(cursor), limit: 200, ..logs(None) };
     let page = hub.read_streams(&agent("a"), query).await;
     assert_eq!(page.dropped, 24, "three batches had to go");
 }

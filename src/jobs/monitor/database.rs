@@ -11,21 +11,21 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
 
-use super::disk::{Content, Stamp};
+use super::disk::{ContentHash, FileStamp};
 
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 1;
 
 /// Why the database cannot be used.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum DatabaseError {
     /// What is in the file cannot be used: it is to be moved aside.
     Damaged(String),
     /// It cannot be reached, read or written.
     Access(String),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for DatabaseError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             // `Unknown` is what a missing table or column is.
@@ -39,7 +39,7 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for DatabaseError {
     fn from(error: io::Error) -> Self {
         Self::Access(error.to_string())
     }
@@ -47,7 +47,7 @@ impl From<io::Error> for Trouble {
 
 /// Where the database is, and its connection while no sync has it.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct MonitorDatabase {
     path: PathBuf,
     idle: Mutex<Option<Connection>>,
     /// The file may have only so many pages more than it has.
@@ -55,7 +55,7 @@ pub(super) struct Store {
     pub(super) room: Option<u32>,
 }
 
-impl Store {
+impl MonitorDatabase {
     pub(super) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -70,7 +70,7 @@ impl Store {
     }
 
     /// The connection that writes. The file is opened if it is not.
-    pub(super) fn connect(&self) -> Result<Connection, Trouble> {
+    pub(super) fn connect(&self) -> Result<Connection, DatabaseError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
         let connection = idle.map_or_else(|| connect(&self.path), Ok)?;
         #[cfg(test)]
@@ -87,7 +87,7 @@ impl Store {
     }
 
     /// A connection that only reads, beside the one that writes. The file must be there.
-    pub(super) fn reader(&self) -> Result<Connection, Trouble> {
+    pub(super) fn reader(&self) -> Result<Connection, DatabaseError> {
         // Not read-only: then SQLite could not make the index of the log.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Ok(Connection::open_with_flags(&self.path, flags)?)
@@ -119,7 +119,7 @@ impl Store {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, Trouble> {
+fn connect(path: &Path) -> Result<Connection, DatabaseError> {
     // SQLite gives its other files the mode of this one.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let mut connection = Connection::open(path)?;
@@ -132,7 +132,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
         VERSION => check(&connection)?,
         other => {
             let why = format!("its schema has version {other}, this is of version {VERSION}");
-            return Err(Trouble::Damaged(why));
+            return Err(DatabaseError::Damaged(why));
         }
     }
     Ok(connection)
@@ -146,31 +146,31 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Looks through the whole file, unless the last sync ended as it should.
-fn check(connection: &Connection) -> Result<(), Trouble> {
+fn check(connection: &Connection) -> Result<(), DatabaseError> {
     let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
     if connection.query_row(clean, [], |row| row.get(0)).optional()? == Some(true) {
         return Ok(());
     }
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if found == "ok" { Ok(()) } else { Err(Trouble::Damaged(found)) }
+    if found == "ok" { Ok(()) } else { Err(DatabaseError::Damaged(found)) }
 }
 
 /// Says whether a sync is at work: a file that was left in the middle of one is checked when
 /// it is opened.
-pub(super) fn set_ended_cleanly(connection: &Connection, clean: bool) -> Result<(), Trouble> {
+pub(super) fn set_ended_cleanly(connection: &Connection, clean: bool) -> Result<(), DatabaseError> {
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', ?1)", [clean])?;
     Ok(())
 }
 
 /// What is recorded of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) stamp: Stamp,
-    pub(super) content: Content,
+pub(super) struct FileRow {
+    pub(super) stamp: FileStamp,
+    pub(super) content: ContentHash,
 }
 
 /// The number of a folder, if it has one.
-pub(super) fn folder(connection: &Connection, path: &Path) -> Result<Option<i64>, Trouble> {
+pub(super) fn folder(connection: &Connection, path: &Path) -> Result<Option<i64>, DatabaseError> {
     let mut found = connection.prepare_cached("SELECT id FROM folder WHERE path = ?1")?;
     Ok(found.query_row([path.as_os_str().as_bytes()], |row| row.get(0)).optional()?)
 }
@@ -180,8 +180,8 @@ pub(super) fn rows(
     connection: &Connection,
     folder: i64,
     only: Option<&OsStr>,
-    mut each: impl FnMut(&[u8], Row),
-) -> Result<(), Trouble> {
+    mut each: impl FnMut(&[u8], FileRow),
+) -> Result<(), DatabaseError> {
     let mut found = connection.prepare_cached(match only {
         Some(_) => "SELECT name, size, mtime_ns, blake3 FROM file WHERE folder = ?1 AND name = ?2",
         None => "SELECT name, size, mtime_ns, blake3 FROM file WHERE folder = ?1 ORDER BY name",
@@ -191,10 +191,10 @@ pub(super) fn rows(
         None => found.query([folder])?,
     };
     while let Some(row) = rows.next()? {
-        let stamp = Stamp { size: row.get(1)?, mtime_ns: row.get(2)? };
+        let stamp = FileStamp { size: row.get(1)?, mtime_ns: row.get(2)? };
         let content = row.get(3)?;
         let name = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
-        each(name, Row { stamp, content });
+        each(name, FileRow { stamp, content });
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ pub(super) fn rows(
 pub(super) fn folders_below(
     connection: &Connection,
     path: &Path,
-) -> Result<Vec<(i64, PathBuf)>, Trouble> {
+) -> Result<Vec<(i64, PathBuf)>, DatabaseError> {
     let path = path.as_os_str().as_bytes();
     let mut from = path.to_owned();
     if from.last() != Some(&b'/') {

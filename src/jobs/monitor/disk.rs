@@ -8,19 +8,19 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-type Call<T> = Box<dyn Fn(&Path) -> io::Result<T> + Send + Sync>;
+type PathCall<T> = Box<dyn Fn(&Path) -> io::Result<T> + Send + Sync>;
 
 /// Reads on from a file, which has this path.
 type ReadCall = Box<dyn Fn(&Path, &mut File, &mut [u8]) -> io::Result<usize> + Send + Sync>;
 
 /// How files and folders are read.
-pub(super) struct Disk {
-    pub(super) list: Call<ReadDir>,
-    pub(super) open: Call<File>,
+pub(super) struct DiskCalls {
+    pub(super) list: PathCall<ReadDir>,
+    pub(super) open: PathCall<File>,
     pub(super) read: ReadCall,
 }
 
-impl Default for Disk {
+impl Default for DiskCalls {
     fn default() -> Self {
         Self {
             list: Box::new(|path| fs::read_dir(path)),
@@ -39,14 +39,14 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// What tells whether a file has changed without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     /// In bytes.
     pub(super) size: u64,
     /// When it was modified, in ns since the Unix epoch.
     pub(super) mtime_ns: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// Times beyond the years 1677 to 2262 are taken for those.
     pub(super) fn of(found: &Metadata) -> Self {
         let ns = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
@@ -55,4 +55,4 @@ impl Stamp {
 }
 
 /// The content of a file: its BLAKE3.
-pub(super) type Content = [u8; blake3::OUT_LEN];
+pub(super) type ContentHash = [u8; blake3::OUT_LEN];

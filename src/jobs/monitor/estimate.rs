@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::database::Trouble;
-use super::roots::Target;
-use super::summary::Summary;
-use super::{Monitor, SyncRequest};
+use super::database::DatabaseError;
+use super::roots::SyncTarget;
+use super::summary::SyncSummary;
+use super::{FileMonitor, SyncRequest};
 
 /// How many files are taken to be synced in a second, where nothing is known.
 const FILES_A_SECOND: u32 = 100;
@@ -23,7 +23,7 @@ const KEPT: u32 = 4_096;
 
 /// How long a sync will take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct SyncEstimate {
     /// In seconds.
     pub seconds: f64,
     /// How many files were counted for it, if it was not known from earlier syncs.
@@ -32,25 +32,25 @@ pub struct Estimate {
     pub at_least: bool,
 }
 
-impl Monitor {
+impl FileMonitor {
     /// How long this would take: the median of what the same sync took before; else a second
     /// for each 100 files, which are counted for at most `count_for`. It does not wait for a
     /// sync that is running. Of a path that may not be synced the estimate is 0.
-    pub fn estimate(&self, request: &SyncRequest, count_for: Duration) -> Estimate {
+    pub fn estimate(&self, request: &SyncRequest, count_for: Duration) -> SyncEstimate {
         let Ok(target) = self.check(request) else {
-            return Estimate { seconds: 0.0, files: Some(0), at_least: false };
+            return SyncEstimate { seconds: 0.0, files: Some(0), at_least: false };
         };
         // Without a database nothing is known. What is wrong with it, the sync will say.
         let past = self.store.reader().ok().and_then(|connection| {
-            Past::of(request, &target).median_seconds(&connection).ok().flatten()
+            PastSyncs::of(request, &target).median_seconds(&connection).ok().flatten()
         });
         match past {
-            Some(seconds) => Estimate { seconds, files: None, at_least: false },
+            Some(seconds) => SyncEstimate { seconds, files: None, at_least: false },
             None => self.count(request, target.path, count_for),
         }
     }
 
-    fn count(&self, request: &SyncRequest, path: PathBuf, count_for: Duration) -> Estimate {
+    fn count(&self, request: &SyncRequest, path: PathBuf, count_for: Duration) -> SyncEstimate {
         let began = (self.clock)();
         let is_over = || (self.clock)().saturating_sub(began) >= count_for;
         let mut files = 0;
@@ -76,24 +76,24 @@ impl Monitor {
             }
         }
         let seconds = f64::from(files) / f64::from(FILES_A_SECOND);
-        Estimate { seconds, files: Some(files), at_least }
+        SyncEstimate { seconds, files: Some(files), at_least }
     }
 }
 
 /// What earlier syncs of a path took.
-pub(super) struct Past<'a> {
+pub(super) struct PastSyncs<'a> {
     path: &'a Path,
     recursive: bool,
     verify: bool,
 }
 
-impl<'a> Past<'a> {
-    pub(super) fn of(request: &SyncRequest, target: &'a Target) -> Self {
+impl<'a> PastSyncs<'a> {
+    pub(super) fn of(request: &SyncRequest, target: &'a SyncTarget) -> Self {
         Self { path: &target.path, recursive: request.recursive, verify: request.verify }
     }
 
     /// How many files there were the last time; 0 if there was none.
-    pub(super) fn files(&self, connection: &Connection) -> Result<u64, Trouble> {
+    pub(super) fn files(&self, connection: &Connection) -> Result<u64, DatabaseError> {
         let mut last = connection.prepare_cached(
             "SELECT files FROM took WHERE path = ?1 AND recursive = ?2 ORDER BY number DESC",
         )?;
@@ -102,7 +102,7 @@ impl<'a> Past<'a> {
         Ok(files.unwrap_or(0))
     }
 
-    fn median_seconds(&self, connection: &Connection) -> Result<Option<f64>, Trouble> {
+    fn median_seconds(&self, connection: &Connection) -> Result<Option<f64>, DatabaseError> {
         let mut all = connection.prepare(
             "SELECT seconds FROM took WHERE path = ?1 AND recursive = ?2 AND verify = ?3 \
              ORDER BY number DESC LIMIT ?4",
@@ -117,7 +117,11 @@ impl<'a> Past<'a> {
     }
 
     /// Notes what this one took.
-    pub(super) fn add(&self, connection: &Connection, summary: &Summary) -> Result<(), Trouble> {
+    pub(super) fn add(
+        &self,
+        connection: &Connection,
+        summary: &SyncSummary,
+    ) -> Result<(), DatabaseError> {
         let path = self.path.as_os_str().as_bytes();
         connection.execute(
             "INSERT INTO took (path, recursive, verify, seconds, files) VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use super::disk::{Content, Disk, Stamp};
-use super::progress::Gauge;
-use super::walk::{Found, is_gone};
+use super::disk::{ContentHash, DiskCalls, FileStamp};
+use super::progress::SyncGauge;
+use super::walk::{WalkFindings, is_gone};
 
 /// How much is read at once, in bytes.
 const BUFFER: usize = 256 * 1024;
@@ -17,14 +17,14 @@ const BUFFER: usize = 256 * 1024;
 const CLAIM: usize = 64;
 
 /// What became of a file that was to be read.
-pub(super) struct Hashed {
+pub(super) struct HashResult {
     /// Which of the found files it is.
     pub(super) file: usize,
-    pub(super) result: Result<(Stamp, Content), Failure>,
+    pub(super) result: Result<(FileStamp, ContentHash), HashFailure>,
 }
 
 /// Why a file has no hash.
-pub(super) enum Failure {
+pub(super) enum HashFailure {
     /// It was deleted since it was found.
     Gone,
     /// It could not be read, for this reason.
@@ -33,7 +33,7 @@ pub(super) enum Failure {
     Stopped,
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for HashFailure {
     fn from(error: io::Error) -> Self {
         if is_gone(&error) { Self::Gone } else { Self::Unreadable(error.to_string()) }
     }
@@ -41,11 +41,11 @@ impl From<io::Error> for Failure {
 
 /// Reads all files that were found, until the gauge stops or nobody receives any more.
 pub(super) fn read_all(
-    found: &Found,
-    disk: &Disk,
-    gauge: &Gauge,
+    found: &WalkFindings,
+    disk: &DiskCalls,
+    gauge: &SyncGauge,
     threads: usize,
-    results: &SyncSender<Vec<Hashed>>,
+    results: &SyncSender<Vec<HashResult>>,
 ) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -56,11 +56,11 @@ pub(super) fn read_all(
 }
 
 fn read_some(
-    found: &Found,
-    disk: &Disk,
-    gauge: &Gauge,
+    found: &WalkFindings,
+    disk: &DiskCalls,
+    gauge: &SyncGauge,
     next: &AtomicUsize,
-    results: &SyncSender<Vec<Hashed>>,
+    results: &SyncSender<Vec<HashResult>>,
 ) {
     let mut buffer = vec![0; BUFFER];
     while !gauge.is_stopped() {
@@ -74,7 +74,7 @@ fn read_some(
             let path = found.folders[about.folder].path.join(&about.name);
             let result = hash(disk, gauge, &path, &mut buffer);
             gauge.file_read();
-            Hashed { file, result }
+            HashResult { file, result }
         });
         if results.send(read.collect()).is_err() {
             return;
@@ -83,20 +83,20 @@ fn read_some(
 }
 
 fn hash(
-    disk: &Disk,
-    gauge: &Gauge,
+    disk: &DiskCalls,
+    gauge: &SyncGauge,
     path: &Path,
     buffer: &mut [u8],
-) -> Result<(Stamp, Content), Failure> {
+) -> Result<(FileStamp, ContentHash), HashFailure> {
     if gauge.is_stopped() {
-        return Err(Failure::Stopped);
+        return Err(HashFailure::Stopped);
     }
     let mut file = (disk.open)(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(Failure::Unreadable("it is not a regular file any more".to_owned()));
+        return Err(HashFailure::Unreadable("it is not a regular file any more".to_owned()));
     }
-    let before = Stamp::of(&about);
+    let before = FileStamp::of(&about);
     let mut hasher = blake3::Hasher::new();
     // What is appended meanwhile is not read: then the size differs.
     while hasher.count() < before.size {
@@ -104,16 +104,16 @@ fn hash(
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::Unreadable(error.to_string())),
+            Err(error) => return Err(HashFailure::Unreadable(error.to_string())),
         };
         hasher.update(&buffer[..read]);
         gauge.bytes_read(u64::try_from(read).unwrap_or(u64::MAX));
         if gauge.is_stopped() {
-            return Err(Failure::Stopped);
+            return Err(HashFailure::Stopped);
         }
     }
-    if hasher.count() != before.size || Stamp::of(&file.metadata()?) != before {
-        return Err(Failure::Unreadable("it changed while it was read".to_owned()));
+    if hasher.count() != before.size || FileStamp::of(&file.metadata()?) != before {
+        return Err(HashFailure::Unreadable("it changed while it was read".to_owned()));
     }
     Ok((before, hasher.finalize().into()))
 }

@@ -14,7 +14,7 @@
 //!   counted and left out; so are the files of the database itself.
 //! - Rows are written in batches, each a transaction. A sync that was cancelled or killed is
 //!   as if it had been about fewer files; rows are removed at the very end.
-//! - One sync runs at a time. The others wait in [`Monitor::sync`].
+//! - One sync runs at a time. The others wait in [`FileMonitor::sync`].
 //!
 //! A file that was changed in place, to the same size and within the same tick of the file
 //! system's clock as it was read, is taken for unchanged; [`SyncRequest::verify`] finds it.
@@ -40,27 +40,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use errors::SyncError;
-pub use estimate::Estimate;
-pub use progress::{Phase, Progress};
-pub use roots::{Kind, Target};
-pub use summary::{Summary, UNREADABLE_LISTED, Unreadable};
+pub use estimate::SyncEstimate;
+pub use progress::{SyncPhase, SyncProgress};
+pub use roots::{SyncTarget, TargetKind};
+pub use summary::{SyncSummary, UNREADABLE_LISTED, UnreadablePath};
 
-use database::Store;
-use disk::Disk;
-use roots::Roots;
-use turn::Turn;
+use database::MonitorDatabase;
+use disk::DiskCalls;
+use roots::SyncRoots;
+use turn::SyncTurn;
 
 /// How long it is since some moment that stays the same.
-pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+pub type ElapsedClock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// The database of files, and which of them may be in it. Share it in an `Arc`: calls from
 /// several threads wait for each other where they have to.
-pub struct Monitor {
-    store: Store,
-    roots: Roots,
-    disk: Disk,
-    clock: Clock,
-    turn: Turn,
+pub struct FileMonitor {
+    store: MonitorDatabase,
+    roots: SyncRoots,
+    disk: DiskCalls,
+    clock: ElapsedClock,
+    turn: SyncTurn,
 }
 
 /// What is to be brought up to date.
@@ -82,17 +82,17 @@ impl SyncRequest {
     }
 }
 
-impl Monitor {
+impl FileMonitor {
     /// The monitor with this database file, for files below these roots. The file is opened,
     /// or made, by the first sync: nothing can fail here. `clock` measures durations.
     #[must_use]
-    pub fn open(db: &Path, roots: Vec<PathBuf>, clock: Clock) -> Self {
+    pub fn open(db: &Path, roots: Vec<PathBuf>, clock: ElapsedClock) -> Self {
         Self {
-            store: Store::new(db),
-            roots: Roots::new(roots),
-            disk: Disk::default(),
+            store: MonitorDatabase::new(db),
+            roots: SyncRoots::new(roots),
+            disk: DiskCalls::default(),
             clock,
-            turn: Turn::default(),
+            turn: SyncTurn::default(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Monitor {
     ///
     /// [`SyncError::NotAbsolute`], [`SyncError::NotFound`], [`SyncError::OutsideRoots`],
     /// [`SyncError::NotFileOrFolder`].
-    pub fn check(&self, request: &SyncRequest) -> Result<Target, SyncError> {
+    pub fn check(&self, request: &SyncRequest) -> Result<SyncTarget, SyncError> {
         self.roots.check(&request.path)
     }
 }

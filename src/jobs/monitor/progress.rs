@@ -10,7 +10,7 @@ const PER_FILE: f64 = 16_384.0;
 
 /// What a sync is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum SyncPhase {
     /// Another sync is running.
     Waiting,
     /// Files are looked for and compared with their rows.
@@ -23,9 +23,9 @@ pub enum Phase {
 
 /// How far a sync is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct SyncProgress {
     /// What it is doing.
-    pub phase: Phase,
+    pub phase: SyncPhase,
     /// How many files are dealt with.
     pub done: u64,
     /// How many files there are, as far as they have been found.
@@ -36,12 +36,12 @@ pub struct Progress {
     pub fraction: f64,
 }
 
-impl Progress {
+impl SyncProgress {
     /// The same in words.
     #[must_use]
     pub fn message(&self) -> String {
         match (self.phase, self.total) {
-            (Phase::Waiting, _) => "Waiting for another sync".to_owned(),
+            (SyncPhase::Waiting, _) => "Waiting for another sync".to_owned(),
             (_, Some(total)) => format!("Processing {} of {total} files", self.done),
             (_, None) => format!("Found {} files so far", self.found),
         }
@@ -51,7 +51,7 @@ impl Progress {
 /// What the threads of a sync count. The counts only grow; that they are of slightly
 /// different moments does no harm.
 #[derive(Debug, Default)]
-pub(super) struct Gauge {
+pub(super) struct SyncGauge {
     phase: AtomicU8,
     found: AtomicU64,
     done: AtomicU64,
@@ -65,7 +65,7 @@ const WALKING: u8 = 0;
 const READING: u8 = 1;
 const DONE: u8 = 2;
 
-impl Gauge {
+impl SyncGauge {
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -107,55 +107,55 @@ impl Gauge {
         self.phase.store(DONE, Ordering::Relaxed);
     }
 
-    fn look(&self) -> Progress {
+    fn look(&self) -> SyncProgress {
         let phase = match self.phase.load(Ordering::Relaxed) {
-            WALKING => Phase::Walking,
-            READING => Phase::Reading,
-            _ => Phase::Done,
+            WALKING => SyncPhase::Walking,
+            READING => SyncPhase::Reading,
+            _ => SyncPhase::Done,
         };
         let [found, done] = [&self.found, &self.done].map(|count| count.load(Ordering::Relaxed));
-        let total = (phase != Phase::Walking).then_some(found);
-        Progress { phase, done, found, total, fraction: self.fraction(phase, found, done) }
+        let total = (phase != SyncPhase::Walking).then_some(found);
+        SyncProgress { phase, done, found, total, fraction: self.fraction(phase, found, done) }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a fraction of counts")]
-    fn fraction(&self, phase: Phase, found: u64, done: u64) -> f64 {
+    fn fraction(&self, phase: SyncPhase, found: u64, done: u64) -> f64 {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
         match phase {
-            Phase::Waiting => 0.0,
-            Phase::Walking => {
+            SyncPhase::Waiting => 0.0,
+            SyncPhase::Walking => {
                 let expected = load(&self.expected);
                 if expected > 0.0 { WALK_SHARE * (found as f64 / expected).min(1.0) } else { 0.0 }
             }
-            Phase::Reading => {
+            SyncPhase::Reading => {
                 let all = load(&self.bytes_found) + found as f64 * PER_FILE;
                 let done = load(&self.bytes_done) + done as f64 * PER_FILE;
                 WALK_SHARE + (1.0 - WALK_SHARE) * (done / all.max(1.0)).min(1.0)
             }
-            Phase::Done => 1.0,
+            SyncPhase::Done => 1.0,
         }
     }
 }
 
 /// Says how far a sync is. What it says never goes back, also when a sync has to begin anew.
-pub(super) struct Watcher<'a> {
-    watch: &'a mut dyn FnMut(&Progress),
+pub(super) struct ProgressReporter<'a> {
+    watch: &'a mut dyn FnMut(&SyncProgress),
     last: f64,
 }
 
-impl<'a> Watcher<'a> {
-    pub(super) fn new(watch: &'a mut dyn FnMut(&Progress)) -> Self {
+impl<'a> ProgressReporter<'a> {
+    pub(super) fn new(watch: &'a mut dyn FnMut(&SyncProgress)) -> Self {
         Self { watch, last: 0.0 }
     }
 
     pub(super) fn waiting(&mut self) {
-        let phase = Phase::Waiting;
-        (self.watch)(&Progress { phase, done: 0, found: 0, total: None, fraction: 0.0 });
+        let phase = SyncPhase::Waiting;
+        (self.watch)(&SyncProgress { phase, done: 0, found: 0, total: None, fraction: 0.0 });
     }
 
-    pub(super) fn report(&mut self, gauge: &Gauge) {
+    pub(super) fn report(&mut self, gauge: &SyncGauge) {
         let now = gauge.look();
         self.last = self.last.max(now.fraction);
-        (self.watch)(&Progress { fraction: self.last, ..now });
+        (self.watch)(&SyncProgress { fraction: self.last, ..now });
     }
 }

@@ -6,10 +6,10 @@ use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::database::{self, Row, Trouble};
-use super::hash::{Failure, Hashed};
-use super::summary::Summary;
-use super::walk::{Found, ToRead};
+use super::database::{self, DatabaseError, FileRow};
+use super::hash::{HashFailure, HashResult};
+use super::summary::SyncSummary;
+use super::walk::{FileToRead, WalkFindings};
 
 /// After how many files a batch is committed.
 const BATCH_FILES: u64 = 8_192;
@@ -18,9 +18,9 @@ const BATCH_FILES: u64 = 8_192;
 const BATCH_BYTES: u64 = 1 << 30;
 
 /// Writes rows of files.
-pub(super) struct Recorder<'a> {
+pub(super) struct RowWriter<'a> {
     connection: &'a Connection,
-    found: &'a Found,
+    found: &'a WalkFindings,
     /// The numbers of the found folders, as far as they have one.
     folders: Vec<Option<i64>>,
     batch: Option<Transaction<'a>>,
@@ -28,17 +28,17 @@ pub(super) struct Recorder<'a> {
     batch_bytes: u64,
     /// Found files with a row that are gone.
     gone: Vec<usize>,
-    summary: Summary,
+    summary: SyncSummary,
 }
 
 /// What there is to say of the files that were read, and which of them are gone.
-pub(super) struct Recorded {
-    pub(super) summary: Summary,
+pub(super) struct RecordedChanges {
+    pub(super) summary: SyncSummary,
     pub(super) gone: Vec<usize>,
 }
 
-impl<'a> Recorder<'a> {
-    pub(super) fn new(connection: &'a Connection, found: &'a Found) -> Self {
+impl<'a> RowWriter<'a> {
+    pub(super) fn new(connection: &'a Connection, found: &'a WalkFindings) -> Self {
         Self {
             connection,
             found,
@@ -47,41 +47,44 @@ impl<'a> Recorder<'a> {
             batch_files: 0,
             batch_bytes: 0,
             gone: Vec::new(),
-            summary: Summary::default(),
+            summary: SyncSummary::default(),
         }
     }
 
     /// Writes what comes until nothing comes any more.
-    pub(super) fn record(mut self, results: &Receiver<Vec<Hashed>>) -> Result<Recorded, Trouble> {
+    pub(super) fn record(
+        mut self,
+        results: &Receiver<Vec<HashResult>>,
+    ) -> Result<RecordedChanges, DatabaseError> {
         for result in results.iter().flatten() {
             self.take(&result)?;
         }
         self.commit()?;
-        Ok(Recorded { summary: self.summary, gone: self.gone })
+        Ok(RecordedChanges { summary: self.summary, gone: self.gone })
     }
 
-    fn take(&mut self, hashed: &Hashed) -> Result<(), Trouble> {
+    fn take(&mut self, hashed: &HashResult) -> Result<(), DatabaseError> {
         let file = &self.found.files[hashed.file];
         match &hashed.result {
             Ok((stamp, content)) => {
-                return self.file(file, Row { stamp: *stamp, content: *content });
+                return self.file(file, FileRow { stamp: *stamp, content: *content });
             }
             // As if it had not been found.
-            Err(Failure::Gone) => {
+            Err(HashFailure::Gone) => {
                 if file.row.is_some() {
                     self.gone.push(hashed.file);
                 }
             }
-            Err(Failure::Unreadable(why)) => {
+            Err(HashFailure::Unreadable(why)) => {
                 let path = self.found.folders[file.folder].path.join(&file.name);
                 self.summary.unreadable_file(&path, why.clone());
             }
-            Err(Failure::Stopped) => {}
+            Err(HashFailure::Stopped) => {}
         }
         Ok(())
     }
 
-    fn file(&mut self, file: &ToRead, row: Row) -> Result<(), Trouble> {
+    fn file(&mut self, file: &FileToRead, row: FileRow) -> Result<(), DatabaseError> {
         if file.row != Some(row) {
             self.write(file, &row)?;
         }
@@ -98,7 +101,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn write(&mut self, file: &ToRead, row: &Row) -> Result<(), Trouble> {
+    fn write(&mut self, file: &FileToRead, row: &FileRow) -> Result<(), DatabaseError> {
         if self.batch.is_none() {
             self.batch = Some(self.connection.unchecked_transaction()?);
         }
@@ -109,7 +112,7 @@ impl<'a> Recorder<'a> {
         let mut write = self
             .connection
             .prepare_cached("INSERT OR REPLACE INTO file VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        let Row { stamp, content } = row;
+        let FileRow { stamp, content } = row;
         write.execute(params![
             folder,
             file.name.as_bytes(),
@@ -120,7 +123,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn new_folder(&mut self, folder: usize) -> Result<i64, Trouble> {
+    fn new_folder(&mut self, folder: usize) -> Result<i64, DatabaseError> {
         let path = self.found.folders[folder].path.as_os_str().as_bytes();
         let mut write = self.connection.prepare_cached("INSERT INTO folder (path) VALUES (?1)")?;
         let id = write.insert([path])?;
@@ -128,7 +131,7 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    fn commit(&mut self) -> Result<(), Trouble> {
+    fn commit(&mut self) -> Result<(), DatabaseError> {
         self.batch_files = 0;
         self.batch_bytes = 0;
         if let Some(batch) = self.batch.take() {
@@ -141,9 +144,9 @@ impl<'a> Recorder<'a> {
 /// The numbers of the recorded folders below this path that are not there any more.
 pub(super) fn lost_folders(
     connection: &Connection,
-    found: &Found,
+    found: &WalkFindings,
     below: Option<&Path>,
-) -> Result<Vec<i64>, Trouble> {
+) -> Result<Vec<i64>, DatabaseError> {
     let known = below.map(|path| database::folders_below(connection, path)).transpose()?;
     let is_closed = |path: &Path| found.closed.iter().any(|closed| path.starts_with(closed));
     let lost = known.into_iter().flatten();
@@ -155,10 +158,10 @@ pub(super) fn lost_folders(
 /// were gone when they were to be read, and of lost folders. How many that are.
 pub(super) fn remove(
     connection: &Connection,
-    found: &Found,
+    found: &WalkFindings,
     gone: &[usize],
     lost: &[i64],
-) -> Result<u64, Trouble> {
+) -> Result<u64, DatabaseError> {
     let mut removed = 0;
     for (folder, name) in &found.vanished {
         removed += remove_file(connection, *folder, name.as_bytes())?;
@@ -174,13 +177,13 @@ pub(super) fn remove(
     Ok(removed)
 }
 
-fn remove_file(connection: &Connection, folder: i64, name: &[u8]) -> Result<u64, Trouble> {
+fn remove_file(connection: &Connection, folder: i64, name: &[u8]) -> Result<u64, DatabaseError> {
     let mut remove =
         connection.prepare_cached("DELETE FROM file WHERE folder = ?1 AND name = ?2")?;
     Ok(u64::try_from(remove.execute(params![folder, name])?).unwrap_or(u64::MAX))
 }
 
-fn remove_folder(connection: &Connection, id: i64) -> Result<u64, Trouble> {
+fn remove_folder(connection: &Connection, id: i64) -> Result<u64, DatabaseError> {
     let files = connection.prepare_cached("DELETE FROM file WHERE folder = ?1")?.execute([id])?;
     connection.prepare_cached("DELETE FROM folder WHERE id = ?1")?.execute([id])?;
     Ok(u64::try_from(files).unwrap_or(u64::MAX))

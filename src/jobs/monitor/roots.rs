@@ -9,34 +9,34 @@ use super::errors::SyncError;
 
 /// The folders below which files may be synced.
 #[derive(Debug)]
-pub(super) struct Roots(Vec<PathBuf>);
+pub(super) struct SyncRoots(Vec<PathBuf>);
 
 /// What a sync is about: it exists and is within the roots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct SyncTarget {
     /// Its path, without symbolic links and `..`.
     pub path: PathBuf,
     /// Whether it is a file or a folder.
-    pub kind: Kind,
+    pub kind: TargetKind,
     device: u64,
     inode: u64,
 }
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
 }
 
-impl Roots {
+impl SyncRoots {
     pub(super) const fn new(roots: Vec<PathBuf>) -> Self {
         Self(roots)
     }
 
-    pub(super) fn check(&self, path: &Path) -> Result<Target, SyncError> {
+    pub(super) fn check(&self, path: &Path) -> Result<SyncTarget, SyncError> {
         if !path.is_absolute() {
             return Err(SyncError::NotAbsolute { path: path.to_owned() });
         }
@@ -54,7 +54,7 @@ impl Roots {
             return Err(self.outside(path));
         }
         let found = fs::symlink_metadata(&whole).map_err(not_found)?;
-        Target::new(whole, &found)
+        SyncTarget::new(whole, &found)
             .ok_or_else(|| SyncError::NotFileOrFolder { path: path.to_owned() })
     }
 
@@ -73,11 +73,11 @@ fn existing_part(path: &Path) -> PathBuf {
     path.ancestors().find_map(|part| fs::canonicalize(part).ok()).unwrap_or_default()
 }
 
-impl Target {
+impl SyncTarget {
     fn new(path: PathBuf, found: &Metadata) -> Option<Self> {
         let kind = match found.file_type() {
-            kind if kind.is_file() => Kind::File,
-            kind if kind.is_dir() => Kind::Folder,
+            kind if kind.is_file() => TargetKind::File,
+            kind if kind.is_dir() => TargetKind::Folder,
             _ => return None,
         };
         Some(Self { path, kind, device: found.dev(), inode: found.ino() })
@@ -89,8 +89,8 @@ impl Target {
         let now = fs::symlink_metadata(&self.path).ok();
         let now = now.and_then(|found| Self::new(self.path.clone(), &found));
         now.is_some_and(|now| match self.kind {
-            Kind::File => now.kind == Kind::File,
-            Kind::Folder => now == *self,
+            TargetKind::File => now.kind == TargetKind::File,
+            TargetKind::Folder => now == *self,
         })
     }
 }

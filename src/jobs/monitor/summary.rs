@@ -14,7 +14,7 @@ pub const UNREADABLE_LISTED: usize = 100;
 /// What a sync has done. `files_processed` is `files_skipped`, `files_updated` and
 /// `files_unreadable` together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Summary {
+pub struct SyncSummary {
     /// Regular files that were found.
     pub files_processed: u64,
     /// Those with the recorded size and modification time, or with the recorded content.
@@ -38,7 +38,7 @@ pub struct Summary {
     /// How long it took, without the wait for other syncs.
     pub duration_seconds: f64,
     /// Files and folders that could not be read: the first [`UNREADABLE_LISTED`].
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadablePath>,
     /// Where the database went that could not be used any more: this sync began a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database_moved_to: Option<PathBuf>,
@@ -46,14 +46,14 @@ pub struct Summary {
 
 /// A file or folder that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Unreadable {
+pub struct UnreadablePath {
     /// Its path; bytes that are not UTF-8 as `\xNN`.
     pub path: String,
     /// What the system said.
     pub reason: String,
 }
 
-impl Summary {
+impl SyncSummary {
     pub(super) fn skipped_file(&mut self) {
         self.files_processed += 1;
         self.files_skipped += 1;
@@ -78,7 +78,7 @@ impl Summary {
 
     fn list(&mut self, path: &Path, reason: String) {
         if self.unreadable.len() < UNREADABLE_LISTED {
-            self.unreadable.push(Unreadable { path: show(path), reason });
+            self.unreadable.push(UnreadablePath { path: show(path), reason });
         }
     }
 

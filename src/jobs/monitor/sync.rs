@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::database::{self, Trouble};
+use super::database::{self, DatabaseError};
 use super::errors::SyncError;
-use super::estimate::Past;
+use super::estimate::PastSyncs;
 use super::hash;
-use super::progress::{Gauge, Progress, Watcher};
-use super::record::{self, Recorded, Recorder};
-use super::roots::{Kind, Target};
-use super::summary::Summary;
-use super::walk::{Found, Walk};
-use super::{Monitor, SyncRequest};
+use super::progress::{ProgressReporter, SyncGauge, SyncProgress};
+use super::record::{self, RecordedChanges, RowWriter};
+use super::roots::{SyncTarget, TargetKind};
+use super::summary::SyncSummary;
+use super::walk::{FolderWalk, WalkFindings};
+use super::{FileMonitor, SyncRequest};
 
 /// How often progress is reported, and how long a cancellation goes unnoticed at most.
 pub(super) const REPORT_EVERY: Duration = Duration::from_millis(250);
@@ -27,21 +27,21 @@ pub(super) const REPORT_EVERY: Duration = Duration::from_millis(250);
 const LOTS_WAITING: usize = 4;
 
 /// Why a sync does not come to its end.
-enum Halt {
-    Storage(Trouble),
+enum SyncHalt {
+    Storage(DatabaseError),
     /// The path is gone; so many files were recorded before.
     Vanished(u64),
     /// It was told to stop; so many files were recorded before.
     Stopped(u64),
 }
 
-impl<T: Into<Trouble>> From<T> for Halt {
+impl<T: Into<DatabaseError>> From<T> for SyncHalt {
     fn from(trouble: T) -> Self {
         Self::Storage(trouble.into())
     }
 }
 
-impl Monitor {
+impl FileMonitor {
     /// Brings the database up to date. `watch` is called at least twice a second, whatever the
     /// disk does, and at the end; `is_cancelled` is asked as often.
     ///
@@ -51,18 +51,19 @@ impl Monitor {
     pub fn sync(
         &self,
         request: &SyncRequest,
-        watch: &mut dyn FnMut(&Progress),
+        watch: &mut dyn FnMut(&SyncProgress),
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<Summary, SyncError> {
+    ) -> Result<SyncSummary, SyncError> {
         self.check(request)?;
-        let mut watcher = Watcher::new(watch);
+        let mut watcher = ProgressReporter::new(watch);
         let turn = self.turn.take(REPORT_EVERY, || {
             watcher.waiting();
             !is_cancelled()
         });
         let _turn = turn.ok_or(SyncError::Cancelled { recorded: 0 })?;
-        let gauge = Gauge::default();
-        let work = Work { monitor: self, request, target: self.check(request)?, gauge: &gauge };
+        let gauge = SyncGauge::default();
+        let work =
+            RunningSync { monitor: self, request, target: self.check(request)?, gauge: &gauge };
         let (ended, end) = mpsc::sync_channel(1);
         let done = thread::scope(|scope| {
             let working = scope.spawn(|| {
@@ -89,22 +90,22 @@ impl Monitor {
 }
 
 /// A sync at work.
-struct Work<'a> {
-    monitor: &'a Monitor,
+struct RunningSync<'a> {
+    monitor: &'a FileMonitor,
     request: &'a SyncRequest,
-    target: Target,
-    gauge: &'a Gauge,
+    target: SyncTarget,
+    gauge: &'a SyncGauge,
 }
 
-impl Work<'_> {
+impl RunningSync<'_> {
     /// A database that turns out to be damaged is moved aside, and all begins anew.
-    fn run(&self) -> Result<Summary, SyncError> {
+    fn run(&self) -> Result<SyncSummary, SyncError> {
         let done = match self.attempt() {
-            Err(Halt::Storage(Trouble::Damaged(_))) => {
+            Err(SyncHalt::Storage(DatabaseError::Damaged(_))) => {
                 let aside = self.monitor.store.move_aside();
-                aside.map_err(Halt::from).and_then(|to| {
+                aside.map_err(SyncHalt::from).and_then(|to| {
                     let summary = self.attempt()?;
-                    Ok(Summary { database_moved_to: Some(to), ..summary })
+                    Ok(SyncSummary { database_moved_to: Some(to), ..summary })
                 })
             }
             done => done,
@@ -112,36 +113,36 @@ impl Work<'_> {
         done.map_err(|halt| self.error(halt))
     }
 
-    fn error(&self, halt: Halt) -> SyncError {
+    fn error(&self, halt: SyncHalt) -> SyncError {
         match halt {
-            Halt::Storage(Trouble::Damaged(why) | Trouble::Access(why)) => {
+            SyncHalt::Storage(DatabaseError::Damaged(why) | DatabaseError::Access(why)) => {
                 SyncError::Storage { path: self.monitor.store.path().to_owned(), why }
             }
-            Halt::Vanished(recorded) => {
+            SyncHalt::Vanished(recorded) => {
                 SyncError::Vanished { path: self.target.path.clone(), recorded }
             }
-            Halt::Stopped(recorded) => SyncError::Cancelled { recorded },
+            SyncHalt::Stopped(recorded) => SyncError::Cancelled { recorded },
         }
     }
 
-    fn attempt(&self) -> Result<Summary, Halt> {
+    fn attempt(&self) -> Result<SyncSummary, SyncHalt> {
         let connection = self.monitor.store.connect()?;
         let done = self.bring_up_to_date(&connection);
-        if !matches!(done, Err(Halt::Storage(_))) {
+        if !matches!(done, Err(SyncHalt::Storage(_))) {
             self.monitor.store.keep(connection);
         }
         done
     }
 
-    fn bring_up_to_date(&self, connection: &Connection) -> Result<Summary, Halt> {
+    fn bring_up_to_date(&self, connection: &Connection) -> Result<SyncSummary, SyncHalt> {
         let began = (self.monitor.clock)();
-        let past = Past::of(self.request, &self.target);
+        let past = PastSyncs::of(self.request, &self.target);
         database::set_ended_cleanly(connection, false)?;
         self.gauge.walk(past.files(connection)?);
         let found = self.walk().run()?;
         self.go_on(0)?;
         let lost = record::lost_folders(connection, &found, self.below())?;
-        let Recorded { mut summary, gone } = self.read(connection, &found)?;
+        let RecordedChanges { mut summary, gone } = self.read(connection, &found)?;
         self.go_on(summary.files_updated)?;
         let end = connection.unchecked_transaction()?;
         summary.files_removed = record::remove(connection, &found, &gone, &lost)?;
@@ -155,29 +156,33 @@ impl Work<'_> {
         Ok(summary)
     }
 
-    fn walk(&self) -> Walk<'_> {
-        let Monitor { store, disk, .. } = self.monitor;
+    fn walk(&self) -> FolderWalk<'_> {
+        let FileMonitor { store, disk, .. } = self.monitor;
         let SyncRequest { recursive, verify, .. } = *self.request;
         let (target, gauge, threads) = (&self.target, self.gauge, threads());
-        Walk { target, recursive, verify, store, disk, gauge, threads }
+        FolderWalk { target, recursive, verify, store, disk, gauge, threads }
     }
 
     /// The path below which all folders were to be found, if the walk went into any. A file
     /// may be where a folder was.
     fn below(&self) -> Option<&Path> {
-        let all = self.request.recursive || self.target.kind == Kind::File;
+        let all = self.request.recursive || self.target.kind == TargetKind::File;
         all.then_some(self.target.path.as_path())
     }
 
     /// Reads what was found and writes it down. What cannot be written any more is not read.
-    fn read(&self, connection: &Connection, found: &Found) -> Result<Recorded, Halt> {
+    fn read(
+        &self,
+        connection: &Connection,
+        found: &WalkFindings,
+    ) -> Result<RecordedChanges, SyncHalt> {
         let (disk, gauge, threads) = (&self.monitor.disk, self.gauge, threads());
         let bytes = found.files.iter().map(|file| file.size).sum();
         gauge.read(found.summary.files_processed, count(found.files.len()), bytes);
         thread::scope(|scope| {
             let (results, received) = mpsc::sync_channel(LOTS_WAITING * threads);
             scope.spawn(move || hash::read_all(found, disk, gauge, threads, &results));
-            let recorded = Recorder::new(connection, found).record(&received);
+            let recorded = RowWriter::new(connection, found).record(&received);
             // Who waits to send learns from this that nobody listens any more.
             drop(received);
             Ok(recorded.inspect_err(|_| gauge.stop())?)
@@ -185,11 +190,11 @@ impl Work<'_> {
     }
 
     /// Whether a sync that has recorded so many files goes on.
-    fn go_on(&self, recorded: u64) -> Result<(), Halt> {
+    fn go_on(&self, recorded: u64) -> Result<(), SyncHalt> {
         if self.gauge.is_stopped() {
-            return Err(Halt::Stopped(recorded));
+            return Err(SyncHalt::Stopped(recorded));
         }
-        if self.target.is_still_there() { Ok(()) } else { Err(Halt::Vanished(recorded)) }
+        if self.target.is_still_there() { Ok(()) } else { Err(SyncHalt::Vanished(recorded)) }
     }
 }
 

@@ -15,13 +15,13 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 
-use super::disk::Content;
+use super::disk::ContentHash;
 use super::*;
 
 /// A folder that may be synced, beside the database.
 struct Fixture {
     dir: tempfile::TempDir,
-    monitor: Monitor,
+    monitor: FileMonitor,
 }
 
 fn fixture() -> Fixture {
@@ -31,12 +31,12 @@ fn fixture() -> Fixture {
     Fixture { dir, monitor }
 }
 
-fn monitor(dir: &Path) -> Monitor {
-    Monitor::open(&dir.join("monitor.db"), vec![dir.join("tree")], counting_clock())
+fn monitor(dir: &Path) -> FileMonitor {
+    FileMonitor::open(&dir.join("monitor.db"), vec![dir.join("tree")], counting_clock())
 }
 
 /// A clock that goes on by a millisecond whenever it is read.
-fn counting_clock() -> Clock {
+fn counting_clock() -> ElapsedClock {
     let read = AtomicU64::new(0);
     Arc::new(move || Duration::from_millis(read.fetch_add(1, Ordering::Relaxed)))
 }
@@ -70,16 +70,16 @@ impl Fixture {
         SyncRequest { verify: true, ..self.request() }
     }
 
-    fn sync(&self) -> Summary {
+    fn sync(&self) -> SyncSummary {
         self.try_sync(&self.request()).unwrap()
     }
 
-    fn try_sync(&self, request: &SyncRequest) -> Result<Summary, SyncError> {
+    fn try_sync(&self, request: &SyncRequest) -> Result<SyncSummary, SyncError> {
         self.monitor.sync(request, &mut |_| {}, &|| false)
     }
 
     /// What is recorded, by the path below the tree.
-    fn rows(&self) -> BTreeMap<PathBuf, (u64, Content)> {
+    fn rows(&self) -> BTreeMap<PathBuf, (u64, ContentHash)> {
         let connection = Connection::open(self.database()).unwrap();
         let all = "SELECT path, name, size, blake3 FROM file JOIN folder ON folder = id";
         let mut all = connection.prepare(all).unwrap();
@@ -103,7 +103,7 @@ fn touch(path: &Path, modified: u64) {
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(modified)).unwrap();
 }
 
-fn row(content: &str) -> (u64, Content) {
+fn row(content: &str) -> (u64, ContentHash) {
     (content.len() as u64, blake3::hash(content.as_bytes()).into())
 }
 
@@ -258,7 +258,7 @@ fn a_folder_that_became_a_file_and_a_file_that_became_a_folder_are_noticed() {
 fn the_database_is_for_its_owner_only_and_not_in_itself() {
     let it = fixture();
     let dir = it.dir.path();
-    let monitor = Monitor::open(&it.database(), vec![dir.to_owned()], counting_clock());
+    let monitor = FileMonitor::open(&it.database(), vec![dir.to_owned()], counting_clock());
     let request = SyncRequest::of(dir.to_owned());
     fs::write(dir.join("monitor.db.txt"), "mine").unwrap();
     for processed in [1, 1] {

@@ -5,23 +5,23 @@ use std::time::Duration;
 
 /// Whether a sync is running.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct SyncTurn {
     taken: Mutex<bool>,
     given_back: Condvar,
 }
 
 /// The turn of a sync: it ends with this.
 #[must_use]
-pub(super) struct Taken<'a>(&'a Turn);
+pub(super) struct TurnGuard<'a>(&'a SyncTurn);
 
-impl Turn {
+impl SyncTurn {
     /// Takes the turn once it is free. `go_on` is asked every so often, and when it says no
     /// there is none.
     pub(super) fn take(
         &self,
         every: Duration,
         mut go_on: impl FnMut() -> bool,
-    ) -> Option<Taken<'_>> {
+    ) -> Option<TurnGuard<'_>> {
         let mut taken = self.lock();
         while *taken {
             drop(taken);
@@ -33,7 +33,7 @@ impl Turn {
             taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         *taken = true;
-        Some(Taken(self))
+        Some(TurnGuard(self))
     }
 
     fn lock(&self) -> MutexGuard<'_, bool> {
@@ -41,7 +41,7 @@ impl Turn {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
         *self.0.lock() = false;
         self.0.given_back.notify_one();

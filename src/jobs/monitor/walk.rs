@@ -11,30 +11,30 @@ use std::thread;
 
 use rusqlite::Connection;
 
-use super::database::{self, Row, Store, Trouble};
-use super::disk::{Disk, Stamp};
-use super::progress::Gauge;
-use super::roots::{Kind, Target};
-use super::summary::Summary;
+use super::database::{self, DatabaseError, FileRow, MonitorDatabase};
+use super::disk::{DiskCalls, FileStamp};
+use super::progress::SyncGauge;
+use super::roots::{SyncTarget, TargetKind};
+use super::summary::SyncSummary;
 
 /// What a walk is about, and what it uses.
-pub(super) struct Walk<'a> {
-    pub(super) target: &'a Target,
+pub(super) struct FolderWalk<'a> {
+    pub(super) target: &'a SyncTarget,
     pub(super) recursive: bool,
     pub(super) verify: bool,
-    pub(super) store: &'a Store,
-    pub(super) disk: &'a Disk,
-    pub(super) gauge: &'a Gauge,
+    pub(super) store: &'a MonitorDatabase,
+    pub(super) disk: &'a DiskCalls,
+    pub(super) gauge: &'a SyncGauge,
     pub(super) threads: usize,
 }
 
 /// What a walk has found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct WalkFindings {
     /// Folders with files to read.
-    pub(super) folders: Vec<Folder>,
+    pub(super) folders: Vec<FoundFolder>,
     /// Files to read.
-    pub(super) files: Vec<ToRead>,
+    pub(super) files: Vec<FileToRead>,
     /// Rows whose file is not there: the folder's number and the name.
     pub(super) vanished: Vec<(i64, OsString)>,
     /// The numbers of the folders that were looked at.
@@ -42,62 +42,64 @@ pub(super) struct Found {
     /// Folders that could not be listed: nothing is known of what is below.
     pub(super) closed: Vec<PathBuf>,
     /// What there is to say so far.
-    pub(super) summary: Summary,
+    pub(super) summary: SyncSummary,
 }
 
 /// A folder, and its number if it has one.
-pub(super) struct Folder {
+pub(super) struct FoundFolder {
     pub(super) path: PathBuf,
     pub(super) id: Option<i64>,
 }
 
 /// A file to read.
-pub(super) struct ToRead {
+pub(super) struct FileToRead {
     /// Which of the found folders it is in.
     pub(super) folder: usize,
     pub(super) name: OsString,
     /// Its size when it was found, in bytes.
     pub(super) size: u64,
     /// What is recorded of it.
-    pub(super) row: Option<Row>,
+    pub(super) row: Option<FileRow>,
 }
 
 /// What is in a folder.
 #[derive(Default)]
-struct Listing {
+struct FolderListing {
     /// Regular files by name. Of some it may not be known what they are like.
-    files: Vec<(OsString, io::Result<Stamp>)>,
+    files: Vec<(OsString, io::Result<FileStamp>)>,
     folders: Vec<PathBuf>,
     not_regular: u64,
     /// Why it may have more than that.
     broken: Option<io::Error>,
 }
 
-impl Walk<'_> {
-    pub(super) fn run(&self) -> Result<Found, Trouble> {
+impl FolderWalk<'_> {
+    pub(super) fn run(&self) -> Result<WalkFindings, DatabaseError> {
         match self.target.kind {
-            Kind::File => self.file(),
-            Kind::Folder => self.folders(),
+            TargetKind::File => self.file(),
+            TargetKind::Folder => self.folders(),
         }
     }
 
-    fn file(&self) -> Result<Found, Trouble> {
-        let mut found = Found::default();
+    fn file(&self) -> Result<WalkFindings, DatabaseError> {
+        let mut found = WalkFindings::default();
         let path = &self.target.path;
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(found);
         };
-        let mut listing = Listing::default();
+        let mut listing = FolderListing::default();
         match fs::symlink_metadata(path) {
             Err(error) if is_gone(&error) => {}
-            about => listing.files.push((name.to_owned(), about.map(|found| Stamp::of(&found)))),
+            about => {
+                listing.files.push((name.to_owned(), about.map(|found| FileStamp::of(&found))))
+            }
         }
         found.compare(self, &self.store.reader()?, folder, listing, Some(name))?;
         Ok(found)
     }
 
-    fn folders(&self) -> Result<Found, Trouble> {
-        let queue = Queue::new(self.target.path.clone());
+    fn folders(&self) -> Result<WalkFindings, DatabaseError> {
+        let queue = FolderQueue::new(self.target.path.clone());
         let own = self.store.own_files();
         let own = own.as_ref().map(|(folder, name)| (folder.as_path(), *name));
         thread::scope(|scope| {
@@ -113,20 +115,24 @@ impl Walk<'_> {
     }
 
     /// A folder may be where a file was.
-    fn file_of_that_path(&self) -> Result<Found, Trouble> {
-        let mut found = Found::default();
+    fn file_of_that_path(&self) -> Result<WalkFindings, DatabaseError> {
+        let mut found = WalkFindings::default();
         if let (Some(folder), name @ Some(_)) =
             (self.target.path.parent(), self.target.path.file_name())
         {
             let connection = self.store.reader()?;
-            found.compare(self, &connection, folder, Listing::default(), name)?;
+            found.compare(self, &connection, folder, FolderListing::default(), name)?;
         }
         Ok(found)
     }
 
-    fn take_folders(&self, queue: &Queue, own: Option<(&Path, &OsStr)>) -> Result<Found, Trouble> {
+    fn take_folders(
+        &self,
+        queue: &FolderQueue,
+        own: Option<(&Path, &OsStr)>,
+    ) -> Result<WalkFindings, DatabaseError> {
         let connection = self.store.reader().inspect_err(|_| self.gauge.stop())?;
-        let mut found = Found::default();
+        let mut found = WalkFindings::default();
         while let Some(claimed) = queue.claim(self.gauge) {
             let Some(listing) = self.list(&claimed.path, own, &mut found) else { continue };
             if self.recursive {
@@ -143,8 +149,8 @@ impl Walk<'_> {
         &self,
         path: &Path,
         own: Option<(&Path, &OsStr)>,
-        found: &mut Found,
-    ) -> Option<Listing> {
+        found: &mut WalkFindings,
+    ) -> Option<FolderListing> {
         let entries = match (self.disk.list)(path) {
             Ok(entries) => entries,
             Err(error) if is_gone(&error) => return None,
@@ -153,7 +159,7 @@ impl Walk<'_> {
                 return None;
             }
         };
-        let mut listing = Listing::default();
+        let mut listing = FolderListing::default();
         let own = own.filter(|(folder, _)| *folder == path).map(|(_, name)| name);
         for entry in entries {
             if self.gauge.is_stopped() {
@@ -169,8 +175,8 @@ impl Walk<'_> {
     }
 }
 
-impl Listing {
-    fn add(&mut self, entry: &DirEntry, own: Option<&OsStr>, gauge: &Gauge) {
+impl FolderListing {
+    fn add(&mut self, entry: &DirEntry, own: Option<&OsStr>, gauge: &SyncGauge) {
         let name = entry.file_name();
         match entry.file_type() {
             Err(error) if is_gone(&error) => {}
@@ -181,7 +187,7 @@ impl Listing {
                 Err(error) if is_gone(&error) => {}
                 about => {
                     gauge.found();
-                    self.files.push((name, about.map(|found| Stamp::of(&found))));
+                    self.files.push((name, about.map(|found| FileStamp::of(&found))));
                 }
             },
             Ok(_) => self.not_regular += 1,
@@ -200,7 +206,7 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-impl Found {
+impl WalkFindings {
     fn close(&mut self, path: &Path, error: &io::Error) {
         self.closed.push(path.to_owned());
         self.summary.unreadable_folder(path, error.to_string());
@@ -209,12 +215,12 @@ impl Found {
     /// Compares what is in a folder with its rows; both are sorted by name.
     fn compare(
         &mut self,
-        walk: &Walk<'_>,
+        walk: &FolderWalk<'_>,
         connection: &Connection,
         path: &Path,
-        listing: Listing,
+        listing: FolderListing,
         only: Option<&OsStr>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DatabaseError> {
         self.summary.not_regular_skipped += listing.not_regular;
         if let Some(error) = &listing.broken {
             self.close(path, error);
@@ -240,32 +246,32 @@ impl Found {
             self.file(walk, (path, at), name, stamp, None);
         }
         if self.files.len() > before {
-            self.folders.push(Folder { path: path.to_owned(), id });
+            self.folders.push(FoundFolder { path: path.to_owned(), id });
         }
         Ok(())
     }
 
     fn file(
         &mut self,
-        walk: &Walk<'_>,
+        walk: &FolderWalk<'_>,
         (path, folder): (&Path, usize),
         name: OsString,
-        stamp: io::Result<Stamp>,
-        row: Option<Row>,
+        stamp: io::Result<FileStamp>,
+        row: Option<FileRow>,
     ) {
         match stamp {
             Err(error) => self.summary.unreadable_file(&path.join(name), error.to_string()),
             Ok(stamp) if !walk.verify && row.is_some_and(|row| row.stamp == stamp) => {
                 self.summary.skipped_file();
             }
-            Ok(stamp) => self.files.push(ToRead { folder, name, size: stamp.size, row }),
+            Ok(stamp) => self.files.push(FileToRead { folder, name, size: stamp.size, row }),
         }
     }
 
     fn add(&mut self, other: Self) {
         let before = self.folders.len();
         let files = other.files.into_iter();
-        self.files.extend(files.map(|file| ToRead { folder: before + file.folder, ..file }));
+        self.files.extend(files.map(|file| FileToRead { folder: before + file.folder, ..file }));
         self.folders.extend(other.folders);
         self.vanished.extend(other.vanished);
         self.visited.extend(other.visited);
@@ -275,37 +281,37 @@ impl Found {
 }
 
 /// The folders that are still to be looked at. The deepest come first: so there are few.
-struct Queue {
-    open: Mutex<Open>,
+struct FolderQueue {
+    open: Mutex<QueueState>,
     changed: Condvar,
 }
 
-struct Open {
+struct QueueState {
     waiting: Vec<PathBuf>,
     /// How many folders are being looked at: each may have more.
     claimed: usize,
 }
 
 /// A folder that is being looked at, until this is dropped.
-struct Claimed<'a> {
+struct ClaimedFolder<'a> {
     path: PathBuf,
-    queue: &'a Queue,
+    queue: &'a FolderQueue,
 }
 
-impl Queue {
+impl FolderQueue {
     fn new(first: PathBuf) -> Self {
         Self {
-            open: Mutex::new(Open { waiting: vec![first], claimed: 0 }),
+            open: Mutex::new(QueueState { waiting: vec![first], claimed: 0 }),
             changed: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next folder, unless there can be none any more.
-    fn claim(&self, gauge: &Gauge) -> Option<Claimed<'_>> {
+    fn claim(&self, gauge: &SyncGauge) -> Option<ClaimedFolder<'_>> {
         let mut open = self.lock();
         loop {
             if gauge.is_stopped() {
@@ -313,7 +319,7 @@ impl Queue {
             }
             if let Some(path) = open.waiting.pop() {
                 open.claimed += 1;
-                return Some(Claimed { path, queue: self });
+                return Some(ClaimedFolder { path, queue: self });
             }
             if open.claimed == 0 {
                 return None;
@@ -330,7 +336,7 @@ impl Queue {
     }
 }
 
-impl Drop for Claimed<'_> {
+impl Drop for ClaimedFolder<'_> {
     fn drop(&mut self) {
         self.queue.lock().claimed -= 1;
         self.queue.changed.notify_all();

@@ -14,7 +14,7 @@ impl Dice {
     }
 }
 
-type Model = BTreeMap<PathBuf, (u64, Content)>;
+type Model = BTreeMap<PathBuf, (u64, ContentHash)>;
 
 /// Makes one edit, at a time that no other edit has.
 fn edit(it: &Fixture, model: &mut Model, dice: &mut Dice, time: u64) {

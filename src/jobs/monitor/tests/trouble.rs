@@ -31,7 +31,7 @@ fn every_reason_why_nothing_is_synced_has_a_next_step() {
     }
 }
 
-fn code(result: Result<Target, SyncError>) -> &'static str {
+fn code(result: Result<SyncTarget, SyncError>) -> &'static str {
     result.unwrap_err().code()
 }
 
@@ -247,7 +247,7 @@ fn a_full_disk_ends_the_sync_and_the_next_one_goes_on() {
 fn a_database_in_a_place_that_cannot_be_written_is_unavailable() {
     let it = fixture();
     let nowhere = it.dir.path().join("missing/monitor.db");
-    let monitor = Monitor::open(&nowhere, vec![it.tree()], counting_clock());
+    let monitor = FileMonitor::open(&nowhere, vec![it.tree()], counting_clock());
     let error = monitor.sync(&it.request(), &mut |_| {}, &|| false).unwrap_err();
     assert_eq!(error.code(), "storage_unavailable");
 }

@@ -54,16 +54,16 @@ fn progress_goes_on_while_one_file_is_read_and_while_one_folder_is_listed() {
         (real.read)(path, file, &mut buffer[..4])
     });
     let mut seen = Vec::new();
-    let mut watch = |progress: &Progress| {
+    let mut watch = |progress: &SyncProgress| {
         seen.push(*progress);
         counter.add();
     };
     it.monitor.sync(&it.request(), &mut watch, &|| false).unwrap();
-    assert!(seen.iter().filter(|progress| progress.phase == Phase::Walking).count() >= 3);
-    assert!(seen.iter().filter(|progress| progress.phase == Phase::Reading).count() >= 3);
+    assert!(seen.iter().filter(|progress| progress.phase == SyncPhase::Walking).count() >= 3);
+    assert!(seen.iter().filter(|progress| progress.phase == SyncPhase::Reading).count() >= 3);
     assert!(seen.is_sorted_by(|a, b| a.fraction <= b.fraction), "{seen:?}");
     let last = seen.last().unwrap();
-    assert_eq!((last.phase, last.done, last.total), (Phase::Done, 2, Some(2)));
+    assert_eq!((last.phase, last.done, last.total), (SyncPhase::Done, 2, Some(2)));
     assert!((last.fraction - 1.0).abs() < f64::EPSILON);
     assert_eq!(last.message(), "Processing 2 of 2 files");
     assert_eq!(seen[0].message(), "Found 0 files so far");
@@ -94,7 +94,7 @@ fn a_second_sync_waits_for_the_first_and_says_so() {
         let second = it.monitor.sync(
             &it.request(),
             &mut |progress| {
-                if progress.phase == Phase::Waiting {
+                if progress.phase == SyncPhase::Waiting {
                     assert_eq!(progress.message(), "Waiting for another sync");
                     let _ = release.send(());
                 }
@@ -127,7 +127,7 @@ fn an_estimate_counts_files_until_there_is_no_time_left() {
         it.write(format!("{}/{number}", number % 7), "content", 1);
     }
     let all = it.monitor.estimate(&it.request(), Duration::from_secs(60));
-    assert_eq!(all, Estimate { seconds: 3.0, files: Some(300), at_least: false });
+    assert_eq!(all, SyncEstimate { seconds: 3.0, files: Some(300), at_least: false });
     let some = it.monitor.estimate(&it.request(), Duration::from_millis(50));
     assert!(some.at_least && some.seconds < 1.0, "{some:?}");
     let one = it.monitor.estimate(&SyncRequest::of(it.path("0/0")), Duration::from_secs(60));
@@ -146,7 +146,7 @@ fn an_estimate_is_the_median_of_what_the_same_sync_took() {
         it.sync();
     }
     let estimate = it.monitor.estimate(&it.request(), Duration::ZERO);
-    assert_eq!(estimate, Estimate { seconds: 4.0, files: None, at_least: false });
+    assert_eq!(estimate, SyncEstimate { seconds: 4.0, files: None, at_least: false });
     let other = it.monitor.estimate(&it.verify(), Duration::from_secs(60));
     assert_eq!(other.files, Some(1), "that is another sync");
 }
