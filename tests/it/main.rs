@@ -62,4 +62,5 @@ mod simulation;
 mod sites;
 mod streams;
 mod tasks;
+mod type_names;
 mod ws;
