@@ -495,13 +495,13 @@ mod tests {
         unpack(dir.path(), 1, &key()).unwrap();
         // Former versions had their files at the root.
         fs::create_dir(dir.path().join("page")).unwrap();
-        for file in ["background.js", "popup.html", "page/run.js", "src/worker/old.js"] {
+        for file in ["shim.js", "popup.html", "page/run.js", "src/worker/old.js"] {
             fs::write(dir.path().join(file), "").unwrap();
         }
         let key = key();
         unpack(dir.path(), 2, &key).unwrap();
         assert!(is_as_unpacked(dir.path(), 2, &key, false));
-        assert!(!dir.path().join("background.js").exists() && !dir.path().join("page").exists());
+        assert!(!dir.path().join("shim.js").exists() && !dir.path().join("page").exists());
         let config = fs::read_to_string(dir.path().join(CONFIG)).unwrap();
         assert!(config.contains("\"port\":2"));
     }

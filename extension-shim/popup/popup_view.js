@@ -7,6 +7,7 @@
 /** @import {SiteRules} from '../src/policy/sites.js' */
 /** @import {Status} from '../src/connection/link.js' */
 
+import { countRequests } from '../src/draw/open_drawings.js';
 import { blockOf, parsePattern } from '../src/policy/sites.js';
 
 /** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
@@ -74,7 +75,7 @@ export function recordingSays({ recording, recording_ended }) {
 
 /** @param {Pick<PanelState, 'drawings'>['drawings']} drawings @returns {string} */
 export function drawingsSay(drawings) {
-  const count = drawings.reduce((sum, { asks }) => sum + asks.length, 0);
+  const count = countRequests(drawings);
   return count === 1 ? 'An agent asks you to draw' : `Agents ask you to draw (${count})`;
 }
 

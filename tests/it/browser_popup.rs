@@ -38,15 +38,24 @@ impl Profile {
         std::fs::write(background, wiring + &more).unwrap();
     }
 
-    /// Makes it one of a former version, whose worker was a file at the root.
-    fn has_its_worker_at_the_root(&self) {
+    /// Makes it one of a former version, whose files were at the root.
+    fn has_the_former_layout(&self) {
         let folder = self.0.path().join("extension");
-        let manifest = folder.join("manifest.json");
-        let text = std::fs::read_to_string(&manifest).unwrap();
+        let worker = folder.join("background.js");
         // It is read-only.
-        std::fs::remove_file(&manifest).unwrap();
-        std::fs::write(&manifest, text.replace(WORKER, "background.js")).unwrap();
-        std::fs::write(folder.join("background.js"), format!("import './{WORKER}';\n")).unwrap();
+        std::fs::remove_file(&worker).unwrap();
+        std::fs::write(&worker, "import './shim.js';\n").unwrap();
+        let parts =
+            "import './src/worker/background.js';\nchrome.storage.session.set({former: 1});\n";
+        std::fs::write(folder.join("shim.js"), parts).unwrap();
+    }
+
+    /// Renews it, as `tabwire extension unpack` does.
+    fn is_unpacked_again(&self, daemon: &Daemon) {
+        let folder = self.0.path().join("extension");
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&folder, daemon.port(), &key).unwrap();
+        assert!(!folder.join("shim.js").exists());
     }
 
     async fn open(&self, page: &str) -> (Browser, Hand) {
@@ -239,33 +248,41 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
 }
 
 #[tokio::test]
-async fn a_browser_that_knew_the_worker_as_another_file_connects_after_a_reload_and_after_a_start()
-{
+async fn an_extension_of_the_former_layout_is_renewed_by_a_reload() {
     let daemon = Daemon::start().await;
-    let worker = "chrome.runtime.getManifest().background.service_worker";
-    for is_reloaded in [true, false] {
-        let profile = Profile::new(&daemon.home(), daemon.port());
-        profile.has_its_worker_at_the_root();
-        let (mut browser, mut hand) = profile.open("about:blank").await;
-        hand.go(&popup()).await;
-        shows(&mut hand, "Connected").await;
-        assert_eq!(hand.read(worker).await, "background.js");
-        let key = daemon.home().auth().extension_key(EXTENSION_ID);
-        let folder = profile.0.path().join("extension");
-        extension::unpack(&folder, daemon.port(), &key).unwrap();
-        assert!(!folder.join("background.js").exists());
-        if is_reloaded {
-            hand.go("chrome://extensions/").await;
-            let reload = format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)");
-            hand.read(&reload).await;
-        } else {
-            browser.end().await;
-            (browser, hand) = profile.open("about:blank").await;
-        }
-        hand.go(&popup()).await;
-        shows(&mut hand, "Connected").await;
-        assert_eq!(hand.read(worker).await, WORKER);
-        browser.end().await;
-    }
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    profile.has_the_former_layout();
+    let (browser, mut hand) = profile.open("about:blank").await;
+    hand.go(&popup()).await;
+    shows(&mut hand, "Connected").await;
+    let former = "chrome.storage.session.get('former')";
+    assert_eq!(hand.read(former).await, json!({"former": 1}));
+    profile.is_unpacked_again(&daemon);
+    hand.go("chrome://extensions/").await;
+    hand.read(&format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)")).await;
+    let state =
+        format!("chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}').then((i) => i.state)");
+    soon("the extension", until(async || hand.read(&state).await == "ENABLED")).await;
+    hand.go(&popup()).await;
+    shows(&mut hand, "Connected").await;
+    assert_eq!(hand.read(former).await, json!({}), "no file of the former layout runs");
+    browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_browser_that_starts_finds_the_worker_of_an_extension_that_was_renewed_meanwhile() {
+    let daemon = Daemon::start().await;
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    profile.has_the_former_layout();
+    let (browser, mut hand) = profile.open("about:blank").await;
+    hand.go(&popup()).await;
+    shows(&mut hand, "Connected").await;
+    browser.end().await;
+    profile.is_unpacked_again(&daemon);
+    let (browser, mut hand) = profile.open("about:blank").await;
+    hand.go(&popup()).await;
+    shows(&mut hand, "Connected").await;
+    browser.end().await;
     daemon.stop().await;
 }

@@ -5,13 +5,13 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
 import { AxTree } from '../analysis/ax_tree.js';
-import { cdp } from '../browser/debugger.js';
-import { ActionError } from '../lib/errors.js';
 import { evaluateIsolated, lookAt, readIsolated, withLook, wrongSelector } from '../analysis/isolated.js';
-import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_SECRETS, AX_TEXT } from '../lib/limits.js';
+import { cdp } from '../browser/debugger.js';
+import { policy } from '../browser/state.js';
 import { checkedInteger, checkedText } from '../commands/params.js';
+import { ActionError } from '../lib/errors.js';
 import { originOf } from '../policy/pages.js';
-import { policy } from '../worker/state.js';
+import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_SECRETS, AX_TEXT } from './limits.js';
 
 /** What is to be known of a frame before it is read. */
 const FRAME = "({url:location.href,origin:self.origin,elements:document.getElementsByTagName('*').length})";

@@ -4,10 +4,10 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
 import { lookAt, readIsolated, withLook, wrongSelector } from '../analysis/isolated.js';
-import { DOM_MATCHES, DOM_MATCHES_USUAL } from '../lib/limits.js';
-import { matchesSource } from '../injected/matches.js';
 import { checkedInteger, checkedText } from '../commands/params.js';
+import { matchesSource } from '../injected/matches.js';
 import { originOf } from '../policy/pages.js';
+import { DOM_MATCHES, DOM_MATCHES_USUAL } from './limits.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function dom({ selector, limit = DOM_MATCHES_USUAL }, context) {

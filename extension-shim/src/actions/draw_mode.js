@@ -3,11 +3,12 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
-import { drawMode } from '../draw/index.js';
-import { CLIENT_MAX, DRAW_PROMPT_MAX } from '../lib/limits.js';
+import { tabs } from '../browser/state.js';
+import { CLIENT_MAX } from '../commands/limits.js';
 import { checkedFlag, checkedText, shownText } from '../commands/params.js';
+import { drawMode } from '../draw/index.js';
+import { DRAW_PROMPT_MAX } from '../draw/limits.js';
 import { originOf } from '../policy/pages.js';
-import { tabs } from '../worker/state.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function draw_mode({ correlation_id, session, styles, prompt }, { tab_id, client = '', begin }) {

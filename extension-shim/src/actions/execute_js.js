@@ -8,18 +8,18 @@
 /** @import {Fence} from '../browser/site_guard.js' */
 
 import { attach, cdp, commandError, isDismissed, isHeld, withDialogs } from '../browser/debugger.js';
-import { ActionError, executionTimeout, navigationInterrupted } from '../lib/errors.js';
-import { RESULT_MAX_BYTES } from '../lib/limits.js';
-import { checkedAnswer } from '../scripts/page_answer.js';
-import { assertReachable, originOf } from '../policy/pages.js';
+import { assertPage, fenceFor } from '../browser/site_guard.js';
+import { policy, tabs } from '../browser/state.js';
+import { unstick } from '../browser/unstick.js';
+import { RESULT_MAX_BYTES } from '../commands/limits.js';
 import { checkedFlag } from '../commands/params.js';
 import { tooLarge } from '../commands/report.js';
+import { ActionError, executionTimeout, navigationInterrupted } from '../lib/errors.js';
+import { assertReachable, originOf } from '../policy/pages.js';
+import { fileIn } from '../policy/sites.js';
+import { checkedAnswer } from '../scripts/page_answer.js';
 import { Pulse } from '../scripts/pulse.js';
 import * as forms from '../scripts/script_forms.js';
-import { assertPage, fenceFor } from '../browser/site_guard.js';
-import { fileIn } from '../policy/sites.js';
-import { policy, tabs } from '../worker/state.js';
-import { unstick } from '../browser/unstick.js';
 import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../scripts/user_scripts.js';
 
 /** The page keeps what an evaluation gave until its group is released. */

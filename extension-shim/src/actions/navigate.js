@@ -6,13 +6,14 @@
 /** @import {Aim, Arrival} from '../browser/navigations.js' */
 
 import { attach, cdp, findCrash, withDialogs } from '../browser/debugger.js';
-import { ActionError, crashedTab, messageOf, noSuchTab } from '../lib/errors.js';
 import { httpStatus } from '../browser/http_status.js';
 import { newsOf } from '../browser/navigations.js';
-import { checkedFlag, checkedUrl } from '../commands/params.js';
-import { assertReachable, isReachable, originOf } from '../policy/pages.js';
-import { navigations, policy, recorder, tabs } from '../worker/state.js';
+import { navigations, policy, tabs } from '../browser/state.js';
 import { stopNavigation, stopWaiting } from '../browser/unstick.js';
+import { recorder } from '../capture/index.js';
+import { checkedFlag, checkedUrl } from '../commands/params.js';
+import { ActionError, crashedTab, messageOf, noSuchTab } from '../lib/errors.js';
+import { assertReachable, isReachable, originOf } from '../policy/pages.js';
 
 const BEFORE_UNLOAD_HINT = 'Save what is in the page, or set window.onbeforeunload to null with execute_js; then call again.';
 
@@ -84,10 +85,11 @@ async function arrive(id, aim, context, depart) {
 }
 
 /**
- * @param {number} tabId @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart
+ * Sends a tab somewhere and waits until it has loaded.
+ * @param {number} tabId @param {Aim} aim @param {Context} context @param {() => Promise<unknown>} depart begins the navigation
  * @returns {Promise<Arrival>}
  */
-async function load(tabId, aim, { signal, begin }, depart) {
+export async function load(tabId, aim, { signal, begin }, depart) {
   await recorder.ready(tabId);
   begin();
   const loaded = navigations.follow(tabId, aim, signal);
@@ -101,7 +103,7 @@ async function load(tabId, aim, { signal, begin }, depart) {
 }
 
 /** @param {number} tabId @param {unknown} error @returns {Promise<ActionError>} what an agent is told */
-export async function whyNotLoaded(tabId, error) {
+async function whyNotLoaded(tabId, error) {
   const told = error instanceof ActionError ? error : null;
   if (told && told.code !== 'navigation_failed') return told;
   const tab = await chrome.tabs.get(tabId).catch(() => null);

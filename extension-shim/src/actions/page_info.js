@@ -4,11 +4,11 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
 import { cdp, findCrash, isAttached } from '../browser/debugger.js';
-import { crashedTab } from '../lib/errors.js';
-import { PAGE_PROBE_MS } from '../lib/limits.js';
-import { assertReachable, originOf } from '../policy/pages.js';
+import { PAGE_PROBE_MS } from '../browser/limits.js';
 import { withOwner } from '../browser/site_guard.js';
-import { policy, tabs } from '../worker/state.js';
+import { policy, tabs } from '../browser/state.js';
+import { crashedTab } from '../lib/errors.js';
+import { assertReachable, originOf } from '../policy/pages.js';
 
 const PROBE = `({ready_state: document.readyState,
   viewport: {width: innerWidth, height: innerHeight, device_pixel_ratio: devicePixelRatio}})`;

@@ -5,8 +5,8 @@
 
 import { lookAt, readIsolated, withLook } from '../analysis/isolated.js';
 import { summarySource } from '../injected/summary.js';
-import { originOf } from '../policy/pages.js';
 import { withoutEmpty } from '../lib/without_empty.js';
+import { originOf } from '../policy/pages.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function page_summary(_, context) {

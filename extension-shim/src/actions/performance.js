@@ -3,11 +3,11 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
-import { cdp } from '../browser/debugger.js';
 import { lookAt, readIsolated } from '../analysis/isolated.js';
+import { summarizeTimings } from '../analysis/timings.js';
+import { cdp } from '../browser/debugger.js';
 import { timingsSource } from '../injected/timings.js';
 import { originOf } from '../policy/pages.js';
-import { summarizeTimings } from '../analysis/timings.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function performance(_, context) {

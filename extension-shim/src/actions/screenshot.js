@@ -3,15 +3,15 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
-import { attach, cdp, commandError, withDialogs } from '../browser/debugger.js';
+import { captureTab } from '../browser/capture_tab.js';
+import { attach, withDialogs } from '../browser/debugger.js';
+import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../browser/limits.js';
+import { tabs } from '../browser/state.js';
+import { stopWaiting } from '../browser/unstick.js';
+import { checkedFlag, checkedInteger } from '../commands/params.js';
 import { ActionError } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
-import { SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS, SCREENSHOT_SIDES } from '../lib/limits.js';
-import { checkedFlag, checkedInteger } from '../commands/params.js';
 import { assertReachable, originOf } from '../policy/pages.js';
-import { assertPage } from '../browser/site_guard.js';
-import { tabs } from '../worker/state.js';
-import { stopWaiting } from '../browser/unstick.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE }, context) {
@@ -29,54 +29,4 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   const data = await withDialogs(tab.id, watcher, () => captureTab(tab.id, format, frame, context.signal));
   const value = { mime_type: `image/${format}`, data, ...imageSize(data) };
   return { value, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
-}
-
-/**
- * A picture of a tab that the debugger is attached to.
- * @typedef {{fullPage: boolean, maxSide: number}} Frame what of the page, and how large
- * @param {number} id the tab's @param {string} format @param {Frame} frame @param {AbortSignal} signal
- * @returns {Promise<string>} in base64
- */
-export async function captureTab(id, format, frame, signal) {
-  try {
-    // Without it a tab that nobody sees paints nothing, and the capture never ends.
-    await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });
-    await assertPage(id);
-    const data = await insist(id, { format, ...await area(id, frame) }, signal);
-    // It may show another page, which has come meanwhile.
-    await assertPage(id, { ran: true });
-    return data;
-  } catch (error) {
-    if (error instanceof ActionError) throw error;
-    throw commandError(error, id, await tabs.isOpen(id));
-  } finally {
-    cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: false }).catch(console.debug);
-  }
-}
-
-/**
- * Even so a capture of a hidden tab may wait for a frame that nothing asks for; the next request does.
- * @param {number} id @param {object} params @param {AbortSignal} signal @returns {Promise<string>}
- */
-async function insist(id, params, signal) {
-  const tries = [];
-  for (let patienceMs = SCREENSHOT_PATIENCE_MS; !signal.aborted; patienceMs *= 2) {
-    tries.push(cdp(id, 'Page.captureScreenshot', params));
-    const pause = new Promise((resolve) => { setTimeout(resolve, patienceMs, null); });
-    const picture = await Promise.race([...tries, pause]);
-    if (picture) return picture.data;
-  }
-  return '';
-}
-
-/** What to capture, scaled down if need be. @param {number} tabId @param {Frame} frame */
-async function area(tabId, { fullPage, maxSide }) {
-  const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
-  const seenArea = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
-  const { x, y, width, height } = fullPage ? all : seenArea;
-  const pixelRatio = device.clientWidth / seen.clientWidth;
-  const scale = Math.min(1, maxSide / (Math.max(width, height) * pixelRatio));
-  // Uncut where possible: the debugger bar may change the viewport's height just now.
-  if (scale === 1 && !fullPage) return {};
-  return { clip: { x, y, width, height, scale }, captureBeyondViewport: fullPage };
 }

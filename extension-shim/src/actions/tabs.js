@@ -5,14 +5,14 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {Arrival} from '../browser/navigations.js' */
 
-import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
 import { httpStatus } from '../browser/http_status.js';
 import { newsOf } from '../browser/navigations.js';
-import { checkedFlag, checkedUrl } from '../commands/params.js';
 import { withOwner } from '../browser/site_guard.js';
-import { navigations, policy, recorder, tabs } from '../worker/state.js';
+import { policy, tabs } from '../browser/state.js';
 import { stopNavigation } from '../browser/unstick.js';
-import { whyNotLoaded } from './navigate.js';
+import { checkedFlag, checkedUrl } from '../commands/params.js';
+import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
+import { load } from './navigate.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function tab_list(_, { begin }) {
@@ -32,7 +32,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   context.begin();
   if (inFront) await tabs.bringToFront(id);
   /** @type {Arrival} */
-  const arrival = wanted === 'about:blank' ? { from: null } : await load(id, wanted, context);
+  const arrival = wanted === 'about:blank' ? { from: null } : await loadInNewTab(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id).catch((error) => closedFor(arrival, error));
   if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...newsOf(arrival, wanted) }, type: 'object' };
@@ -65,17 +65,13 @@ async function openBlank(inFront) {
  * A page that does not load leaves its tab open, for `navigate` to try again.
  * @param {number} id @param {string} url @param {Context} context @returns {Promise<Arrival>}
  */
-async function load(id, url, { signal, begin, onStop }) {
-  onStop((why) => stopNavigation(id, why));
-  await recorder.ready(id);
-  begin();
-  const loaded = navigations.follow(id, { url, after: 'about:blank' }, signal);
+async function loadInNewTab(id, url, context) {
+  context.onStop((why) => stopNavigation(id, why));
   try {
-    const [arrival] = await Promise.all([loaded, chrome.tabs.update(id, { url })]);
-    return arrival;
+    return await load(id, { url, after: 'about:blank' }, context, () => chrome.tabs.update(id, { url }));
   } catch (error) {
-    navigations.fail(id, error);
-    const { code, message, more } = await whyNotLoaded(id, error);
+    if (!(error instanceof ActionError)) throw error;
+    const { code, message, more } = error;
     await tabs.tellNow();
     throw new ActionError(code, `tab ${id} was opened and stays open, but ${message}`, undefined, more);
   }

@@ -4,15 +4,19 @@
 /** @import {Context} from '../../types/protocol.js' */
 
 import { attach, cdp, commandError, withDialogs } from '../browser/debugger.js';
-import { ActionError, executionTimeout } from '../lib/errors.js';
-import { LOOK_MS, LOOK_NODES } from '../lib/limits.js';
-import { CLIP } from '../lib/clip.js';
+import { assertPage } from '../browser/site_guard.js';
+import { tabs } from '../browser/state.js';
+import { stopWaiting } from '../browser/unstick.js';
 import { Look } from '../injected/look.js';
 import { secretsSource } from '../injected/secrets.js';
+import { CLIP } from '../lib/clip.js';
+import { ActionError, executionTimeout } from '../lib/errors.js';
 import { assertReachable } from '../policy/pages.js';
-import { assertPage } from '../browser/site_guard.js';
-import { tabs } from '../worker/state.js';
-import { stopWaiting } from '../browser/unstick.js';
+
+/** How much of a page an analysis visits: more takes the page seconds, and no model reads it. */
+const LOOK_NODES = 100_000;
+/** How long the page may be kept busy by it. */
+const LOOK_MS = 1_500;
 
 /** Named, so that each look at a page uses the same world. */
 const WORLD = 'tabwire';

@@ -4,8 +4,8 @@
 /** @import {Dialog} from '../../types/protocol.js' */
 
 import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
-import { DETACH_IDLE_MS } from '../lib/limits.js';
 import { restrictedPage } from '../policy/pages.js';
+import { DETACH_IDLE_MS } from './limits.js';
 
 const PROTOCOL = '1.3';
 const DISMISSED_KEY = 'dismissed';

@@ -2,9 +2,7 @@
 // What an agent is told of a download that came instead of a page.
 
 import { clip } from '../lib/clip.js';
-
-/** More than a file system takes. */
-const NAME_MAX = 255;
+import { FILE_NAME_MAX } from './limits.js';
 
 /**
  * @typedef {object} DownloadItem as the browser has it
@@ -21,9 +19,9 @@ const NAME_MAX = 255;
 /** @param {DownloadItem} item @returns {Download} without the folder, which is the person's */
 export function downloadOf({ finalUrl, filename, mime, totalBytes }) {
   return {
-    file_name: clip(lastPart(filename) || lastPartOf(finalUrl) || 'download', NAME_MAX),
+    file_name: clip(lastPart(filename) || lastPartOf(finalUrl) || 'download', FILE_NAME_MAX),
     url: finalUrl,
-    ...(mime && { mime_type: clip(mime, NAME_MAX) }),
+    ...(mime && { mime_type: clip(mime, FILE_NAME_MAX) }),
     ...(totalBytes >= 0 && { bytes: totalBytes }),
   };
 }

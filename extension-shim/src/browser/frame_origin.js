@@ -1,8 +1,8 @@
 // @ts-check
 // Of which site a document is, whatever its URL says: an empty one is of the site that has opened it.
 
-import { cdp } from './debugger.js';
 import { ActionError } from '../lib/errors.js';
+import { cdp } from './debugger.js';
 
 /** In it the page's own scripts cannot answer. */
 const WORLD = 'tabwire';

@@ -1,9 +1,9 @@
 // @ts-check
 // The HTTP status of the page that a tab shows.
 
-import { STATUS_MS } from '../lib/limits.js';
-import { documentNow } from './site_guard.js';
 import { within } from '../lib/within.js';
+import { STATUS_MS } from './limits.js';
+import { documentNow } from './site_guard.js';
 
 /**
  * From the browser's own timing of the document. Read in the isolated world, where the page cannot change what it says.

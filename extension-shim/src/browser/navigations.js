@@ -4,10 +4,10 @@
 /** @import {Policy} from '../policy/policy.js' */
 /** @import {Download, DownloadItem} from './downloads.js' */
 
-import { downloadOf } from './downloads.js';
 import { ActionError, closedMeanwhile, crashedTab } from '../lib/errors.js';
-import { DOWNLOAD_MS } from '../lib/limits.js';
 import { fileIn } from '../policy/sites.js';
+import { downloadOf } from './downloads.js';
+import { DOWNLOAD_MS } from './limits.js';
 
 /**
  * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,

@@ -2,13 +2,13 @@
 // The rules for sites, asked again where a page is about to be touched: whatever the browser said of a tab
 // before, what counts is the document that is there now.
 
-import { cdp } from './debugger.js';
 import { messageOf, navigationInterrupted } from '../lib/errors.js';
-import { originOfFrame, ownOrigin } from './frame_origin.js';
-import { OWNER_MS } from '../lib/limits.js';
-import { fileIn, hidesOwner } from '../policy/sites.js';
-import { policy } from '../worker/state.js';
 import { within } from '../lib/within.js';
+import { fileIn, hidesOwner } from '../policy/sites.js';
+import { cdp } from './debugger.js';
+import { originOfFrame, ownOrigin } from './frame_origin.js';
+import { OWNER_MS } from './limits.js';
+import { policy } from './state.js';
 
 /**
  * The page that the debugger is attached to, refused if its site is.

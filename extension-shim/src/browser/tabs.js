@@ -5,9 +5,9 @@
 /** @import {Policy} from '../policy/policy.js' */
 
 import { noSuchTab } from '../lib/errors.js';
-import { TABS_DEBOUNCE_MS } from '../lib/limits.js';
 import { drawnTab, originOf } from '../policy/pages.js';
 import { fileIn, hidesOwner } from '../policy/sites.js';
+import { TABS_DEBOUNCE_MS } from './limits.js';
 
 export class Tabs {
   /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */

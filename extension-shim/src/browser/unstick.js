@@ -5,7 +5,7 @@
 /** @import {StopReason} from '../../types/protocol.js' */
 
 import { cdp, isAttached, nextEvent, stopLoading } from './debugger.js';
-import { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } from '../lib/limits.js';
+import { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
 
 /** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} Unstuck */
 

@@ -6,7 +6,7 @@
 
 import {
   BATCH_MAX_BYTES, BATCH_MAX_ENTRIES, BATCH_MS, BUFFER_MAX_BYTES, BUFFER_MAX_ENTRIES, DROP_NOTE_MS,
-} from '../lib/limits.js';
+} from './limits.js';
 import { byteLength } from './text.js';
 
 /** For what stands around the entries of a frame. */

@@ -4,7 +4,7 @@
 /** @import {BodyEntry} from '../../types/protocol.js' */
 /** @import {Finished, Request} from './requests.js' */
 
-import { BODY_FETCH_MAX_BYTES, KEPT_BODY_MAX_BYTES } from '../lib/limits.js';
+import { BODY_FETCH_MAX_BYTES, KEPT_BODY_MAX_BYTES } from './limits.js';
 import { clipBytes, present } from './text.js';
 
 const TEXTUAL = /^text\/|[/+](json|xml|ndjson|graphql|x-www-form-urlencoded|javascript|ecmascript|yaml)\b/i;

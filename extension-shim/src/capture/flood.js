@@ -2,7 +2,7 @@
 // Tells when a page says more than can be heard, and for how long not to listen: each event costs the
 // browser and the worker, which have commands to run. Pure.
 
-import { FLOOD_CALM_MS, FLOOD_EVENTS, FLOOD_PAUSE_MAX_MS, FLOOD_PAUSE_MS, FLOOD_REST_MS, FLOOD_WINDOW_MS } from '../lib/limits.js';
+import { FLOOD_CALM_MS, FLOOD_EVENTS, FLOOD_PAUSE_MAX_MS, FLOOD_PAUSE_MS, FLOOD_REST_MS, FLOOD_WINDOW_MS } from './limits.js';
 
 /** @typedef {keyof typeof FLOOD_EVENTS} Domain */
 

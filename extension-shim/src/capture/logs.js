@@ -3,8 +3,8 @@
 
 /** @import {LogEntry} from '../../types/protocol.js' */
 
-import { LOG_TEXT_MAX, STACK_MAX, URL_MAX } from '../lib/limits.js';
 import { clip } from '../lib/clip.js';
+import { LOG_TEXT_MAX, STACK_MAX, URL_MAX } from './limits.js';
 import { lineOf, textOf } from './remote_object.js';
 import { present } from './text.js';
 

@@ -4,10 +4,10 @@
 
 /** @import {Stream} from '../../types/protocol.js' */
 
-import { URL_MAX } from '../lib/limits.js';
-import { clip } from '../lib/clip.js';
 import { WATCH_ACTIONS } from '../injected/watch_actions.js';
 import { WATCH_VITALS } from '../injected/watch_vitals.js';
+import { clip } from '../lib/clip.js';
+import { URL_MAX } from './limits.js';
 
 /** Of the world that it runs in, and of nothing else. */
 export const WORLD = 'tabwire';

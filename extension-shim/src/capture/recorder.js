@@ -7,10 +7,10 @@
 /** @import {Policy} from '../policy/policy.js' */
 
 import { isAnyDismissed, letGo, restoreDismissed } from '../browser/debugger.js';
-import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from '../lib/limits.js';
 import { once } from '../lib/once.js';
 import { isReachable } from '../policy/pages.js';
 import { Batches } from './batches.js';
+import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from './limits.js';
 import { NOTHING, readSettings, STREAMS, streamsOf, writeSettings } from './settings.js';
 import { TabRecording } from './tab_recording.js';
 

@@ -5,8 +5,8 @@
 
 /** @import {NetworkEntry} from '../../types/protocol.js' */
 
-import { HEADER_MAX, OPEN_REQUESTS_MAX, URL_MAX } from '../lib/limits.js';
 import { clip } from '../lib/clip.js';
+import { HEADER_MAX, OPEN_REQUESTS_MAX, URL_MAX } from './limits.js';
 import { present } from './text.js';
 
 /**

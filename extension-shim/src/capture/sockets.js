@@ -3,8 +3,8 @@
 
 /** @import {SocketEntry} from '../../types/protocol.js' */
 
-import { OPEN_SOCKETS_MAX, SOCKET_TEXT_MAX_BYTES, URL_MAX } from '../lib/limits.js';
 import { clip } from '../lib/clip.js';
+import { OPEN_SOCKETS_MAX, SOCKET_TEXT_MAX_BYTES, URL_MAX } from './limits.js';
 import { byteLength, clipBytes } from './text.js';
 
 const TEXT_FRAME = 1;

@@ -7,12 +7,13 @@
 
 import { cdp, drop, hold, letGo } from '../browser/debugger.js';
 import { originOfFrame } from '../browser/frame_origin.js';
-import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, OWNER_MS, RELEASE_MS, URL_MAX } from '../lib/limits.js';
+import { OWNER_MS } from '../browser/limits.js';
 import { clip } from '../lib/clip.js';
-import { hidesOwner } from '../policy/sites.js';
 import { within } from '../lib/within.js';
+import { hidesOwner } from '../policy/sites.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
 import { FloodGuard } from './flood.js';
+import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from './limits.js';
 import { browserEntry, consoleEntry, exceptionEntry } from './logs.js';
 import { needsWatch, readWatch, STOP_WATCH, watchSource, WORLD } from './page_watch.js';
 import { Requests } from './requests.js';

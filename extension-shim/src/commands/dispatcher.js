@@ -4,9 +4,10 @@
 /** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 
-import { ActionError, executionTimeout } from '../lib/errors.js';
-import { CLIENT_MAX, FINISHED_IDS_MAX, KEEPALIVE_MS, PENDING_AFTER_MS } from '../lib/limits.js';
 import { clip } from '../lib/clip.js';
+import { ActionError, executionTimeout } from '../lib/errors.js';
+import { KEEPALIVE_MS } from '../lib/limits.js';
+import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
 
 /**

@@ -4,8 +4,9 @@
 
 /** @import {InFlight, Report} from '../../types/protocol.js' */
 
-import { STORE_AFTER_MS, STORED_MAX_BYTES } from '../lib/limits.js';
-import { reportText, utf8Length } from './report.js';
+import { utf8Length } from '../lib/utf8_length.js';
+import { STORE_AFTER_MS, STORED_MAX_BYTES } from './limits.js';
+import { reportText } from './report.js';
 
 const PREFIX = 'outbox:';
 

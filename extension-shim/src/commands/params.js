@@ -1,8 +1,8 @@
 // @ts-check
 // What actions are given, checked before anything happens.
 
-import { ActionError } from '../lib/errors.js';
 import { clip } from '../lib/clip.js';
+import { ActionError } from '../lib/errors.js';
 
 /** Scripts are for execute_js, where their failures show. @param {unknown} url @returns {Promise<string>} */
 export async function checkedUrl(url) {

@@ -4,7 +4,8 @@
 /** @import {AttemptRef, Cancelled, Complete, ErrorBody, Failed, Outcome, Report, TimedOut} from '../../types/protocol.js' */
 
 import { ActionError, messageOf } from '../lib/errors.js';
-import { RESULT_MAX_BYTES } from '../lib/limits.js';
+import { utf8Length } from '../lib/utf8_length.js';
+import { RESULT_MAX_BYTES } from './limits.js';
 
 /** @param {AttemptRef} ref @param {Outcome} outcome @returns {Complete} */
 export function completeReport(ref, { value, type, origin, dialogs }) {
@@ -40,12 +41,6 @@ export function reportText(report) {
 /** @param {string} size */
 export function tooLarge(size) {
   return new ActionError('result_too_large', `the result has ${size}, at most ${RESULT_MAX_BYTES} are sent`);
-}
-
-/** @param {string} text */
-export function utf8Length(text) {
-  // Nearly all results are far below every limit: then an upper bound is enough.
-  return text.length < 100_000 ? text.length * 3 : new TextEncoder().encode(text).length;
 }
 
 /** @param {AttemptRef} ref @returns {AttemptRef} */

@@ -9,15 +9,14 @@
 /** @import {Setback} from './pairing.js' */
 /** @import {Takeover} from './takeover.js' */
 
-import { LOST, openHttp, openSocket, OTHER_PROGRAM } from './transports.js';
 import { messageOf } from '../lib/errors.js';
-import { Handshake } from './handshake.js';
-import {
-  BACKOFF_FIRST_MS, BACKOFF_MAX_MS, BROWSER_CALL_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES,
-} from '../lib/limits.js';
-import { PROTOCOL_VERSION } from './proof.js';
+import { BROWSER_CALL_MS } from '../lib/limits.js';
 import { wellFormed } from '../lib/well_formed.js';
 import { within } from '../lib/within.js';
+import { Handshake } from './handshake.js';
+import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, HANDSHAKE_MS, SILENCE_MS, SOCKET_AGAIN_MS, SOCKET_FAILURES } from './limits.js';
+import { PROTOCOL_VERSION } from './proof.js';
+import { LOST, openHttp, openSocket, OTHER_PROGRAM } from './transports.js';
 
 const REPLACED = 4001;
 const BAD_PROOF = 4401;

@@ -3,9 +3,9 @@
 
 /** @import {Config} from './config.js' */
 
-import { readConfig } from './config.js';
-import { HOST_ANSWER_MS, HOST_MESSAGE_MAX } from '../lib/limits.js';
 import { headOf } from '../lib/clip.js';
+import { readConfig } from './config.js';
+import { HOST_ANSWER_MS, HOST_MESSAGE_MAX } from './limits.js';
 
 const NAME = 'dev.tabwire.host';
 

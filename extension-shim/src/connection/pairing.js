@@ -5,9 +5,9 @@
 
 /** @import {Config} from './config.js' */
 
-import { loadConfig, readConfig } from './config.js';
 import { messageOf } from '../lib/errors.js';
-import { HOST_AGAIN_FIRST_MS, HOST_AGAIN_MAX_MS } from '../lib/limits.js';
+import { loadConfig, readConfig } from './config.js';
+import { HOST_AGAIN_FIRST_MS, HOST_AGAIN_MAX_MS } from './limits.js';
 import { askHost } from './native_host.js';
 
 const KEPT = 'pairing';

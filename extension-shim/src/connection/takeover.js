@@ -2,7 +2,7 @@
 // What to do when another connection took our place (close code 4001). Kept in
 // chrome.storage.session, since the worker may end while it holds back.
 
-import { CLONE_WINDOW_MS, REPLACED_HOLD_MS } from '../lib/limits.js';
+import { CLONE_WINDOW_MS, REPLACED_HOLD_MS } from './limits.js';
 
 const KEY = 'takeover';
 

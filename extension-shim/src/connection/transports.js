@@ -2,8 +2,9 @@
 // What carries frames: a socket or, where that cannot be had, HTTP. Both do as they are told and
 // say what they hear; who is proven, and what follows from an end, the link decides.
 
-import { BODY_MAX_BYTES, FRAMES_A_POST, KEEPALIVE_MS, POLL_MS, POST_MS, RESEND_FIRST_MS, RESENDS } from '../lib/limits.js';
-import { utf8Length } from '../commands/report.js';
+import { KEEPALIVE_MS } from '../lib/limits.js';
+import { utf8Length } from '../lib/utf8_length.js';
+import { BODY_MAX_BYTES, FRAMES_A_POST, POLL_MS, POST_MS, RESEND_FIRST_MS, RESENDS } from './limits.js';
 
 /** @import {ToExtension} from '../../types/protocol.js' */
 

@@ -4,8 +4,8 @@
 
 /** @import {AnnotationsAckFrame, AnnotationsFrame} from '../../types/protocol.js' */
 
-import { DRAW_ACK_MS } from '../lib/limits.js';
 import { once } from '../lib/once.js';
+import { DRAW_ACK_MS } from './limits.js';
 
 const KEY = 'draw:owed';
 

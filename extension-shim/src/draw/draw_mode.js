@@ -8,17 +8,17 @@
 /** @import {Delivered} from './deliveries.js' */
 /** @import {Ask, DrawingRequest, OpenDrawing} from './open_drawings.js' */
 
-import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js';
-import { DRAW_OPEN_MS } from '../lib/limits.js';
-import { assertReachable, drawnTab, drawPageUrl } from '../policy/pages.js';
 import { withOwner } from '../browser/site_guard.js';
-import { hidesOwner } from '../policy/sites.js';
-import { policy, tabs } from '../worker/state.js';
+import { policy, tabs } from '../browser/state.js';
+import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js';
 import { within } from '../lib/within.js';
+import { assertReachable, drawnTab, drawPageUrl } from '../policy/pages.js';
+import { hidesOwner } from '../policy/sites.js';
 import { Deliveries } from './deliveries.js';
-import { closeDrawTab, openDrawTab, tellDrawTab } from './draw_tab.js';
 import { dropDraft, keepPicture, keptWork } from './drafts.js';
+import { closeDrawTab, openDrawTab, tellDrawTab } from './draw_tab.js';
 import { cancelledFrames, framesOf } from './frames.js';
+import { DRAW_OPEN_MS } from './limits.js';
 import { OpenDrawings } from './open_drawings.js';
 import { elementsUnder, pictureOf } from './picture.js';
 

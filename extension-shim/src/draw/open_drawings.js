@@ -26,6 +26,11 @@ import { once } from '../lib/once.js';
 
 const KEY = 'draw:open';
 
+/** How many agents wait, in all these tabs together. @param {DrawingRequest[]} drawings @returns {number} */
+export function countRequests(drawings) {
+  return drawings.reduce((sum, { asks }) => sum + asks.length, 0);
+}
+
 export class OpenDrawings {
   /** @type {Map<number, OpenDrawing>} by the tab that the picture is of */
   #open = new Map();

@@ -4,14 +4,15 @@
 /** @import {Target} from '../injected/under.js' */
 /** @import {PagePicture} from './drafts.js' */
 
-import { captureTab } from '../actions/screenshot.js';
+import { readIsolated, withLook } from '../analysis/isolated.js';
+import { captureTab } from '../browser/capture_tab.js';
 import { attach, cdp, withDialogs } from '../browser/debugger.js';
+import { SCREENSHOT_SIDES } from '../browser/limits.js';
+import { underSource } from '../injected/under.js';
 import { ActionError, messageOf } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
-import { readIsolated, withLook } from '../analysis/isolated.js';
-import { DRAW_DRAFT_MAX, DRAW_DRAFT_SIDE, DRAW_LOOK_MS, DRAW_OPEN_MS, SCREENSHOT_SIDES } from '../lib/limits.js';
-import { underSource } from '../injected/under.js';
 import { within } from '../lib/within.js';
+import { DRAW_DRAFT_MAX, DRAW_DRAFT_SIDE, DRAW_LOOK_MS, DRAW_OPEN_MS } from './limits.js';
 
 /** What the person sees of a page now. @param {number} tabId @returns {Promise<PagePicture>} */
 export async function pictureOf(tabId) {

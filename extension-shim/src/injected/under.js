@@ -1,9 +1,15 @@
 // @ts-check
 // The elements that marks are about. Runs beside the page, like `Look`.
 
-import { DRAW_NEAR_ALL_MAX, DRAW_NEAR_MAX, DRAW_NEAR_MS, DRAW_NEAR_PX } from '../lib/limits.js';
-
 /** @import {Look} from './look.js' */
+
+/** How far from a mark an element may lie to be told with it, in CSS pixels: a hand is no more exact. */
+const DRAW_NEAR_PX = 10;
+/** How many elements are told with one mark, and with all marks of a drawing together. */
+const DRAW_NEAR_MAX = 8;
+const DRAW_NEAR_ALL_MAX = 100;
+/** How long they are looked for and described: the elements that the marks are about come first. */
+const DRAW_NEAR_MS = 1_000;
 
 /**
  * @typedef {{x: number, y: number, width: number, height: number}} Box

@@ -4,7 +4,7 @@
 
 /** @import {FileVerdictFrame, LocalFilesFrame} from '../../types/protocol.js' */
 
-import { FILE_ANSWER_MS, FILE_CHECK_MAX, FILES_KNOWN_MAX } from '../lib/limits.js';
+import { FILE_ANSWER_MS, FILE_CHECK_MAX, FILES_KNOWN_MAX } from './limits.js';
 import { fileIn } from './sites.js';
 
 /** @typedef {{enabled: boolean, folders: string[]}} OpenFolders */

@@ -5,10 +5,9 @@
 /** @import {OlderExtensionsFrame} from '../../types/protocol.js' */
 
 import { once } from '../lib/once.js';
+import { SEEN_MAX } from './limits.js';
 
 const KEY = 'older_extensions_seen';
-/** As many as the daemon tells of at a time, and some more. */
-const SEEN_MAX = 64;
 
 export class OlderExtensions {
   /** @type {OlderExtensionsFrame['asking']} */

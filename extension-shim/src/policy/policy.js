@@ -6,8 +6,8 @@
 /** @import {SiteRules} from './sites.js' */
 
 import { ActionError } from '../lib/errors.js';
-import { LocalFiles } from './local_files.js';
 import { once } from '../lib/once.js';
+import { LocalFiles } from './local_files.js';
 import { isBrowserPage } from './pages.js';
 import { blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 

@@ -3,7 +3,9 @@
 // wait then to find out that there is one.
 
 import { cdp } from '../browser/debugger.js';
-import { PULSE_MS } from '../lib/limits.js';
+
+/** How often a page is asked while a script runs in it, so that it is known at once whether it is busy. */
+export const PULSE_MS = 100;
 
 export class Pulse {
   #tabId;

@@ -4,7 +4,7 @@
 
 /** @import {StopReason} from '../../types/protocol.js' */
 
-import { RESULT_MAX_BYTES } from '../lib/limits.js';
+import { RESULT_MAX_BYTES } from '../commands/limits.js';
 import { RUN_IN_PAGE } from '../injected/run.js';
 
 /** @typedef {{prefix: string, expression: string}} Form the script starts behind `prefix`, in the same line */

@@ -5,10 +5,10 @@
 
 /** @import {Form} from './script_forms.js' */
 
-import { ActionError, closedMeanwhile, navigationInterrupted } from '../lib/errors.js';
-import { PAGE_PROBE_MS } from '../lib/limits.js';
-import * as forms from './script_forms.js';
+import { PAGE_PROBE_MS } from '../browser/limits.js';
 import { documentNow, documentTarget } from '../browser/site_guard.js';
+import { ActionError, closedMeanwhile, navigationInterrupted } from '../lib/errors.js';
+import * as forms from './script_forms.js';
 
 /**
  * @typedef {{ran: 'expression' | 'body', answer: unknown} | {ran: null, compiles: boolean}} Ran

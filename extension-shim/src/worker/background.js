@@ -3,11 +3,17 @@
 // only for events that it listened to when it was first run.
 
 import { adoptAttached, handleDetach, handleEvent } from '../browser/debugger.js';
+import { navigations, policy, tabs } from '../browser/state.js';
+import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
-import { RECONNECT_ALARM_S } from '../lib/limits.js';
 import { drawnTab } from '../policy/pages.js';
 import { link, panel } from './main.js';
-import { navigations, policy, recorder, tabs } from './state.js';
+
+/**
+ * How long a killed worker may be missed: nothing else wakes it while nobody touches the browser. An
+ * unpacked extension gets the period that it asks for; a packed one would get 30 s.
+ */
+const RECONNECT_ALARM_S = 1;
 
 const ensureConnected = () => link.ensureConnected();
 const tabsChanged = () => tabs.handleChange();

@@ -11,7 +11,7 @@
  * @property {Status} status
  * @property {string} detail
  * @property {boolean} isStopped the person has stopped all agents
- * @property {number} drawings how many agents ask for a drawing in a tab that is not in front
+ * @property {number} drawings how many requests for a drawing wait in tabs that are not in front
  * @property {number} asking how many older extensions ask to be let in that the person has not seen
  * @property {boolean} hasUnconfirmed something was allowed that no person has confirmed
  */
@@ -86,8 +86,8 @@ function faceOf({ status, detail, isStopped, drawings, asking, hasUnconfirmed })
   if (isStopped) return STOPPED;
   if (status === 'connected' && hasUnconfirmed) return UNCONFIRMED;
   if (drawings > 0) {
-    const who = drawings === 1 ? 'an agent asks' : `${drawings} agents ask`;
-    return { text: drawings > 9 ? '+' : String(drawings), color: INK, title: `Tabwire: ${who} you to draw, click to go there` };
+    const asks = drawings === 1 ? 'an agent asks you to draw' : `agents ask you to draw (${drawings})`;
+    return { text: drawings > 9 ? '+' : String(drawings), color: INK, title: `Tabwire: ${asks}, click to go there` };
   }
   const face = FACES[status];
   if (status === 'connected' && asking > 0) {

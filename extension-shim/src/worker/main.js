@@ -7,21 +7,25 @@
 /** @import {Status} from '../connection/link.js' */
 
 import { actions } from '../actions/index.js';
-import { showAsking, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
+import { withOwner } from '../browser/site_guard.js';
+import { policy, tabs } from '../browser/state.js';
+import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
-import { drawMode } from '../draw/index.js';
+import { Outbox } from '../commands/outbox.js';
 import { browserLabel, browserSession, Identity } from '../connection/identity.js';
 import { Link } from '../connection/link.js';
-import { once } from '../lib/once.js';
-import { Outbox } from '../commands/outbox.js';
 import { Pairing } from '../connection/pairing.js';
-import { makePanel } from './panel.js';
-import { withOwner } from '../browser/site_guard.js';
-import { olderExtensions, policy, recorder, tabs } from './state.js';
 import { Takeover } from '../connection/takeover.js';
+import { drawMode } from '../draw/index.js';
+import { countRequests } from '../draw/open_drawings.js';
+import { once } from '../lib/once.js';
+import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
+import { showAsking, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { makePanel } from './panel.js';
 
+const olderExtensions = new OlderExtensions();
 const takeover = new Takeover();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
@@ -199,5 +203,5 @@ policy.files.onChange = rulesChanged;
 policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
-drawMode.onRequests = (requests) => showDrawings(requests.length);
+drawMode.onRequests = (drawings) => showDrawings(countRequests(drawings));
 recorder.onEvents = (text) => link.sendText(text);

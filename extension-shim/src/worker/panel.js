@@ -9,8 +9,8 @@
 /** @import {PairingState} from '../connection/pairing.js' */
 /** @import {DrawingRequest} from '../draw/open_drawings.js' */
 
-import { messageOf } from '../lib/errors.js';
 import { readPairingLine } from '../connection/pairing_line.js';
+import { messageOf } from '../lib/errors.js';
 
 /**
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection

@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import vm from 'node:vm';
 import { downloadOf } from '../../src/browser/downloads.js';
 import { imageSize } from '../../src/lib/image_size.js';
-import { DOWNLOAD_MS, SCREENSHOT_MAX_SIDE, TABS_DEBOUNCE_MS } from '../../src/lib/limits.js';
+import { DOWNLOAD_MS, SCREENSHOT_MAX_SIDE, TABS_DEBOUNCE_MS } from '../../src/browser/limits.js';
 import { Navigations, newsOf } from '../../src/browser/navigations.js';
 import { assertReachable, originOf } from '../../src/policy/pages.js';
 import * as forms from '../../src/scripts/script_forms.js';

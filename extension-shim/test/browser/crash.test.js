@@ -6,7 +6,7 @@ import { installChrome, settled } from '../support/fakes.js';
 installChrome();
 const { adoptAttached, attach, cdp, handleDetach, handleEvent, isAttached } = await import('../../src/browser/debugger.js');
 const { actions } = await import('../../src/actions/index.js');
-const { policy, tabs } = await import('../../src/worker/state.js');
+const { policy, tabs } = await import('../../src/browser/state.js');
 
 policy.hear({ type: 'site_rules', allow: [], deny: [] });
 

@@ -11,7 +11,7 @@ const { Navigations } = await import('../../src/browser/navigations.js');
 const { Recorder } = await import('../../src/capture/recorder.js');
 const { documentTarget, withOwner } = await import('../../src/browser/site_guard.js');
 const { DrawMode } = await import('../../src/draw/draw_mode.js');
-const { policy, tabs } = await import('../../src/worker/state.js');
+const { policy, tabs } = await import('../../src/browser/state.js');
 
 const ALLOWED = 'http://allowed.example/';
 const DENIED = 'http://denied.example/secret';

@@ -6,7 +6,7 @@ import { installChrome, settled } from '../support/fakes.js';
 installChrome();
 const { actions } = await import('../../src/actions/index.js');
 const { checkedFlag, checkedInteger, checkedUrl } = await import('../../src/commands/params.js');
-const { navigations, policy, tabs } = await import('../../src/worker/state.js');
+const { navigations, policy, tabs } = await import('../../src/browser/state.js');
 
 policy.hear({ type: 'site_rules', allow: [], deny: [] });
 

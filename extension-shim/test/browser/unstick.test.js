@@ -5,10 +5,11 @@ import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
 const { attach, handleDetach, handleEvent } = await import('../../src/browser/debugger.js');
-const { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, PULSE_MS, RELOAD_MS } = await import('../../src/lib/limits.js');
+const { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } = await import('../../src/browser/limits.js');
+const { PULSE_MS } = await import('../../src/scripts/pulse.js');
 const { actions } = await import('../../src/actions/index.js');
 const { Pulse } = await import('../../src/scripts/pulse.js');
-const { policy } = await import('../../src/worker/state.js');
+const { policy } = await import('../../src/browser/state.js');
 const { endScript, stopNavigation, stopWaiting, unstick, unstickNote } = await import('../../src/browser/unstick.js');
 
 policy.hear({ type: 'site_rules', allow: [], deny: [] });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Dispatcher } from '../../src/commands/dispatcher.js';
 import { ActionError } from '../../src/lib/errors.js';
-import { RESULT_MAX_BYTES } from '../../src/lib/limits.js';
+import { RESULT_MAX_BYTES } from '../../src/commands/limits.js';
 import { Outbox } from '../../src/commands/outbox.js';
 import { installChrome, openGate, settled } from '../support/fakes.js';
 

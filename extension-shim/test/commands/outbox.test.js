@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
-import { STORE_AFTER_MS, STORED_MAX_BYTES } from '../../src/lib/limits.js';
+import { STORE_AFTER_MS, STORED_MAX_BYTES } from '../../src/commands/limits.js';
 import { Outbox } from '../../src/commands/outbox.js';
 import { completeReport } from '../../src/commands/report.js';
 import { installChrome, settled } from '../support/fakes.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Identity } from '../../src/connection/identity.js';
 import { Link } from '../../src/connection/link.js';
-import { REPLACED_HOLD_MS, SOCKET_AGAIN_MS } from '../../src/lib/limits.js';
+import { REPLACED_HOLD_MS, SOCKET_AGAIN_MS } from '../../src/connection/limits.js';
 import { welcomeMac } from '../../src/connection/proof.js';
 import { Takeover } from '../../src/connection/takeover.js';
 import { cryptoSettled, FakeRequest, FakeSocket, installChrome, proofVectors, settled } from '../support/fakes.js';

@@ -1,7 +1,7 @@
 // Where port and key come from, what is done when they fail, and how often a host is started.
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
-import { HOST_AGAIN_MAX_MS, HOST_ANSWER_MS } from '../../src/lib/limits.js';
+import { HOST_AGAIN_MAX_MS, HOST_ANSWER_MS } from '../../src/connection/limits.js';
 import { Pairing } from '../../src/connection/pairing.js';
 import { FakeHost, installChrome, settled } from '../support/fakes.js';
 

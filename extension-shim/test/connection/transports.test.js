@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { LOST, openHttp, openSocket, OTHER_PROGRAM } from '../../src/connection/transports.js';
-import { BODY_MAX_BYTES, KEEPALIVE_MS } from '../../src/lib/limits.js';
+import { BODY_MAX_BYTES } from '../../src/connection/limits.js';
+import { KEEPALIVE_MS } from '../../src/lib/limits.js';
 import { FakeRequest, FakeSocket, installChrome, settled } from '../support/fakes.js';
 
 const go = (id) => ({ type: 'go', correlation_id: id, attempt: 1 });

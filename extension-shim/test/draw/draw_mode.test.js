@@ -7,8 +7,8 @@ const { session } = installChrome();
 const { DrawMode } = await import('../../src/draw/draw_mode.js');
 const { cancelledFrames, framesOf } = await import('../../src/draw/frames.js');
 const { draw_mode } = await import('../../src/actions/draw_mode.js');
-const { DRAW_ACK_MS } = await import('../../src/lib/limits.js');
-const { policy } = await import('../../src/worker/state.js');
+const { DRAW_ACK_MS } = await import('../../src/draw/limits.js');
+const { policy } = await import('../../src/browser/state.js');
 
 policy.hear({ type: 'site_rules', allow: [], deny: [] });
 

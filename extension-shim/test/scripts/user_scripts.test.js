@@ -7,8 +7,9 @@ import { installChrome, settled } from '../support/fakes.js';
 installChrome();
 const { actions } = await import('../../src/actions/index.js');
 const { handleDetach } = await import('../../src/browser/debugger.js');
-const { PAGE_PROBE_MS, RESULT_MAX_BYTES } = await import('../../src/lib/limits.js');
-const { policy, tabs } = await import('../../src/worker/state.js');
+const { PAGE_PROBE_MS } = await import('../../src/browser/limits.js');
+const { RESULT_MAX_BYTES } = await import('../../src/commands/limits.js');
+const { policy, tabs } = await import('../../src/browser/state.js');
 
 policy.hear({ type: 'site_rules', allow: [], deny: [] });
 

@@ -5,6 +5,7 @@ import { beforeEach, test } from 'node:test';
 import { installChrome, proofVectors } from '../support/fakes.js';
 
 installChrome();
+const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
@@ -133,13 +134,22 @@ test('the tab that the person took control of is told apart from others', () => 
 test('how often agents ask for a drawing is counted over all tabs', () => {
   const [one] = DRAWINGS;
   assert.equal(drawingsSay([one]), 'An agent asks you to draw');
-  assert.match(drawingsSay([one, { ...one, tab_id: 8, asks: [...one.asks, ...one.asks] }]), /^Agents ask you to draw \(3\)$/);
+  const both = [one, { ...one, tab_id: 8, asks: [...one.asks, ...one.asks] }];
+  assert.match(drawingsSay(both), /^Agents ask you to draw \(3\)$/);
+  assert.equal(countRequests(both), 3, 'the badge shows the same number');
 });
 
 test('the popup explains the debugging bar and its Cancel before any agent has used a tab', () => {
   const html = readFileSync(new URL('../../popup/popup.html', import.meta.url), 'utf8');
   const [, bar] = /<p id="bar">(.*)<\/p>/.exec(html) ?? [];
   for (const words of ['"Tabwire" started debugging this browser', 'Cancel takes', 'ends recording', 'give control back']) assert.ok(bar?.includes(words), words);
+});
+
+test('every status but the first has a colour of its light', () => {
+  const css = readFileSync(new URL('../../popup/popup.css', import.meta.url), 'utf8');
+  for (const status of ['connected', 'disconnected', 'replaced', 'unpaired', 'refused', 'unproven', 'old_daemon', 'old_extension', 'changed']) {
+    assert.ok(css.includes(`[data-status="${status}"]`), status);
+  }
 });
 
 test('the width of the popup does not follow that of its window, which is 25 px wide at first', () => {

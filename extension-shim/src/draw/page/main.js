@@ -6,8 +6,8 @@
 
 import { drawnTab } from '../../policy/pages.js';
 import { keepWork, keptPicture, keptWork } from '../drafts.js';
-import { DRAW_GRACE_MS, DrawGrace } from './grace.js';
 import { DrawingSheet } from './drawing_sheet.js';
+import { DRAW_GRACE_MS, DrawGrace } from './grace.js';
 import { DrawSender } from './sender.js';
 import { DrawStage } from './stage.js';
 import { drawElement } from './toolbar.js';

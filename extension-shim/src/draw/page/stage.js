@@ -4,7 +4,8 @@
 /** @import {DrawMark, DrawPoint, DrawSize} from './geometry.js' */
 /** @import {PagePicture} from '../drafts.js' */
 
-import { DRAW_PICTURE_MAX, SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../../lib/limits.js';
+import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../../browser/limits.js';
+import { DRAW_PICTURE_MAX } from '../limits.js';
 import { drawScale, drawWithin } from './geometry.js';
 import { paintSheet } from './painter.js';
 import { drawElement } from './toolbar.js';

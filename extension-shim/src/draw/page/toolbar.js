@@ -4,6 +4,7 @@
 /** @import {DrawTool} from './geometry.js' */
 
 import { agentWords } from '../../lib/agent_words.js';
+import { DRAW_REQUESTS_SHOWN } from '../limits.js';
 
 /** @typedef {'undo' | 'cancel' | 'send'} DrawCommand */
 
@@ -11,9 +12,6 @@ import { agentWords } from '../../lib/agent_words.js';
 export const DRAW_LABELS = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: 'Free-hand', note: 'Note' };
 /** @type {Record<DrawTool, string>} */
 const TOOL_IDS = { rectangle: 'rectangle', arrow: 'arrow', freehand: 'freehand', note: 'note-tool' };
-
-/** More than these leave no room to draw. The newest are shown. */
-const DRAW_REQUESTS_SHOWN = 3;
 
 /** @param {string} id @returns {any} */
 export const drawElement = (id) => document.getElementById(id);

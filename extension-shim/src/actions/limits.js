@@ -1,0 +1,19 @@
+// @ts-check
+// Limits of the analyses, each with its reason.
+
+/** How many matches of a selector are told. */
+export const DOM_MATCHES = { least: 1, most: 200 };
+export const DOM_MATCHES_USUAL = 20;
+/** More elements than this, and the browser is at their accessibility tree for seconds and answers nobody. */
+export const AX_ELEMENTS = 4_000;
+/** How deep an accessibility tree is told. */
+export const AX_DEPTHS = { least: 1, most: 100 };
+/** How many lines of it, and how long a name in it. */
+export const AX_LINES = 2_000;
+export const AX_TEXT = 200;
+/** The fields with secrets that are looked up at most. */
+export const AX_SECRETS = 500;
+/** How far below an element that means nothing by itself its tree is looked for. */
+export const AX_LEVELS_DOWN = 2;
+/** How many frames of a page are read. */
+export const AX_FRAMES = 10;

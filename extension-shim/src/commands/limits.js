@@ -1,0 +1,15 @@
+// @ts-check
+// Limits of commands and their reports, each with its reason.
+
+/** The promise of the protocol: whoever runs longer says so. */
+export const PENDING_AFTER_MS = 2_000;
+/** What is shown of an agent's name. */
+export const CLIENT_MAX = 64;
+/** Frames may have 8 MiB; the rest is room for what the daemon adds. */
+export const RESULT_MAX_BYTES = 7.5 * 1024 * 1024;
+/** The acknowledgement comes within a millisecond; storing before that would cost each command 0.3 ms. */
+export const STORE_AFTER_MS = 20;
+/** chrome.storage.session holds 10 MB in all. */
+export const STORED_MAX_BYTES = 1024 * 1024;
+/** Ids of finished commands that are remembered so that none is run twice. */
+export const FINISHED_IDS_MAX = 1_000;

@@ -1,0 +1,11 @@
+// @ts-check
+// Limits of what is asked, answered and remembered, each with its reason.
+
+/** The daemon looks a file up within milliseconds; a slow disk may take longer. */
+export const FILE_ANSWER_MS = 5_000;
+/** As many as the daemon takes in one question. */
+export const FILE_CHECK_MAX = 1_000;
+/** Verdicts that are kept for tab lists and recordings, which cannot wait. */
+export const FILES_KNOWN_MAX = 1_000;
+/** Older extensions whose request the person has seen: as many as the daemon reports at a time, and some more. */
+export const SEEN_MAX = 64;
