@@ -9,10 +9,10 @@ said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
 # Rows that are tried where what keeps them out is tested.
-elsewhere='test(=connections::another_users_connection_is_closed_before_a_byte_is_read)
-    + test(=links::a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it)
-    + test(/^secrecy::/)
-    + test(=program::a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that)'
+elsewhere='test(=connection::limits::another_users_connection_is_closed_before_a_byte_is_read)
+    + test(=connection::links::a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it)
+    + test(/^daemon::secrecy::/)
+    + test(=daemon::program::a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that)'
 
 "$cargo" nextest run --locked --test it --success-output final --status-level fail \
     --filterset "test(/^hostile::/) + $elsewhere" >"$said" 2>&1 || { cat "$said"; exit 1; }

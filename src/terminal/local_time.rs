@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_clock_shows_minutes_and_seconds_that_every_zone_shares() {
-        // Which hour it is depends on the zone of the computer; `tests/it/commands.rs` sets one.
+        // Which hour it is depends on the zone of the computer; `tests/it/cli/commands.rs` sets one.
         let at = Timestamp::from_unix_micros(1_795_298_985_123_456);
         let zone = LocalTime::new();
         assert!(zone.clock(at).ends_with(":45"), "{}", zone.clock(at));

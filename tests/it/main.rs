@@ -1,66 +1,20 @@
-//! What Tabwire promises, tried from outside: over real sockets and with the real
-//! program. One file a promise.
+//! What Tabwire promises, tried from outside: over real sockets and with the real program. One file
+//! a promise, in folders by meaning. Whatever starts a real browser is below a module `browser`, by
+//! which `.config/nextest.toml` knows it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod agents;
-mod analyze;
-mod annotations;
-mod answers;
-mod bridge;
 mod browser;
-mod browser_answers;
-mod browser_arrivals;
-mod browser_call;
-mod browser_cancel;
-mod browser_crash;
-mod browser_first_command;
-mod browser_hand_over;
-mod browser_kills;
-mod browser_pairing;
-mod browser_popup;
-mod browser_trouble;
-mod bug_report;
-mod call;
-mod cancel;
-mod capture;
-mod capture_observed;
 mod chaos;
 mod cli;
 mod clients;
-mod commands;
-mod conformance;
-mod connections;
+mod connection;
+mod daemon;
 mod docs;
-mod doctor;
-mod draw;
-mod draw_observed;
-mod extension_changed;
-mod frames;
-mod golden_answers;
-mod guard;
-mod hand_over;
-mod handshakes;
 mod hostile;
-mod install;
-mod jobs;
 mod layers;
-mod legacy;
-mod legacy_hints;
-mod legacy_sync;
-mod links;
+mod lifecycle;
 mod mcp;
-mod next_steps;
-mod notices;
-mod one_lifecycle;
-mod program;
-mod progress;
-mod push;
-mod restart;
-mod retry;
-mod secrecy;
+mod polling;
 mod simulation;
-mod sites;
-mod streams;
-mod tasks;
 mod type_names;
-mod ws;

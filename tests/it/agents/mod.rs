@@ -10,7 +10,7 @@ mod workplace;
 
 use serde_json::{Value, json};
 
-use crate::draw::{INK, near};
+use crate::browser::draw::{INK, near};
 use agent::RunningAgent;
 use program::AgentProgram;
 use shown::ShownResult;

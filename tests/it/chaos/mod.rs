@@ -9,7 +9,7 @@
 //! `TABWIRE_PROGRAM` another build of the program is put to the test.
 
 mod agent;
-mod browser;
+mod extension;
 mod witness;
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use agent::Agents;
-use browser::Browsers;
+use extension::Browsers;
 use testkit::Dice;
 use testkit::{Place, signal};
 use witness::{Ledger, Verdict};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tabwire::journal;
 use tabwire::lifecycle::Stage;
 
-use super::browser::runs_of;
+use super::extension::runs_of;
 use testkit::Dice;
 use testkit::{Place, StdioClient, Stopwatch};
 

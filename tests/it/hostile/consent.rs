@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
-use crate::legacy::Old;
+use crate::polling::pending_queries::Old;
 use testkit::{
     Daemon, FakeExtension, Hand, McpClient, Pages, Place, PseudoTerminal, Ran, Row, Shim, body,
     first_tab, raw, soon, until,
@@ -295,60 +295,64 @@ async fn row_35_whoever_has_a_token_confirms_nothing() {
     daemon.stop().await;
 }
 
-#[tokio::test]
-async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_popup_does() {
-    let daemon = Daemon::start().await;
-    let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
-    let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
-    let tab = first_tab(&client, &browser).await;
-    let home = daemon.home();
-    let at = Timestamp::from_unix_micros(1_700_000_000_000_000);
-    let one = home.note_widening("agents use a.example", Some("tabwire x"), at).unwrap();
-    let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
-    let mut row = Row::new(35);
-    let ask = json!({"ask": "keep", "id": one.id});
-    let scripts = [
-        format!("await chrome.runtime.sendMessage('{EXTENSION_ID}', {ask})"),
-        format!("await chrome.runtime.sendMessage({ask})"),
-        format!("chrome.runtime.connect('{EXTENSION_ID}').postMessage({ask})"),
-        format!("window.postMessage({ask}, '*'); throw new Error('not heard')"),
-        format!("await fetch('{popup}')"),
-        format!(
-            "const frame = document.body.appendChild(document.createElement('iframe')); \
+mod browser {
+    use super::*;
+
+    #[tokio::test]
+    async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_popup_does() {
+        let daemon = Daemon::start().await;
+        let client = McpClient::legacy(&daemon);
+        let pages = Pages::start().await;
+        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let tab = first_tab(&client, &browser).await;
+        let home = daemon.home();
+        let at = Timestamp::from_unix_micros(1_700_000_000_000_000);
+        let one = home.note_widening("agents use a.example", Some("tabwire x"), at).unwrap();
+        let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
+        let mut row = Row::new(35);
+        let ask = json!({"ask": "keep", "id": one.id});
+        let scripts = [
+            format!("await chrome.runtime.sendMessage('{EXTENSION_ID}', {ask})"),
+            format!("await chrome.runtime.sendMessage({ask})"),
+            format!("chrome.runtime.connect('{EXTENSION_ID}').postMessage({ask})"),
+            format!("window.postMessage({ask}, '*'); throw new Error('not heard')"),
+            format!("await fetch('{popup}')"),
+            format!(
+                "const frame = document.body.appendChild(document.createElement('iframe')); \
              frame.src = '{popup}'; await new Promise((done) => frame.onload = done); \
              frame.contentDocument.querySelector('#widenings button').click()"
-        ),
-    ];
-    for script in scripts {
-        let run =
-            json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000});
-        let answer = body(&client.call_raw("interact", run).await);
-        row.tried(&script, answer["status"] == "error", &answer);
-    }
-    for action in ["navigate", "tab_open"] {
-        let go = json!({"action": action, "url": popup, "tab_id": tab, "wait_ms": 20_000});
-        let answer = client.call_raw("interact", go).await;
-        row.tried(action, answer["isError"] == true, &answer);
-    }
-    // The person has the popup open, and an agent tries to use it.
-    let mut hand = Hand::reach(&folder.path().join("profile")).await;
-    hand.go(&popup).await;
-    let shown = "new Promise((done) => { const look = () => (document.querySelector('#widenings') \
+            ),
+        ];
+        for script in scripts {
+            let run =
+                json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000});
+            let answer = body(&client.call_raw("interact", run).await);
+            row.tried(&script, answer["status"] == "error", &answer);
+        }
+        for action in ["navigate", "tab_open"] {
+            let go = json!({"action": action, "url": popup, "tab_id": tab, "wait_ms": 20_000});
+            let answer = client.call_raw("interact", go).await;
+            row.tried(action, answer["isError"] == true, &answer);
+        }
+        // The person has the popup open, and an agent tries to use it.
+        let mut hand = Hand::reach(&folder.path().join("profile")).await;
+        hand.go(&popup).await;
+        let shown = "new Promise((done) => { const look = () => (document.querySelector('#widenings') \
                  .textContent.includes('Let agents use a.example.') ? done(true) : setTimeout(look, 50)); \
                  look(); })";
-    assert_eq!(soon("the widening in the popup", hand.read(shown)).await, true);
-    let click = json!({
-        "action": "execute_js", "script": "document.querySelector('#widenings button').click()",
-        "tab_id": tab, "wait_ms": 20_000,
-    });
-    let answer = body(&client.call_raw("interact", click).await);
-    row.tried("a script in the popup", answer["status"] == "error", &answer);
-    row.tried("all of them", home.unconfirmed().unwrap() == [one], "confirmed");
-    row.report();
+        assert_eq!(soon("the widening in the popup", hand.read(shown)).await, true);
+        let click = json!({
+            "action": "execute_js", "script": "document.querySelector('#widenings button').click()",
+            "tab_id": tab, "wait_ms": 20_000,
+        });
+        let answer = body(&client.call_raw("interact", click).await);
+        row.tried("a script in the popup", answer["status"] == "error", &answer);
+        row.tried("all of them", home.unconfirmed().unwrap() == [one], "confirmed");
+        row.report();
 
-    hand.click("#widenings button").await;
-    soon("the person's click", until(async || home.unconfirmed().unwrap().is_empty())).await;
-    browser.end().await;
-    daemon.stop().await;
+        hand.click("#widenings button").await;
+        soon("the person's click", until(async || home.unconfirmed().unwrap().is_empty())).await;
+        browser.end().await;
+        daemon.stop().await;
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cancel::{ask, cancel};
+use crate::lifecycle::cancel::{ask, cancel};
 use testkit::{Daemon, McpClient, Row, Shim};
 
 const KEY: &str = "retry-1";

@@ -4,21 +4,14 @@
 //! tried in another file report there as well: `make hostile` runs and counts them all.
 
 mod agent_files;
-mod browsers;
+mod browser;
 mod consent;
-mod drawings;
 mod keys;
 mod load;
-mod local_files;
 mod other_users;
-mod pollers;
-mod prompts;
 mod relays;
 mod removal;
 mod requests;
 mod scene;
-mod scripts;
-mod secrets;
-mod site_rules;
 mod squatter;
 mod surrogates;

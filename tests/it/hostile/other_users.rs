@@ -15,7 +15,7 @@ use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::Tools;
 
-use crate::legacy::Old;
+use crate::polling::pending_queries::Old;
 use testkit::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, StateDir};
 
 const TRIES: usize = 100;

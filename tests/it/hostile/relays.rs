@@ -34,26 +34,30 @@ async fn row_32_a_proof_that_was_made_for_another_port_is_none() {
     Shim::of(&daemon).connect().await;
 }
 
-#[tokio::test]
-async fn row_32_a_relay_gets_nothing_out_of_the_real_extension_nor_in() {
-    let daemon = Daemon::start().await;
-    let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
-    let relay = Relay::start(daemon.port()).await;
-    // The extension dials the relay's port.
-    let (browser, _folder) = Hand::open_browser(&daemon, relay.port(), &pages.url("/"));
-    let refused = async || relay.said_by_extension().len() >= 3;
-    tokio::time::timeout(Duration::from_secs(40), until(refused)).await.expect("it tries");
-    let mut row = Row::new(32);
-    for frame in &relay.said_by_extension() {
-        row.tried("a frame", frame["type"] == "hello" && frame.get("tabs").is_none(), frame);
+mod browser {
+    use super::*;
+
+    #[tokio::test]
+    async fn row_32_a_relay_gets_nothing_out_of_the_real_extension_nor_in() {
+        let daemon = Daemon::start().await;
+        let client = McpClient::legacy(&daemon);
+        let pages = Pages::start().await;
+        let relay = Relay::start(daemon.port()).await;
+        // The extension dials the relay's port.
+        let (browser, _folder) = Hand::open_browser(&daemon, relay.port(), &pages.url("/"));
+        let refused = async || relay.said_by_extension().len() >= 3;
+        tokio::time::timeout(Duration::from_secs(40), until(refused)).await.expect("it tries");
+        let mut row = Row::new(32);
+        for frame in &relay.said_by_extension() {
+            row.tried("a frame", frame["type"] == "hello" && frame.get("tabs").is_none(), frame);
+        }
+        for kind in relay.types_from_daemon() {
+            row.tried("a frame of the daemon", kind == "challenge", &kind);
+        }
+        let count = browsers(&client).await;
+        row.tried("what is connected", count == 0, count);
+        row.report();
+        browser.end().await;
+        daemon.stop().await;
     }
-    for kind in relay.types_from_daemon() {
-        row.tried("a frame of the daemon", kind == "challenge", &kind);
-    }
-    let count = browsers(&client).await;
-    row.tried("what is connected", count == 0, count);
-    row.report();
-    browser.end().await;
-    daemon.stop().await;
 }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::scene::Scene;
-use crate::ws::{PROTOCOL, handshake};
+use crate::connection::websocket::{PROTOCOL, handshake};
 use testkit::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, Stopwatch, raw};
 
 const OURS: &str = "Origin: chrome-extension://cojpnlnglaiojkhnmkknknhgnedlcmlg";

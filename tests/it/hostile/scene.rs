@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::legacy::Old;
+use crate::polling::pending_queries::Old;
 use testkit::{
     Daemon, Delivered, HttpLink, LOOK, McpClient, Session, Shim, StdioClient, Stopwatch, cli_of,
     soon, until,

@@ -44,48 +44,6 @@ async fn accept(stream: TcpStream) -> Option<tokio_tungstenite::WebSocketStream<
 }
 
 #[tokio::test]
-async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
-    let daemon = Daemon::start().await;
-    let pages = Pages::start().await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (browser, _folder) = Hand::open_browser(&daemon, port, &pages.url("/"));
-    let mut row = Row::new(7);
-    let mut lie = 0;
-    while lie < 4 {
-        let (stream, _) = soon("the extension", listener.accept()).await.unwrap();
-        // What comes over HTTP, beside sockets or instead, is not answered.
-        let Some(mut socket) = accept(stream).await else { continue };
-        let challenge =
-            json!({"v": 1, "type": "challenge", "nonce": "A".repeat(43), "protocol": [2]});
-        socket.send(Message::text(challenge.to_string())).await.unwrap();
-        let Some(Ok(Message::Text(hello))) = soon("a hello", socket.next()).await else { continue };
-        let hello: Value = serde_json::from_str(&hello).unwrap();
-        assert_eq!(hello["type"], "hello");
-        let (what, frames) = lies(&hello).swap_remove(lie);
-        lie += 1;
-        row.tried("a hello", !hello.to_string().contains("tabs"), &hello);
-        for frame in frames {
-            let _ = socket.send(Message::text(frame.to_string())).await;
-        }
-        let mut said = Vec::new();
-        let listening = async {
-            while let Some(Ok(message)) = socket.next().await {
-                if let Message::Text(text) = message {
-                    said.push(text.to_string());
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, listening).await.expect("it hangs up");
-        row.tried(what, said.is_empty(), said.join(" "));
-    }
-    row.tried("the page", pages.hits("/taken") == 0, "it was touched");
-    row.report();
-    browser.end().await;
-    daemon.stop().await;
-}
-
-#[tokio::test]
 async fn row_7_a_squatter_on_the_port_of_a_daemon_that_ended_gets_no_call_and_no_token() {
     let place = Place::new();
     let mut agent = StdioClient::start(&place);
@@ -112,4 +70,52 @@ async fn row_7_a_squatter_on_the_port_of_a_daemon_that_ended_gets_no_call_and_no
         }
     }
     row.report();
+}
+
+mod browser {
+    use super::*;
+
+    #[tokio::test]
+    async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
+        let daemon = Daemon::start().await;
+        let pages = Pages::start().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (browser, _folder) = Hand::open_browser(&daemon, port, &pages.url("/"));
+        let mut row = Row::new(7);
+        let mut lie = 0;
+        while lie < 4 {
+            let (stream, _) = soon("the extension", listener.accept()).await.unwrap();
+            // What comes over HTTP, beside sockets or instead, is not answered.
+            let Some(mut socket) = accept(stream).await else { continue };
+            let challenge =
+                json!({"v": 1, "type": "challenge", "nonce": "A".repeat(43), "protocol": [2]});
+            socket.send(Message::text(challenge.to_string())).await.unwrap();
+            let Some(Ok(Message::Text(hello))) = soon("a hello", socket.next()).await else {
+                continue;
+            };
+            let hello: Value = serde_json::from_str(&hello).unwrap();
+            assert_eq!(hello["type"], "hello");
+            let (what, frames) = lies(&hello).swap_remove(lie);
+            lie += 1;
+            row.tried("a hello", !hello.to_string().contains("tabs"), &hello);
+            for frame in frames {
+                let _ = socket.send(Message::text(frame.to_string())).await;
+            }
+            let mut said = Vec::new();
+            let listening = async {
+                while let Some(Ok(message)) = socket.next().await {
+                    if let Message::Text(text) = message {
+                        said.push(text.to_string());
+                    }
+                }
+            };
+            tokio::time::timeout(PATIENCE, listening).await.expect("it hangs up");
+            row.tried(what, said.is_empty(), said.join(" "));
+        }
+        row.tried("the page", pages.hits("/taken") == 0, "it was touched");
+        row.report();
+        browser.end().await;
+        daemon.stop().await;
+    }
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::browser::Stage;
-use crate::legacy::Old;
-use crate::legacy_sync::{Newer, result_of};
+use crate::polling::pending_queries::Old;
+use crate::polling::sync::{Newer, result_of};
 use testkit::{Daemon, FakeExtension, McpClient, Row, Shim, body, soon, until};
 
 /// Halves as escapes, and what a reader gets for each. The last is a text about one.
@@ -197,56 +197,60 @@ async fn row_29_every_part_of_a_large_result_is_whole_characters() {
     row.report();
 }
 
-#[tokio::test]
-async fn row_29_half_a_character_in_a_real_page() {
-    let mut row = Row::new(29);
-    let stage = Stage::set().await;
-    stage.go("/halves").await;
-    stage
-        .client
-        .call("configure", json!({"action": "capture", "streams": ["logs", "actions"]}))
-        .await;
-    stage.act("refresh").await;
-    for script in [
-        r"'a\ud83d'",
-        r"['a\ud83d', {['k\ud83d']: 1}]",
-        r"const a = 'x\ud83d'; a",
-        "document.title",
-        r"throw new Error('e\ud83d')",
-        r"throw 'x'.repeat(999) + '😀'",
-        "document.body",
-        r"(() => {}).bind(null, 'x\ud83d'), document.querySelector('p')",
-    ] {
-        let arguments = json!({"action": "execute_js", "script": script, "wait_ms": 20_000});
-        // The client's parser refuses halves.
-        let answer = body(&stage.client.call_raw("interact", arguments).await);
-        let is_told = answer["status"] == "complete" || answer["reason"] == "script_threw";
-        row.tried(script, is_told, &answer);
+mod browser {
+    use super::*;
+
+    #[tokio::test]
+    async fn row_29_half_a_character_in_a_real_page() {
+        let mut row = Row::new(29);
+        let stage = Stage::set().await;
+        stage.go("/halves").await;
+        stage
+            .client
+            .call("configure", json!({"action": "capture", "streams": ["logs", "actions"]}))
+            .await;
+        stage.act("refresh").await;
+        for script in [
+            r"'a\ud83d'",
+            r"['a\ud83d', {['k\ud83d']: 1}]",
+            r"const a = 'x\ud83d'; a",
+            "document.title",
+            r"throw new Error('e\ud83d')",
+            r"throw 'x'.repeat(999) + '😀'",
+            "document.body",
+            r"(() => {}).bind(null, 'x\ud83d'), document.querySelector('p')",
+        ] {
+            let arguments = json!({"action": "execute_js", "script": script, "wait_ms": 20_000});
+            // The client's parser refuses halves.
+            let answer = body(&stage.client.call_raw("interact", arguments).await);
+            let is_told = answer["status"] == "complete" || answer["reason"] == "script_threw";
+            row.tried(script, is_told, &answer);
+        }
+        for analysis in [
+            json!({"what": "dom", "selector": "p, button"}),
+            json!({"what": "page_summary"}),
+            json!({"what": "accessibility"}),
+        ] {
+            let mut arguments = analysis.clone();
+            arguments["wait_ms"] = 20_000.into();
+            let answer = body(&stage.client.call_raw("analyze", arguments).await);
+            let said = answer["result"].to_string();
+            let is_whole = answer["status"] == "complete" && !said.contains(r"\ud83d");
+            row.tried(&analysis.to_string(), is_whole, &answer);
+        }
+        // Its text is cut within an emoji.
+        let dom = json!({"what": "dom", "selector": "#cut", "wait_ms": 20_000});
+        let dom = body(&stage.client.call_raw("analyze", dom).await);
+        let expected = format!("{}…", "x".repeat(299));
+        let is_cut = dom["result"]["value"]["matches"][0]["text"] == expected;
+        row.tried("a text that is cut within an emoji", is_cut, &dom);
+        let lines = async || stage.client.call("observe", json!({"what": "logs"})).await;
+        let has_line = async || lines().await.to_string().contains("l\u{fffd}");
+        soon("the line", until(has_line)).await;
+        row.tried("a line of the console", true, "");
+        let tabs = stage.client.call("observe", json!({"what": "tabs"})).await;
+        row.tried("a title", tabs["tabs"][0]["title"] == "t\u{fffd}", &tabs);
+        stage.end().await;
+        row.report();
     }
-    for analysis in [
-        json!({"what": "dom", "selector": "p, button"}),
-        json!({"what": "page_summary"}),
-        json!({"what": "accessibility"}),
-    ] {
-        let mut arguments = analysis.clone();
-        arguments["wait_ms"] = 20_000.into();
-        let answer = body(&stage.client.call_raw("analyze", arguments).await);
-        let said = answer["result"].to_string();
-        let is_whole = answer["status"] == "complete" && !said.contains(r"\ud83d");
-        row.tried(&analysis.to_string(), is_whole, &answer);
-    }
-    // Its text is cut within an emoji.
-    let dom = json!({"what": "dom", "selector": "#cut", "wait_ms": 20_000});
-    let dom = body(&stage.client.call_raw("analyze", dom).await);
-    let expected = format!("{}…", "x".repeat(299));
-    let is_cut = dom["result"]["value"]["matches"][0]["text"] == expected;
-    row.tried("a text that is cut within an emoji", is_cut, &dom);
-    let lines = async || stage.client.call("observe", json!({"what": "logs"})).await;
-    let has_line = async || lines().await.to_string().contains("l\u{fffd}");
-    soon("the line", until(has_line)).await;
-    row.tried("a line of the console", true, "");
-    let tabs = stage.client.call("observe", json!({"what": "tabs"})).await;
-    row.tried("a title", tabs["tabs"][0]["title"] == "t\u{fffd}", &tabs);
-    stage.end().await;
-    row.report();
 }

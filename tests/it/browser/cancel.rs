@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use crate::cancel::{ask, cancel};
+use crate::lifecycle::cancel::{ask, cancel};
 use testkit::{McpClient, StdioClient, Stopwatch, soon, until};
 
 /// Waits for ever, and notes what it is told.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::draw::Stage;
+use crate::browser::draw::Stage;
 use testkit::{Row, soon};
 
 /// How long the browser may take to show a drawing again on a busy machine.

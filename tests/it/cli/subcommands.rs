@@ -12,7 +12,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::legacy::Old;
+use crate::polling::pending_queries::Old;
 use testkit::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
 
 const SUBCOMMANDS: [&[&str]; 38] = [

@@ -10,8 +10,8 @@ use tabwire::demo::Browser;
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
-use crate::legacy::Old;
-use crate::legacy_sync::Newer;
+use crate::polling::pending_queries::Old;
+use crate::polling::sync::Newer;
 use testkit::{Daemon, Hand, McpClient, Pages, Row, body, first_tab, soon, until};
 
 /// What stands in every file that agents must not see.

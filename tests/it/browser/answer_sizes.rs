@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::browser::Stage;
 use testkit::{body, soon, until};
 
-const STEPS: &str = include_str!("../../benches/peers/steps.json");
-const FIGURES: &str = include_str!("../../benches/peers/figures.json");
-const PINNED: &str = include_str!("../../benches/peers/package.json");
-const PAGE_OF_FIGURES: &str = include_str!("../../docs/performance.md");
+const STEPS: &str = include_str!("../../../benches/peers/steps.json");
+const FIGURES: &str = include_str!("../../../benches/peers/figures.json");
+const PINNED: &str = include_str!("../../../benches/peers/package.json");
+const PAGE_OF_FIGURES: &str = include_str!("../../../docs/performance.md");
 
 /// A question that every server is asked.
 #[derive(Deserialize)]

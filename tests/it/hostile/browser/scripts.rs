@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use crate::browser_trouble::Stage as Trouble;
+use crate::browser::trouble::Stage as Trouble;
 use testkit::{Daemon, McpClient, Pages, Row, Shim, body, soon, until};
 
 /// Scripts of every form, each of which clicks once; and whether it can run without the debugger,

@@ -1,6 +1,24 @@
 //! The real thing: a real Chromium with the real extension, driven through the real
 //! daemon. Each test has a browser of its own, with a throw-away profile.
 
+mod analyze;
+mod answer_sizes;
+mod arrivals;
+mod call;
+mod cancel;
+mod capture;
+mod capture_observed;
+mod crash;
+pub(crate) mod draw;
+mod draw_observed;
+mod first_command;
+mod hand_over;
+mod kills;
+mod pairing;
+mod popup;
+mod sites;
+pub(crate) mod trouble;
+
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

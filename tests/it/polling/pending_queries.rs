@@ -10,7 +10,7 @@ use tabwire::protocol::{DOCTOR_CLIENT, EXTENSION_ID};
 use testkit::{Daemon, McpClient, RawAnswer, Shim, cli_of, finish, phases, raw, soon};
 
 /// The recorded traffic of an extension that polls.
-const RECORDED: &str = include_str!("../fixtures/legacy-5.6.0.json");
+const RECORDED: &str = include_str!("../../fixtures/legacy-5.6.0.json");
 
 /// How much of a body was recorded: what is left of a longer one is no JSON.
 const RECORDED_BYTES: usize = 6_000;

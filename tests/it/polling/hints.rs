@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::legacy::Old;
+use crate::polling::pending_queries::Old;
 use testkit::{Daemon, McpClient, Shim};
 
 fn hint(answer: &Value) -> &str {

@@ -1,6 +1,6 @@
 //! What only the official MCP conformance suite asks for is answered by no build that ships.
 
-#[path = "../conformance/fixtures/mod.rs"]
+#[path = "../../conformance/fixtures/mod.rs"]
 mod fixtures;
 
 use std::time::Duration;

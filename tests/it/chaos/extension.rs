@@ -65,7 +65,7 @@ impl Browsers {
 
 fn start(home: &Path, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "chaos::browser::process", "--ignored", "--nocapture"])
+        .args(["--exact", "chaos::extension::process", "--ignored", "--nocapture"])
         .env(HOME, home)
         .env(NAME, name)
         .stdin(Stdio::null())

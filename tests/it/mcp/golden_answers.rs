@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Daemon, Frozen, McpClient, Shim, active_tab};
 
 fn golden(name: &str) -> Value {
-    let text = include_str!("../fixtures/answers.json");
+    let text = include_str!("../../fixtures/answers.json");
     let all: Value = serde_json::from_str(text).unwrap();
     assert!(all[name].is_object(), "there is no golden answer {name}");
     all[name].clone()

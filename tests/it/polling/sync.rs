@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
 
-use crate::legacy::call_for;
+use crate::polling::pending_queries::call_for;
 use testkit::{
     Daemon, McpClient, RawAnswer, RawConnection, Shim, cli_of, finish, raw, soon, until,
 };
@@ -299,12 +299,12 @@ async fn replay(recorded: &str, commands: usize) {
 
 #[tokio::test]
 async fn every_request_of_a_recorded_session_of_v6_is_accepted_and_every_command_given_once() {
-    replay(include_str!("../fixtures/sync-6.0.3.json"), 33).await;
+    replay(include_str!("../../fixtures/sync-6.0.3.json"), 33).await;
 }
 
 #[tokio::test]
 async fn every_request_of_a_recorded_session_of_v8_is_accepted_and_every_command_given_once() {
-    replay(include_str!("../fixtures/sync-0.8.2.json"), 36).await;
+    replay(include_str!("../../fixtures/sync-0.8.2.json"), 36).await;
 }
 
 #[tokio::test]

@@ -572,30 +572,6 @@ fn asking_extension(dir: &Path, key: Option<&Value>, pages: &Pages, name: &str) 
     fs::write(dir.join("worker.js"), worker).unwrap();
 }
 
-#[tokio::test]
-async fn a_real_browser_tells_our_extension_the_key_and_no_other() {
-    let place = Place::with_port(PORT);
-    wrapper(&place).await;
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("profile");
-    let manifest = manifest_below(&profile);
-    fs::create_dir_all(manifest.parent().unwrap()).unwrap();
-    fs::copy(manifest_below(place.path()), &manifest).unwrap();
-    let pages = Pages::start().await;
-    let shim: Value =
-        serde_json::from_str(include_str!("../../extension-shim/manifest.json")).unwrap();
-    let (ours, other) = (folder.path().join("ours"), folder.path().join("other"));
-    asking_extension(&ours, Some(&shim["key"]), &pages, "ours");
-    asking_extension(&other, None, &pages, "other");
-    let both = format!("{},{}", ours.display(), other.display());
-    let chromium = find_browser().expect("the tests need a Chromium");
-    let browser = Browser::launch(&chromium, &profile, Path::new(&both), &pages.url("/")).unwrap();
-    let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
-    pages.asked_for(&format!("/ours/{PORT}/{key}")).await;
-    pages.asked_for("/other/refused").await;
-    browser.end().await;
-}
-
 /// Whether this process has opened the daemon's lock.
 #[cfg(target_os = "linux")]
 fn has_opened_lock(pid: u32) -> bool {
@@ -634,4 +610,33 @@ async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_on
     };
     let token = place.home().auth().token(&tabwire::proof::DEFAULT_OWNER.into());
     McpClient::at(port, token).call("configure", json!({"action": "health"})).await;
+}
+
+mod browser {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_real_browser_tells_our_extension_the_key_and_no_other() {
+        let place = Place::with_port(PORT);
+        wrapper(&place).await;
+        let folder = tempfile::tempdir().unwrap();
+        let profile = folder.path().join("profile");
+        let manifest = manifest_below(&profile);
+        fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+        fs::copy(manifest_below(place.path()), &manifest).unwrap();
+        let pages = Pages::start().await;
+        let shim: Value =
+            serde_json::from_str(include_str!("../../../extension-shim/manifest.json")).unwrap();
+        let (ours, other) = (folder.path().join("ours"), folder.path().join("other"));
+        asking_extension(&ours, Some(&shim["key"]), &pages, "ours");
+        asking_extension(&other, None, &pages, "other");
+        let both = format!("{},{}", ours.display(), other.display());
+        let chromium = find_browser().expect("the tests need a Chromium");
+        let browser =
+            Browser::launch(&chromium, &profile, Path::new(&both), &pages.url("/")).unwrap();
+        let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
+        pages.asked_for(&format!("/ours/{PORT}/{key}")).await;
+        pages.asked_for("/other/refused").await;
+        browser.end().await;
+    }
 }

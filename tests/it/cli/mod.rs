@@ -1,0 +1,8 @@
+//! The command line: what people and scripts type, and what they see.
+
+mod bug_report;
+mod call;
+mod commands;
+mod doctor;
+mod install;
+mod subcommands;

@@ -1,0 +1,5 @@
+//! The daemon as a process: how it starts and ends, what it leaves behind, and what the next one finds.
+
+mod program;
+mod restart;
+mod secrecy;

@@ -1,0 +1,10 @@
+//! Attacks on a real browser, or by what is in one.
+
+mod drawings;
+mod local_files;
+mod pages;
+mod pollers;
+mod prompts;
+mod scripts;
+mod secrets;
+mod site_rules;

@@ -1,0 +1,12 @@
+//! The Model Context Protocol over HTTP and stdio, as clients see it.
+
+mod answers;
+mod bridge;
+mod conformance;
+mod golden_answers;
+mod handshakes;
+mod next_steps;
+mod notices;
+mod progress;
+mod protocol;
+mod tasks;
