@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Parser;
 use serde_json::value::RawValue;
-use tabwire::hub::{Caller, Hub, Reading, Undertaking, Wish};
+use tabwire::hub::{Caller, ClockSample, HostTask, Hub, TargetSelector};
 use tabwire::journal;
-use tabwire::lifecycle::{Asked, Limits, Outcome, Work, limits};
+use tabwire::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork, Limits, limits};
 use tabwire::protocol::{CorrelationId, SessionName};
 use tokio::task::JoinHandle;
 
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 async fn bench(_options: &Options) -> anyhow::Result<bool> {
     let folder = tempfile::tempdir().context("no temporary directory")?;
     let opened = journal::open(&folder.path().join("journal.db"), "aside")?;
-    let hub = Hub::open(Limits::default(), opened.journal, opened.history, &Reading::now());
+    let hub = Hub::open(Limits::default(), opened.journal, opened.history, &ClockSample::now());
     let waits = waits(&hub)?;
     hub.settle().await;
     let before = resident()?;
@@ -69,7 +69,7 @@ async fn bench(_options: &Options) -> anyhow::Result<bool> {
     for ((_, id), blocked) in waits.iter().zip(blocked) {
         let result = RawValue::from_string(r#"{"annotations":[]}"#.to_owned())?.into();
         let ended = now();
-        hub.finish(id, Outcome::Complete { result, origin: None });
+        hub.finish(id, CommandOutcome::Complete { result, origin: None });
         took.add(blocked.await?? - ended);
     }
     hub.shut_down().await;
@@ -90,9 +90,9 @@ fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
         let caller = Caller { owner: "user".into(), client: format!("client {client}").into() };
         for n in 0..Limits::default().annotations {
             let session = SessionName::parse(&format!("{client} {n}")).ok();
-            let asked = Undertaking {
-                work: Work::Annotations { annotations: Asked { session } },
-                target: Wish::default(),
+            let asked = HostTask {
+                work: CommandWork::Annotations { annotations: AwaitedDrawings { session } },
+                target: TargetSelector::default(),
                 deadline: limits::PERSON,
                 estimate: Duration::ZERO,
                 idempotency_key: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;
-use tabwire::hub::{Caller, Hub, Link, Outbox, Submission, Wish};
+use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, Submission, TargetSelector};
 use tabwire::lifecycle::{Limits, Peer, limits};
 use tabwire::mcp::{self, Calls, Era, Headers, Incoming};
 use tabwire::proof::DEFAULT_OWNER;
@@ -39,7 +39,7 @@ pub(crate) fn measure(to: &mut Measured, warm_up: usize, calls: usize) -> anyhow
 struct Inside {
     hub: Hub,
     caller: Caller,
-    link: Link,
+    link: ExtensionLink,
     outbox: Outbox,
 }
 
@@ -80,7 +80,7 @@ impl Inside {
                     script: "document.title".to_owned(),
                     user_gesture: None,
                 },
-                wish: Wish::default(),
+                wish: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
             };

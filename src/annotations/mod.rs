@@ -15,8 +15,10 @@ use serde_json::value::to_raw_value;
 use tokio_util::task::TaskTracker;
 
 use crate::home::{DrawingList, DrawingStore, DrawingsError, KeptDrawing};
-use crate::hub::{Caller, Hub, Refused, Seen, Submission, Submitted, Undertaking, Wish};
-use crate::lifecycle::{Asked, Outcome, Work, limits};
+use crate::hub::{
+    CallRefusal, Caller, CommandLookup, HostTask, Hub, Submission, SubmittedCommand, TargetSelector,
+};
+use crate::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork, limits};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{
     Action, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt, DrawingsReport, Owner,
@@ -50,7 +52,7 @@ pub struct DrawingRequest {
     /// Which drawings; none: those of no session.
     pub session: Option<SessionName>,
     /// Where the drawing tools are to be opened.
-    pub wish: Wish,
+    pub wish: TargetSelector,
     /// Whether elements are described with their computed styles.
     pub styles: bool,
     /// What the person is asked to draw.
@@ -63,7 +65,7 @@ pub struct DrawingRequest {
 #[derive(Debug)]
 pub struct DrawingWait {
     /// The wait. It is over at once if there was a drawing that nobody had read.
-    pub submitted: Submitted,
+    pub submitted: SubmittedCommand,
     /// What became of the drawing tools, if they had to be opened.
     pub opening: Option<ToolsOpening>,
 }
@@ -72,16 +74,16 @@ pub struct DrawingWait {
 #[derive(Debug)]
 pub enum ToolsOpening {
     /// The browser was asked to open them: what is known of that.
-    Asked(Seen),
+    Asked(CommandLookup),
     /// It could not be asked. The person can open them.
-    Refused(Refused),
+    Refused(CallRefusal),
 }
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum AnnotationError {
     /// The daemon does not take it now.
-    Refused(Refused),
+    Refused(CallRefusal),
     /// The disk did not do what was asked.
     Disk(DrawingsError),
 }
@@ -208,7 +210,7 @@ impl AnnotationService {
         caller: &Caller,
         session: Option<SessionName>,
         key: Option<Arc<str>>,
-    ) -> Result<Option<Submitted>, AnnotationError> {
+    ) -> Result<Option<SubmittedCommand>, AnnotationError> {
         let owner = &caller.owner;
         let wanted = session.clone();
         let of_session = self.list(owner).await?.drawings.into_iter();
@@ -221,7 +223,7 @@ impl AnnotationService {
             (Some(_), Some(_)) => of_session.iter().collect(),
         };
         let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
-        let submitted = self.begin(caller, session.clone(), Wish::default(), key)?;
+        let submitted = self.begin(caller, session.clone(), TargetSelector::default(), key)?;
         self.hand_over(caller, &submitted, session, &ids).await?;
         self.0.hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         Ok(Some(submitted))
@@ -260,11 +262,11 @@ impl AnnotationService {
         &self,
         caller: &Caller,
         session: Option<SessionName>,
-        target: Wish,
+        target: TargetSelector,
         key: Option<Arc<str>>,
-    ) -> Result<Submitted, AnnotationError> {
-        let asked = Undertaking {
-            work: Work::Annotations { annotations: Asked { session } },
+    ) -> Result<SubmittedCommand, AnnotationError> {
+        let asked = HostTask {
+            work: CommandWork::Annotations { annotations: AwaitedDrawings { session } },
             target,
             deadline: limits::PERSON,
             estimate: USUAL,
@@ -274,7 +276,7 @@ impl AnnotationService {
     }
 
     /// Has the drawing tools opened, and waits a moment for what becomes of that.
-    async fn open(&self, caller: &Caller, action: Action, wish: Wish) -> ToolsOpening {
+    async fn open(&self, caller: &Caller, action: Action, wish: TargetSelector) -> ToolsOpening {
         let hub = &self.0.hub;
         let call = Submission { action, wish, timeout: limits::EXECUTE, idempotency_key: None };
         let accepted = match hub.submit(caller, call).await {
@@ -304,7 +306,7 @@ impl AnnotationService {
     async fn hand_over(
         &self,
         caller: &Caller,
-        submitted: &Submitted,
+        submitted: &SubmittedCommand,
         session: Option<SessionName>,
         drawings: &[DrawingId],
     ) -> Result<(), DrawingsError> {
@@ -337,7 +339,7 @@ impl AnnotationService {
         owner: &Owner,
         session: Option<SessionName>,
         ids: &[DrawingId],
-    ) -> Result<Outcome, DrawingsError> {
+    ) -> Result<CommandOutcome, DrawingsError> {
         let (owner, ids) = (owner.clone(), ids.to_vec());
         let load = move |drawings: &DrawingStore| {
             let pages = ids.iter().map(|id| drawings.load(&owner, id));
@@ -345,7 +347,7 @@ impl AnnotationService {
             Ok(DrawingsReport::new(pages, session))
         };
         let result = to_raw_value(&self.on_disk(load).await?).unwrap_or_default().into();
-        Ok(Outcome::Complete { result, origin: None })
+        Ok(CommandOutcome::Complete { result, origin: None })
     }
 
     /// Does this where the disk may take its time. It is done even if nobody waits any more.
@@ -361,7 +363,7 @@ impl AnnotationService {
     }
 }
 
-fn given_up(why: DrawingCancel) -> Outcome {
+fn given_up(why: DrawingCancel) -> CommandOutcome {
     let (code, message) = match why {
         DrawingCancel::User => {
             ("cancelled_by_user", "The user closed the drawing tools without sending anything")
@@ -371,5 +373,5 @@ fn given_up(why: DrawingCancel) -> Outcome {
         }
     };
     let (code, message) = (code.to_owned(), message.to_owned());
-    Outcome::Error { error: ReportedError::new(code, message).into() }
+    CommandOutcome::Error { error: ReportedError::new(code, message).into() }
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
-use crate::hub::Reading;
+use crate::hub::ClockSample;
 use crate::protocol::{CorrelationId, Timestamp};
 use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, say, shortened};
 
@@ -50,7 +50,7 @@ pub(super) async fn list(location: &DaemonLocation, json: bool) -> anyhow::Resul
     if commands.is_empty() && terminal::is_terminal() {
         say("no commands are known (they are kept for 60 s after their end)")?;
     }
-    for line in table(commands, CommandTimes::Ages(Reading::now().system)).lines() {
+    for line in table(commands, CommandTimes::Ages(ClockSample::now().system)).lines() {
         say(line)?;
     }
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::hub::Reading;
+use crate::hub::ClockSample;
 use crate::terminal::LocalTime;
 
 /// How many files of one name and second there can be.
@@ -36,7 +36,7 @@ pub(super) fn write_new(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// Writes a new file whose name begins so, in the current directory, or where that cannot be
 /// written in the system's directory for temporary files. The file's path.
 pub(super) fn write_named(stem: &str, extension: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {
-    let stamp = LocalTime::new().file_stamp(Reading::now().system);
+    let stamp = LocalTime::new().file_stamp(ClockSample::now().system);
     let here = std::env::current_dir().ok();
     let temporary = std::env::temp_dir();
     let mut why = None;

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{ExitFailure, NEEDS_PERSON};
 use crate::home::Home;
-use crate::hub::Reading;
+use crate::hub::ClockSample;
 use crate::terminal::clean;
 
 /// The flag of every command that can widen what agents may do.
@@ -47,7 +47,7 @@ pub(super) fn person_widens_reversibly(
 
 fn widen(home: &Home, what: &str, take_back: Option<&str>, unattended: bool) -> anyhow::Result<()> {
     if unattended {
-        home.note_widening(what, take_back, Reading::now().system)?;
+        home.note_widening(what, take_back, ClockSample::now().system)?;
         return Ok(());
     }
     if !has_person() {

@@ -9,7 +9,7 @@ use super::daemon_client::DaemonClient;
 use super::{ExitFailure, NOT_RUNNING, confirm, doctor, legacy};
 use crate::config::DaemonLocation;
 use crate::home::Home;
-use crate::hub::Reading;
+use crate::hub::ClockSample;
 use crate::protocol::{SERVER_VERSION, Timestamp, UnconfirmedWidening};
 use crate::terminal::{TextStyle, TextTable, ago, say};
 
@@ -27,7 +27,7 @@ pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Res
         say(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for line in lines(&body, Reading::now().system) {
+    for line in lines(&body, ClockSample::now().system) {
         say(line)?;
     }
     say_unconfirmed(&unconfirmed)?;
@@ -256,7 +256,7 @@ mod tests {
         let browser = |version: &str| json!({"label": "A", "connected": true, "tabs": 1, "extension_version": version});
         let of = |version: &str| {
             let body = json!({"version": "2", "browsers": [browser(version)]});
-            lines(&body, Reading::now().system).join("\n")
+            lines(&body, ClockSample::now().system).join("\n")
         };
         assert!(of("1").contains("another version"));
         assert!(!of("2").contains("another version"));
@@ -269,7 +269,7 @@ mod tests {
             "last_seen": "2026-11-22T10:00:00Z",
         });
         let body = json!({"version": "2", "browsers": [browser]});
-        let shown = lines(&body, Reading::now().system).join("\n");
+        let shown = lines(&body, ClockSample::now().system).join("\n");
         assert!(shown.contains("away\tbrowser b_1, last seen "), "{shown}");
         assert!(!shown.contains("version"), "{shown}");
     }
@@ -280,7 +280,7 @@ mod tests {
             let mut browser = json!({"label": "A", "connected": true, "extension_version": "2"});
             browser[name] = true.into();
             let body = json!({"version": "2", "browsers": [browser]});
-            lines(&body, Reading::now().system).join("\n")
+            lines(&body, ClockSample::now().system).join("\n")
         };
         assert!(with("stopped").contains("stopped by you (popup: \"Let agents go on\")"));
         assert!(with("extension_changed").contains("run `tabwire install`"));
@@ -295,7 +295,7 @@ mod tests {
         });
         let of = |browsers: &[&Value]| {
             let body = json!({"version": "2", "browsers": browsers});
-            lines(&body, Reading::now().system).join("\n")
+            lines(&body, ClockSample::now().system).join("\n")
         };
         let beside = of(&[&ours, &old]);
         assert!(beside.contains("legacy-aa") && beside.contains("go to Mine"), "{beside}");

@@ -16,9 +16,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::admission::PollerAdmission;
 use crate::annotations::AnnotationService;
 use crate::edge;
-use crate::engine::History;
+use crate::engine::RecordedHistory;
 use crate::home::{DaemonLock, DaemonRecord, Home, HomeError, UsualFolder};
-use crate::hub::{Hub, Reading};
+use crate::hub::{ClockSample, Hub};
 use crate::jobs::JobRunner;
 use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
@@ -71,7 +71,7 @@ pub struct Daemon {
     port: u16,
     listeners: Vec<TcpListener>,
     journal: Journal,
-    history: History,
+    history: RecordedHistory,
 }
 
 /// Why a daemon cannot start.
@@ -131,7 +131,7 @@ impl Daemon {
         home.local_files().read()?;
         let (journal, history) = if settings.ephemeral {
             tracing::warn!("no journal is kept: commands do not outlive this daemon");
-            (Journal::ephemeral(), History::default())
+            (Journal::ephemeral(), RecordedHistory::default())
         } else {
             open_journal(&home)?
         };
@@ -174,7 +174,7 @@ impl Daemon {
         toolbox: impl FnOnce(Tools) -> Arc<dyn Toolbox>,
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
-        let hub = Hub::open(settings.limits, journal, history, &Reading::now());
+        let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
         hub.set_agent_files(home.agent_files(settings.agent_files));
         let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = Tools::new(hub.clone(), settings.default_wait);
@@ -215,8 +215,8 @@ fn monitor(hub: &Hub, home: &Home, roots: Vec<PathBuf>) -> FileMonitor {
 }
 
 /// Opens the journal of this state directory.
-fn open_journal(home: &Home) -> Result<(Journal, History), StartError> {
-    let now = Reading::now().system.unix_millis();
+fn open_journal(home: &Home) -> Result<(Journal, RecordedHistory), StartError> {
+    let now = ClockSample::now().system.unix_millis();
     let opened = journal::open(&home.journal_path(), &format!("unusable-{now}"))?;
     if let (Some(why), Some(to)) = (opened.unusable, &opened.history.moved_aside) {
         tracing::error!(

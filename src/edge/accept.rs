@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::Server;
 use super::peer::{PeerLookup, PeerUser, RETRY};
-use crate::lifecycle::Rate;
+use crate::lifecycle::TokenBucket;
 
 /// How long nothing is accepted when the system would not let us, and nothing can be closed.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const RETRIES: usize = 64;
 /// Accepts until the server ends.
 pub(super) async fn accept(listener: TcpListener, server: Server, peers: Arc<PeerLookup>) {
     let retries = Arc::new(Semaphore::new(RETRIES));
-    let mut complaints = Rate::new(COMPLAINTS, server.edge.tools.hub().now());
+    let mut complaints = TokenBucket::new(COMPLAINTS, server.edge.tools.hub().now());
     loop {
         let accepted = tokio::select! {
             biased;

@@ -17,8 +17,8 @@ use super::Edge;
 use super::connections::Connection;
 use super::guard::Admitted;
 use super::problem::{Problem, json_response};
-use crate::hub::{Events, News, Told};
-use crate::lifecycle::Gone;
+use crate::hub::{CommandObserver, ObserverEvent, StoryLookup};
+use crate::lifecycle::Tombstone;
 use crate::protocol::SERVER_VERSION;
 
 /// How the daemon is, who is connected to it, and what it has to do.
@@ -79,7 +79,7 @@ pub(super) async fn commands(
 /// slowly holds up nobody.
 struct Lines {
     first: Option<Value>,
-    events: Events,
+    events: CommandObserver,
 }
 
 impl Lines {
@@ -87,8 +87,10 @@ impl Lines {
         let line = match self.first.take() {
             Some(known) => known,
             None => match self.events.next().await? {
-                News::Changed(command) => json!({"event": "changed", "command": &*command}),
-                News::Skipped(count) => json!({"event": "skipped", "count": count}),
+                ObserverEvent::Changed(command) => {
+                    json!({"event": "changed", "command": &*command})
+                }
+                ObserverEvent::Skipped(count) => json!({"event": "skipped", "count": count}),
             },
         };
         Some((Ok(format!("{line}\n").into()), self))
@@ -106,18 +108,18 @@ pub(super) async fn command(
     let told = hub.story(&caller, &id.as_str().into());
     hub.settle().await;
     let (status, body) = match told {
-        Told::Story(story) => (StatusCode::OK, json!(story)),
-        Told::Gone(gone) => (
+        StoryLookup::Story(story) => (StatusCode::OK, json!(story)),
+        StoryLookup::Evicted(gone) => (
             StatusCode::GONE,
             json!({
                 "error": "expired",
-                "message": Gone::REASON.message(),
-                "hint": Gone::REASON.hint(),
+                "message": Tombstone::REASON.message(),
+                "hint": Tombstone::REASON.hint(),
                 "gone_at": gone.at,
                 "may_have_run": gone.may_have_run,
             }),
         ),
-        Told::NotFound => (
+        StoryLookup::NotFound => (
             StatusCode::NOT_FOUND,
             json!({
                 "error": "no_such_command",

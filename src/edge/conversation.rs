@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _};
 use super::Edge;
 use super::share::Share;
 use super::side_work::SideWork;
-use crate::hub::{CloseReason, Link, Outbox};
+use crate::hub::{CloseReason, ExtensionLink, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
@@ -72,7 +72,7 @@ pub(super) type Heard = Result<Result<FromExtension, FrameError>, End>;
 
 /// An extension whose proof was valid, and the proof that it gets.
 pub(super) struct Greeted {
-    pub(super) link: Link,
+    pub(super) link: ExtensionLink,
     pub(super) outbox: Outbox,
     pub(super) welcome: ToExtension,
 }
@@ -183,7 +183,7 @@ pub(super) fn close_of(reason: CloseReason) -> Close {
 pub(super) async fn listen(
     edge: &Edge,
     extension_id: &str,
-    link: &Link,
+    link: &ExtensionLink,
     said: &mut (impl Stream<Item = Heard> + Unpin),
 ) -> End {
     let mut aside = SideWork::new(edge, extension_id, link);

@@ -17,7 +17,7 @@ use super::routes::{Rule, TABLE, Who};
 use crate::admission::PollerAdmission;
 use crate::home::{Home, LegacyAnswer};
 use crate::hub::{Caller, Hub};
-use crate::lifecycle::Rate;
+use crate::lifecycle::TokenBucket;
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, is_extension_id};
 
@@ -82,14 +82,14 @@ pub(super) struct Guard {
     hub: Hub,
     /// The default owner's token, derived once: it is the one that nearly all send.
     token: String,
-    wrong_tokens: Mutex<Rate>,
+    wrong_tokens: Mutex<TokenBucket>,
     admission: PollerAdmission,
 }
 
 impl Guard {
     pub(super) fn new(home: Home, port: u16, hub: Hub) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
-        let wrong_tokens = Mutex::new(Rate::new(WRONG_TOKENS, hub.now()));
+        let wrong_tokens = Mutex::new(TokenBucket::new(WRONG_TOKENS, hub.now()));
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         Self { home, port, hub, token, wrong_tokens, admission }
     }

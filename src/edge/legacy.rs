@@ -23,7 +23,7 @@ use super::connections::{Connection, Holder};
 use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, SESSION_BODY, check_user, single};
 use super::problem::{Problem, json_response};
 use crate::home::LegacyAnswer;
-use crate::hub::{Poll, Taken, Verdict};
+use crate::hub::{IngestCounts, PollRequest, ReportDisposition};
 use crate::journal::WriteFailure;
 use crate::protocol::{
     Drawing, LegacyReport, LegacySyncAnswer, LegacySyncRequest, Transport, session_name,
@@ -91,7 +91,7 @@ pub(super) async fn pending_queries(
         return Ok(answer(&json!({"count": queries.len(), "queries": queries})));
     };
     check_user(Some(&connection))?;
-    let poll = Poll {
+    let poll = PollRequest {
         session: session.into(),
         extension_version: header(&headers, &VERSION).unwrap_or_default().to_owned(),
         is_pilot_on: header(&headers, &PILOT) != Some("0"),
@@ -130,7 +130,7 @@ pub(super) async fn sync(
         return Ok(json_response(StatusCode::OK, json!(nothing).to_string()));
     }
     connection.prove(Holder::Extension(extension_id.clone()));
-    let poll = Poll {
+    let poll = PollRequest {
         session,
         extension_version: request.version().to_owned(),
         is_pilot_on: request.is_pilot_on(),
@@ -169,8 +169,8 @@ pub(super) async fn result(
         .await
         .map_err(|trouble| unrecorded(&trouble))?;
     Ok(answer(&match verdict {
-        Verdict::Accepted => json!({"status": "ok", "accepted": true}),
-        Verdict::Refused(reason) => {
+        ReportDisposition::Accepted => json!({"status": "ok", "accepted": true}),
+        ReportDisposition::Refused(reason) => {
             tracing::info!(extension_id, ?reason, "a posted result does not count");
             json!({"status": "ok", "accepted": false, "reason": reason})
         }
@@ -188,7 +188,7 @@ pub(super) async fn ingest(
     let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     let hub = edge.tools.hub();
     let browser = hub.browser_with(&extension_id);
-    let Taken { received, rejected } =
+    let IngestCounts { received, rejected } =
         hub.take_legacy_events(&browser, kind, body).await.map_err(malformed)?;
     let entries = hub.stream_entries(kind.stream());
     Ok(answer(&json!({"received": received, "rejected": rejected, "entries": entries})))

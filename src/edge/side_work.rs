@@ -7,7 +7,7 @@ use futures_util::stream::FuturesUnordered;
 
 use super::Edge;
 use crate::extension::{self, FolderCheck};
-use crate::hub::Link;
+use crate::hub::ExtensionLink;
 use crate::protocol::{
     AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID,
     FILE_CHECK_MAX, FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
@@ -29,7 +29,7 @@ const ONLY_OURS_WIDENS: &str = "Only the popup of the Tabwire extension lets age
 pub(super) struct SideWork<'a> {
     edge: &'a Edge,
     extension_id: &'a str,
-    link: &'a Link,
+    link: &'a ExtensionLink,
     /// Drawings that are being written.
     drawings: FuturesUnordered<BoxFuture<'static, Taken>>,
     /// Files that are being looked up: the number of the check, and whether each may be seen.
@@ -37,7 +37,7 @@ pub(super) struct SideWork<'a> {
 }
 
 impl<'a> SideWork<'a> {
-    pub(super) fn new(edge: &'a Edge, extension_id: &'a str, link: &'a Link) -> Self {
+    pub(super) fn new(edge: &'a Edge, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
         let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
         Self { edge, extension_id, link, drawings, files }
     }
@@ -185,7 +185,7 @@ impl Edge {
 
     /// Confirms a widening, as a person has said in the popup. Another extension, even one that
     /// was allowed, could have been let in by what it confirms.
-    fn confirm_widening(&self, link: &Link, is_ours: bool, id: &str) {
+    fn confirm_widening(&self, link: &ExtensionLink, is_ours: bool, id: &str) {
         if !is_ours {
             tracing::warn!(
                 "an extension other than the Tabwire extension would confirm a widening"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::browsers::Browser;
+use super::browsers::BrowserState;
 use super::{Engine, Transaction};
 use crate::protocol::Timestamp;
 
@@ -41,7 +41,7 @@ impl Transaction<'_> {
 
     /// Why no browser is connected, and the next step, in sentences. `None` if one is connected.
     pub fn browser_absence(&mut self) -> Option<String> {
-        if self.browsers.values().any(Browser::is_connected) {
+        if self.browsers.values().any(BrowserState::is_connected) {
             return None;
         }
         let now = self.now();

@@ -21,7 +21,7 @@ pub(super) const fn is_room_for_command(room: usize) -> bool {
 
 /// A browser with the extension, connected or away for a while.
 #[derive(Debug)]
-pub(super) struct Browser {
+pub(super) struct BrowserState {
     /// What it is shown as and may be named by: no two known browsers have the same.
     label: String,
     /// What its extension calls it.
@@ -64,7 +64,7 @@ struct LinkState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutboxFull;
 
-impl Browser {
+impl BrowserState {
     /// A browser of which nothing is known yet.
     pub(super) fn new(now: Timestamp) -> Self {
         Self {

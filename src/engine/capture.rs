@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::refusal::{Refusal, Refused};
+use super::refusal::{CallRefusal, RefusalReason};
 use super::targets::{choose_browser, gone, no_such_tab};
 use super::{Caller, Engine, Transaction};
-use crate::lifecycle::Wish;
+use crate::lifecycle::TargetSelector;
 use crate::protocol::{BrowserId, CaptureSettings, StreamKind, TabCapture, TabId, ToExtension};
 
 /// What browsers are asked to record.
@@ -39,19 +39,19 @@ pub struct CaptureChange {
     pub streams: Option<BTreeSet<StreamKind>>,
     /// In this browser or tab; in all browsers, also those that connect later, if neither
     /// is named.
-    pub of: Wish,
+    pub of: TargetSelector,
 }
 
 /// Connected browsers that cannot be asked to record: their extension only polls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeafBrowsers {
+pub struct CaptureUnsupportedBrowsers {
     /// What they are shown as.
     pub labels: Vec<String>,
     /// Whether no other is connected.
     pub are_all: bool,
 }
 
-impl DeafBrowsers {
+impl CaptureUnsupportedBrowsers {
     /// What to tell of them. `None`: there is none.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -69,16 +69,16 @@ impl DeafBrowsers {
 
 /// What is recorded now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Capturing {
+pub struct CaptureStatus {
     /// In every tab of every browser.
     pub all: BTreeSet<StreamKind>,
     /// In single browsers and tabs besides.
-    pub browsers: Vec<CapturingBrowser>,
+    pub browsers: Vec<BrowserCaptureStatus>,
 }
 
 /// What is recorded in one browser, besides what is in all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct CapturingBrowser {
+pub struct BrowserCaptureStatus {
     /// The browser.
     pub browser: BrowserId,
     /// In each of its tabs.
@@ -108,14 +108,14 @@ impl CaptureRequests {
         CaptureSettings::new(all, &own.tabs)
     }
 
-    fn summary(&self) -> Capturing {
+    fn summary(&self) -> CaptureStatus {
         let own = self.browsers.iter().map(|(id, own)| {
             let CaptureSettings { all, tabs } = CaptureSettings::new(own.all.clone(), &own.tabs);
-            CapturingBrowser { browser: id.clone(), all, tabs }
+            BrowserCaptureStatus { browser: id.clone(), all, tabs }
         });
         let mut browsers: Vec<_> = own.collect();
         browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
-        Capturing { all: self.all.clone(), browsers }
+        CaptureStatus { all: self.all.clone(), browsers }
     }
 
     fn change(&mut self, change: &CaptureChange, browser: Option<&BrowserId>, tab: Option<TabId>) {
@@ -150,7 +150,7 @@ impl CaptureRequests {
 impl Engine {
     /// What is recorded now.
     #[must_use]
-    pub fn capturing(&self) -> Capturing {
+    pub fn capturing(&self) -> CaptureStatus {
         self.capture.summary()
     }
 
@@ -169,7 +169,7 @@ impl Engine {
     /// Which connected browsers, of all or of this one, record what their person has set and
     /// not what they are asked to: by their labels, and whether there are others.
     #[must_use]
-    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> DeafBrowsers {
+    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
         let connected = self.browsers.iter().filter(|(id, known)| {
             known.is_connected() && browser.is_none_or(|wanted| wanted == *id)
         });
@@ -177,7 +177,7 @@ impl Engine {
             connected.map(|(_, known)| known).partition(|known| known.poller().is_some());
         let mut labels: Vec<_> = deaf.iter().map(|known| known.label().to_owned()).collect();
         labels.sort();
-        DeafBrowsers { labels, are_all: others.is_empty() }
+        CaptureUnsupportedBrowsers { labels, are_all: others.is_empty() }
     }
 
     /// What a browser is to record now, also one that is not known yet.
@@ -198,7 +198,7 @@ impl Transaction<'_> {
         &mut self,
         caller: &Caller,
         change: &CaptureChange,
-    ) -> Result<Capturing, Refused> {
+    ) -> Result<CaptureStatus, CallRefusal> {
         let place = self.place_of(caller, change);
         let (browser, tab) = place.map_err(|refusal| self.refuse(caller, refusal))?;
         let known: Vec<_> = self.browsers.keys().cloned().collect();
@@ -214,7 +214,7 @@ impl Transaction<'_> {
         &mut self,
         caller: &Caller,
         change: &CaptureChange,
-    ) -> Result<(Option<BrowserId>, Option<TabId>), Refusal> {
+    ) -> Result<(Option<BrowserId>, Option<TabId>), RefusalReason> {
         let wish = &change.of;
         if wish.browser.is_none() && wish.tab.is_none() {
             return Ok((None, None));

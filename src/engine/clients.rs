@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::browsers::Browser;
-use super::entry::{Current, Entry};
-use super::refusal::{Refusal, Refused};
+use super::browsers::BrowserState;
+use super::entry::{CurrentTabRecord, JournalEntry};
+use super::refusal::{CallRefusal, RefusalReason};
 use super::{Caller, Engine, Transaction};
-use crate::lifecycle::{Limits, Rate, limits};
+use crate::lifecycle::{Limits, TokenBucket, limits};
 use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Owner, TabId, Timestamp};
 
 /// How often, at most, clients and browsers that were idle for long are looked for.
@@ -16,7 +16,7 @@ const SWEEP: Duration = Duration::from_secs(5);
 
 /// One client's own: its calls, its commands, its tab.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct ClientState {
     /// Whose client it is.
     owner: Owner,
     /// The tab that it used last.
@@ -31,7 +31,7 @@ pub(super) struct Client {
     program: Option<ClientProgram>,
     /// Whether it asked to be told of its jobs.
     wants_jobs: bool,
-    calls: Rate,
+    calls: TokenBucket,
 }
 
 /// The tab that a client's commands go to when they name none.
@@ -61,9 +61,9 @@ pub struct ClientSummary {
     pub tab_id: Option<TabId>,
 }
 
-impl Client {
+impl ClientState {
     fn new(owner: Owner, limits: &Limits, now: Timestamp) -> Self {
-        let calls = Rate::new(limits.calls_per_minute, now);
+        let calls = TokenBucket::new(limits.calls_per_minute, now);
         Self {
             owner,
             current: None,
@@ -124,10 +124,10 @@ impl Client {
 
 /// The clients that are known.
 #[derive(Debug, Default)]
-pub(super) struct Clients(HashMap<ClientId, Client>);
+pub(super) struct ClientRegistry(HashMap<ClientId, ClientState>);
 
-impl Clients {
-    fn of(&self, owner: &Owner) -> impl Iterator<Item = (&ClientId, &Client)> {
+impl ClientRegistry {
+    fn of(&self, owner: &Owner) -> impl Iterator<Item = (&ClientId, &ClientState)> {
         self.0.iter().filter(move |(_, client)| client.owner == *owner)
     }
 
@@ -201,7 +201,7 @@ impl Clients {
         now: Timestamp,
         has_kept: impl Fn(&ClientId) -> bool,
     ) -> Vec<ClientId> {
-        let is_over = |(id, client): &(&ClientId, &mut Client)| {
+        let is_over = |(id, client): &(&ClientId, &mut ClientState)| {
             client.is_idle()
                 && now.since(client.last_seen) >= limits::CLIENT_REMEMBERED
                 && !has_kept(id)
@@ -255,13 +255,13 @@ impl Transaction<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refusal::TooManyWaiters`].
-    pub fn begin_wait(&mut self, caller: &Caller) -> Result<(), Refused> {
+    /// [`RefusalReason::TooManyWaiters`].
+    pub fn begin_wait(&mut self, caller: &Caller) -> Result<(), CallRefusal> {
         let most = self.limits.waiters;
         let client = self.client(caller);
         let waiters = client.waiters;
         if waiters >= most {
-            return Err(self.refuse(caller, Refusal::TooManyWaiters { waiters }));
+            return Err(self.refuse(caller, RefusalReason::TooManyWaiters { waiters }));
         }
         client.waiters += 1;
         Ok(())
@@ -274,7 +274,7 @@ impl Transaction<'_> {
     }
 
     /// The client's record, made if it is new.
-    pub(super) fn client(&mut self, caller: &Caller) -> &mut Client {
+    pub(super) fn client(&mut self, caller: &Caller) -> &mut ClientState {
         let Caller { owner, client: id } = caller;
         let now = self.now();
         if !self.clients.0.contains_key(id) && self.clients.len() >= self.limits.clients {
@@ -284,7 +284,7 @@ impl Transaction<'_> {
             }
         }
         let Engine { clients, limits, .. } = &mut **self;
-        let new = || Client::new(owner.clone(), limits, now);
+        let new = || ClientState::new(owner.clone(), limits, now);
         let client = clients.0.entry(id.clone()).or_insert_with(new);
         client.last_seen = now;
         client
@@ -298,7 +298,7 @@ impl Transaction<'_> {
         }
         self.swept = now;
         self.sweep_knocks();
-        let is_over = |browser: &Browser| {
+        let is_over = |browser: &BrowserState| {
             !browser.has_link() && now.since(browser.last_seen()) >= limits::BROWSER_REMEMBERED
         };
         let over = self.browsers.extract_if(|_, browser| is_over(browser));
@@ -317,7 +317,7 @@ impl Transaction<'_> {
     fn forget_client(&mut self, client: &ClientId) {
         self.retention.forget_client(client);
         self.keys.forget_client(client);
-        self.record(Entry::Forgotten(client.clone()));
+        self.record(JournalEntry::ClientForgotten(client.clone()));
     }
 
     /// Makes a tab a client's current one.
@@ -330,6 +330,6 @@ impl Transaction<'_> {
         known.current = Some(current.clone());
         let (client, owner) = (client.clone(), known.owner.clone());
         let CurrentTab { browser, tab } = current;
-        self.record(Entry::Current(Current { client, owner, browser, tab, at }));
+        self.record(JournalEntry::CurrentTab(CurrentTabRecord { client, owner, browser, tab, at }));
     }
 }

@@ -2,25 +2,25 @@
 
 use std::collections::HashMap;
 
-use super::entry::Seq;
-use crate::lifecycle::{Command, Event, Phase, Step};
+use super::entry::JournalSeq;
+use crate::lifecycle::{Command, CommandPhase, LifecycleEvent, Transition};
 use crate::protocol::{Attempt, CorrelationId, Timestamp, WorkKind};
 
-/// All commands whose record is kept. A command changes only in [`Commands::apply`].
+/// All commands whose record is kept. A command changes only in [`CommandRegistry::apply`].
 #[derive(Debug, Default)]
-pub(super) struct Commands(HashMap<CorrelationId, CommandRecord>);
+pub(super) struct CommandRegistry(HashMap<CorrelationId, CommandRecord>);
 
 #[derive(Debug)]
 struct CommandRecord {
     command: Command,
     /// The journal's place of its acceptance.
-    accepted: Seq,
+    accepted: JournalSeq,
     /// The journal's place of its last recorded change.
-    recorded: Seq,
+    recorded: JournalSeq,
 }
 
-impl Commands {
-    pub(super) fn insert(&mut self, command: Command, accepted: Seq) {
+impl CommandRegistry {
+    pub(super) fn insert(&mut self, command: Command, accepted: JournalSeq) {
         let id = command.facts().id.clone();
         self.0.insert(id, CommandRecord { command, accepted, recorded: accepted });
     }
@@ -45,25 +45,25 @@ impl Commands {
     pub(super) fn apply(
         &mut self,
         id: &CorrelationId,
-        event: Event,
+        event: LifecycleEvent,
         now: Timestamp,
-    ) -> Option<(Step, &Command)> {
+    ) -> Option<(Transition, &Command)> {
         let record = self.0.get_mut(id)?;
         let step = record.command.apply(event, now);
         Some((step, &record.command))
     }
 
     /// Up to where the journal has to be for the acceptance of a command to be recorded.
-    pub(super) fn accepted(&self, id: &CorrelationId) -> Seq {
-        self.0.get(id).map_or_else(Seq::default, |record| record.accepted)
+    pub(super) fn accepted(&self, id: &CorrelationId) -> JournalSeq {
+        self.0.get(id).map_or_else(JournalSeq::default, |record| record.accepted)
     }
 
     /// Up to where the journal has to be for all that is known of a command to be recorded.
-    pub(super) fn recorded(&self, id: &CorrelationId) -> Seq {
-        self.0.get(id).map_or_else(Seq::default, |record| record.recorded)
+    pub(super) fn recorded(&self, id: &CorrelationId) -> JournalSeq {
+        self.0.get(id).map_or_else(JournalSeq::default, |record| record.recorded)
     }
 
-    pub(super) fn note_recorded(&mut self, id: &CorrelationId, seq: Seq) {
+    pub(super) fn note_recorded(&mut self, id: &CorrelationId, seq: JournalSeq) {
         if let Some(record) = self.0.get_mut(id) {
             record.recorded = seq;
         }
@@ -88,7 +88,7 @@ impl Commands {
         Some(self.get(id)?.facts().work.kind())
     }
 
-    pub(super) fn phase_of(&self, id: &CorrelationId) -> Option<Phase> {
+    pub(super) fn phase_of(&self, id: &CorrelationId) -> Option<CommandPhase> {
         Some(self.get(id)?.phase())
     }
 }

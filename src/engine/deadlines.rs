@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Transaction;
-use crate::lifecycle::{Command, Event};
+use crate::lifecycle::{Command, LifecycleEvent};
 use crate::protocol::{CorrelationId, Timestamp};
 
 /// The next deadline of every command.
 #[derive(Debug, Default)]
-pub(super) struct Deadlines {
+pub(super) struct DeadlineQueue {
     in_order: BTreeSet<(Timestamp, CorrelationId)>,
     of: HashMap<CorrelationId, Timestamp>,
     /// Until when the timer sleeps. It is not told of a deadline after that: it will see
@@ -16,7 +16,7 @@ pub(super) struct Deadlines {
     asleep_until: Option<Timestamp>,
 }
 
-impl Deadlines {
+impl DeadlineQueue {
     /// Sets a command's next deadline. True: the timer would sleep past it, and has to be
     /// told.
     #[must_use]
@@ -59,7 +59,7 @@ impl Transaction<'_> {
     pub fn tick(&mut self) {
         let now = self.now();
         while let Some(id) = self.deadlines.due(now) {
-            self.apply(&id, Event::Tick);
+            self.apply(&id, LifecycleEvent::Tick);
             let is_retained =
                 |command: &Command| command.retain_until().is_none_or(|until| now < until);
             if !self.commands.get(&id).is_some_and(is_retained) {

@@ -5,17 +5,19 @@
 use std::collections::HashMap;
 
 use super::{Engine, Transaction};
-use crate::lifecycle::{Asked, Command, Event, Facts, Phase, Work};
+use crate::lifecycle::{
+    AwaitedDrawings, Command, CommandPhase, CommandSpec, CommandWork, LifecycleEvent,
+};
 use crate::protocol::{
     Action, BrowserId, ClientId, CorrelationId, Owner, SessionName, ToExtension,
 };
 
 /// The waits that browsers have drawing tools open for, or may have, and what each is for.
 #[derive(Debug, Default)]
-pub(super) struct DrawingTools(HashMap<BrowserId, HashMap<CorrelationId, Awaited>>);
+pub(super) struct DrawingTools(HashMap<BrowserId, HashMap<CorrelationId, DrawingKey>>);
 
 impl DrawingTools {
-    fn note(&mut self, browser: &BrowserId, wait: CorrelationId, awaited: Awaited) {
+    fn note(&mut self, browser: &BrowserId, wait: CorrelationId, awaited: DrawingKey) {
         self.0.entry(browser.clone()).or_default().insert(wait, awaited);
     }
 
@@ -33,7 +35,7 @@ impl DrawingTools {
     }
 
     /// Takes all tools that are open for this; in which browser, and for which waits.
-    fn take(&mut self, awaited: &Awaited) -> Vec<(BrowserId, Vec<CorrelationId>)> {
+    fn take(&mut self, awaited: &DrawingKey) -> Vec<(BrowserId, Vec<CorrelationId>)> {
         let over = self.0.iter_mut().map(|(browser, open)| {
             let waits = open.extract_if(|_, of| of == awaited).map(|(wait, _)| wait);
             (browser.clone(), waits.collect())
@@ -46,14 +48,15 @@ impl DrawingTools {
 
 /// What is waited for: any drawing of this session ends every wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Awaited {
+struct DrawingKey {
     owner: Owner,
     session: Option<SessionName>,
 }
 
-impl Awaited {
-    fn by(facts: &Facts) -> Option<Self> {
-        let Work::Annotations { annotations: Asked { session } } = &facts.work else {
+impl DrawingKey {
+    fn by(facts: &CommandSpec) -> Option<Self> {
+        let CommandWork::Annotations { annotations: AwaitedDrawings { session } } = &facts.work
+        else {
             return None;
         };
         Some(Self { owner: facts.owner.clone(), session: session.clone() })
@@ -75,8 +78,8 @@ impl Transaction<'_> {
     }
 
     /// What follows from a wait's end, for tools that are open or about to be.
-    pub(super) fn follow_wait(&mut self, facts: &Facts) {
-        let Some(awaited) = Awaited::by(facts) else { return };
+    pub(super) fn follow_wait(&mut self, facts: &CommandSpec) {
+        let Some(awaited) = DrawingKey::by(facts) else { return };
         self.cancel_vain_openings(&facts.client);
         if !self.is_awaited(&awaited) {
             self.close_tools(&awaited);
@@ -88,7 +91,7 @@ impl Transaction<'_> {
         let active = self.clients.active(client);
         let vain: Vec<_> = active.iter().filter(|id| self.is_vain_opening(id)).cloned().collect();
         for id in vain {
-            self.apply(&id, Event::Cancel);
+            self.apply(&id, LifecycleEvent::Cancel);
         }
     }
 
@@ -106,7 +109,7 @@ impl Transaction<'_> {
         self.say_over(browser, over);
     }
 
-    fn close_tools(&mut self, awaited: &Awaited) {
+    fn close_tools(&mut self, awaited: &DrawingKey) {
         for (browser, waits) in self.drawing_tools.take(awaited) {
             self.say_over(&browser, waits);
         }
@@ -124,23 +127,23 @@ impl Engine {
     fn is_vain_opening(&self, id: &CorrelationId) -> bool {
         let Some(command) = self.commands.get(id) else { return false };
         let wait = opens_for(command.facts());
-        wait.and_then(|wait| self.commands.phase_of(wait)).is_some_and(Phase::is_terminal)
+        wait.and_then(|wait| self.commands.phase_of(wait)).is_some_and(CommandPhase::is_terminal)
     }
 
-    fn awaited_by(&self, wait: &CorrelationId) -> Option<Awaited> {
-        Awaited::by(self.commands.get(wait)?.facts())
+    fn awaited_by(&self, wait: &CorrelationId) -> Option<DrawingKey> {
+        DrawingKey::by(self.commands.get(wait)?.facts())
     }
 
-    fn is_awaited(&self, awaited: &Awaited) -> bool {
+    fn is_awaited(&self, awaited: &DrawingKey) -> bool {
         let mut active = self.clients.active_of(&awaited.owner);
         active.any(|id| self.waits_for(id, awaited.session.as_ref(), None))
     }
 }
 
 /// The wait that a command opens drawing tools for.
-const fn opens_for(facts: &Facts) -> Option<&CorrelationId> {
+const fn opens_for(facts: &CommandSpec) -> Option<&CorrelationId> {
     match &facts.work {
-        Work::Browser(Action::DrawMode { correlation_id, .. }) => Some(correlation_id),
-        Work::Browser(_) | Work::Annotations { .. } | Work::Job { .. } => None,
+        CommandWork::Browser(Action::DrawMode { correlation_id, .. }) => Some(correlation_id),
+        CommandWork::Browser(_) | CommandWork::Annotations { .. } | CommandWork::Job { .. } => None,
     }
 }

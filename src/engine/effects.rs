@@ -1,6 +1,6 @@
 //! What has to happen outside the engine.
 
-use super::entry::{Entry, Seq};
+use super::entry::{JournalEntry, JournalSeq};
 use super::links::LinkId;
 use super::polling::{Assignment, PollId};
 use crate::lifecycle::{Command, Lane};
@@ -11,7 +11,7 @@ use crate::protocol::{CorrelationId, ToExtension};
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Entries for the journal.
-    pub log: Vec<LogEntry>,
+    pub log: Vec<JournalAppend>,
     /// How commands are now, for those that wait for them.
     pub commands: Vec<CommandUpdate>,
     /// Commands that were accepted or changed in a way that observers are told of.
@@ -32,12 +32,12 @@ pub struct Effects {
 
 /// An entry for the journal.
 #[derive(Debug)]
-pub enum LogEntry {
+pub enum JournalAppend {
     /// Something waits for it. The engine numbers these from the one that it was told of when it
     /// was made, without a gap.
-    Awaited(Entry),
+    Awaited(JournalEntry),
     /// Nobody waits for it.
-    Later(Entry),
+    Later(JournalEntry),
 }
 
 /// How a command is now.
@@ -48,14 +48,14 @@ pub enum CommandUpdate {
         /// The command.
         command: Command,
         /// The journal's place of its acceptance.
-        accepted: Seq,
+        accepted: JournalSeq,
     },
     /// It has changed.
     Changed {
         /// The command.
         command: Command,
         /// The journal's place of its change, if that is recorded.
-        recorded: Option<Seq>,
+        recorded: Option<JournalSeq>,
     },
     /// Its record is gone.
     Forgotten(CorrelationId),
@@ -78,7 +78,7 @@ pub struct LinkFrame {
     /// The frame.
     pub frame: ToExtension,
     /// Up to where the journal has to be before the frame may leave.
-    pub after: Seq,
+    pub after: JournalSeq,
 }
 
 /// Why a link is closed.

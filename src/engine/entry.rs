@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lifecycle::{CallKey, Command, Gone, Lane, Wish};
+use crate::lifecycle::{CallKey, Command, Lane, TargetSelector, Tombstone};
 use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, TabId, Timestamp,
 };
@@ -15,9 +15,9 @@ pub(crate) const LARGE: usize = 64 * 1024;
 /// The place of an entry in the order of all entries of this life of the daemon; the first
 /// has 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seq(pub(crate) u64);
+pub struct JournalSeq(pub(crate) u64);
 
-impl Seq {
+impl JournalSeq {
     /// The place after this one.
     #[must_use]
     pub const fn next(self) -> Self {
@@ -27,11 +27,11 @@ impl Seq {
 
 /// What is recorded.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum JournalEntry {
     /// A life of the daemon begins.
-    Life(Anchor),
+    RunStarted(ClockAnchor),
     /// A command was accepted.
-    Accepted(Box<Acceptance>),
+    Accepted(Box<AcceptedCommand>),
     /// A command that was accepted before there was a browser for it got its lane.
     Placed(CorrelationId, Lane),
     /// A command may have begun, or is over: as it is now.
@@ -39,34 +39,34 @@ pub enum Entry {
     /// The owner has had the outcome.
     Read(CorrelationId, Timestamp),
     /// The record of a command goes.
-    Gone(Burial),
+    Evicted(Eviction),
     /// A command was not taken after all: nothing of it stays, nor of its key.
     Withdrawn(CorrelationId),
     /// A client's current tab.
-    Current(Current),
+    CurrentTab(CurrentTabRecord),
     /// In which session of its browser an extension is: tabs are known by their number in it
     /// only.
     Session(BrowserId, BrowserSession),
     /// A client was forgotten, with all that was kept of it.
-    Forgotten(ClientId),
+    ClientForgotten(ClientId),
     /// Keys of commands that were accepted before this stand for nothing any more.
     DropKeys(Timestamp),
 }
 
-impl Entry {
+impl JournalEntry {
     /// How many bytes it has of what can be much: parameters or a result.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Accepted(acceptance) => acceptance.command.facts().params.get().len(),
             Self::Changed(command) => command.result_size(),
-            Self::Life(_)
+            Self::RunStarted(_)
             | Self::Placed(..)
             | Self::Read(..)
-            | Self::Gone(_)
+            | Self::Evicted(_)
             | Self::Withdrawn(_)
-            | Self::Current(_)
+            | Self::CurrentTab(_)
             | Self::Session(..)
-            | Self::Forgotten(_)
+            | Self::ClientForgotten(_)
             | Self::DropKeys(_) => 0,
         }
     }
@@ -74,13 +74,13 @@ impl Entry {
 
 /// What stays of a command whose record goes.
 #[derive(Clone, Debug)]
-pub struct Burial {
+pub struct Eviction {
     /// The command.
     pub id: CorrelationId,
     /// In whose lists it stood.
     pub client: ClientId,
     /// What is remembered of it.
-    pub gone: Gone,
+    pub gone: Tombstone,
     /// An older one that is not remembered any more.
     pub forgotten: Option<CorrelationId>,
 }
@@ -88,7 +88,7 @@ pub struct Burial {
 /// A moment, and what the machine's own clock said then. By it the next life of the daemon
 /// knows how much time has passed, whatever became of the system clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
+pub struct ClockAnchor {
     /// Which start of the machine.
     pub boot: Arc<str>,
     /// The time on its monotonic clock.
@@ -99,13 +99,13 @@ pub struct Anchor {
 
 /// An accepted command, and what it asked for.
 #[derive(Clone, Debug)]
-pub struct Acceptance {
+pub struct AcceptedCommand {
     /// The command.
     pub command: Command,
     /// Where it is to run, if that is known.
     pub lane: Option<Lane>,
     /// What the call said of that.
-    pub wish: Wish,
+    pub wish: TargetSelector,
     /// The key under which the same call is the same command.
     pub key: Option<CallKey>,
     /// Older keys of the same client that are not remembered any more.
@@ -114,7 +114,7 @@ pub struct Acceptance {
 
 /// The tab that a client's commands go to when they name none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Current {
+pub struct CurrentTabRecord {
     /// The client.
     pub client: ClientId,
     /// Whose client it is.

@@ -3,45 +3,47 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::entry::{Anchor, Current};
-use crate::lifecycle::{CallDigest, CallKey, Facts, Gone, Lane, Saved, Wish};
+use super::entry::{ClockAnchor, CurrentTabRecord};
+use crate::lifecycle::{
+    CallDigest, CallKey, CommandSpec, Lane, SavedCommand, TargetSelector, Tombstone,
+};
 use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, QueryId, Timestamp,
 };
 
 /// What was recorded.
 #[derive(Debug, Default)]
-pub struct History {
+pub struct RecordedHistory {
     /// The commands whose record is kept, in the order of their acceptance.
-    pub commands: Vec<Kept>,
+    pub commands: Vec<RecordedCommand>,
     /// Those whose record is gone, oldest first.
-    pub gone: Vec<(CorrelationId, ClientId, Gone)>,
+    pub gone: Vec<(CorrelationId, ClientId, Tombstone)>,
     /// Keys that stand for a command, oldest first.
-    pub keys: Vec<KeptKey>,
+    pub keys: Vec<RecordedKey>,
     /// Which tab each client used last.
-    pub clients: Vec<Current>,
+    pub clients: Vec<CurrentTabRecord>,
     /// In which session each browser was last.
     pub sessions: Vec<(BrowserId, BrowserSession)>,
     /// The last life of the daemon.
-    pub anchor: Option<Anchor>,
+    pub anchor: Option<ClockAnchor>,
     /// Where the file of earlier lives is now, if it could not be used.
     pub moved_aside: Option<PathBuf>,
 }
 
 /// A command whose record is kept.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RecordedCommand {
     /// The command.
-    pub saved: Saved,
+    pub saved: SavedCommand,
     /// Where it is to run, if that was known.
     pub lane: Option<Lane>,
     /// What the call said of that.
-    pub wish: Wish,
+    pub wish: TargetSelector,
 }
 
 /// A key, and the command that it stands for.
 #[derive(Debug)]
-pub struct KeptKey {
+pub struct RecordedKey {
     /// Whose key it is.
     pub owner: Owner,
     /// The key.
@@ -58,10 +60,10 @@ pub struct KeptKey {
     pub digest: Option<CallDigest>,
 }
 
-impl KeptKey {
+impl RecordedKey {
     /// A key that stands for this command from its acceptance on.
     #[must_use]
-    pub fn of(facts: &Facts, CallKey { key, digest }: &CallKey) -> Self {
+    pub fn of(facts: &CommandSpec, CallKey { key, digest }: &CallKey) -> Self {
         Self {
             owner: facts.owner.clone(),
             key: key.clone(),
@@ -74,7 +76,7 @@ impl KeptKey {
     }
 }
 
-impl History {
+impl RecordedHistory {
     /// Whether there is nothing to go on with.
     #[must_use]
     pub fn is_empty(&self) -> bool {

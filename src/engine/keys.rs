@@ -4,14 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::Caller;
-use super::history::KeptKey;
+use super::history::RecordedKey;
 use crate::lifecycle::{CallDigest, CallKey, Limits, limits};
 use crate::protocol::{ClientId, CorrelationId, QueryId, Timestamp};
 
 /// The keys that stand for a command, each for a while. They are their client's: what another
 /// client brings under the same key is another call.
 #[derive(Debug, Default)]
-pub(super) struct Keys(HashMap<Caller, ClientKeys>);
+pub(super) struct IdempotencyKeys(HashMap<Caller, ClientKeys>);
 
 /// The keys of one client.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl KeyedCommand {
     }
 }
 
-impl Keys {
+impl IdempotencyKeys {
     /// The command that this client's key stands for.
     pub(super) fn find(&self, caller: &Caller, key: &str, now: Timestamp) -> Option<&KeyedCommand> {
         let known = self.0.get(caller)?.known.get(key)?;
@@ -48,8 +48,8 @@ impl Keys {
 
     /// Lets a key stand for a command. Returns the client's keys that go for it: those whose
     /// time is over, and the oldest if there are too many.
-    pub(super) fn put(&mut self, kept: KeptKey, limits: &Limits) -> Vec<Arc<str>> {
-        let KeptKey { owner, key, client, id, query_id, accepted, digest } = kept;
+    pub(super) fn put(&mut self, kept: RecordedKey, limits: &Limits) -> Vec<Arc<str>> {
+        let RecordedKey { owner, key, client, id, query_id, accepted, digest } = kept;
         let keys = self.0.entry(Caller { owner, client }).or_default();
         let mut dropped = Vec::new();
         while let Some(oldest) = keys.order.front() {
@@ -97,8 +97,13 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_unix_micros(10_000_000_000);
 
-    fn put(keys: &mut Keys, client: &str, key: &str, accepted: Timestamp) -> Vec<String> {
-        let kept = KeptKey {
+    fn put(
+        keys: &mut IdempotencyKeys,
+        client: &str,
+        key: &str,
+        accepted: Timestamp,
+    ) -> Vec<String> {
+        let kept = RecordedKey {
             owner: "user".into(),
             key: key.into(),
             client: client.into(),
@@ -115,13 +120,13 @@ mod tests {
         Caller { owner: "user".into(), client: client.into() }
     }
 
-    fn knows(keys: &Keys, client: &str, key: &str, now: Timestamp) -> bool {
+    fn knows(keys: &IdempotencyKeys, client: &str, key: &str, now: Timestamp) -> bool {
         keys.find(&caller(client), key, now).is_some()
     }
 
     #[test]
     fn a_key_stands_for_its_command_for_ten_minutes_and_for_its_client_only() {
-        let mut keys = Keys::default();
+        let mut keys = IdempotencyKeys::default();
         put(&mut keys, "ann", "1", NOW);
         let end = NOW + limits::IDEMPOTENT;
         assert!(knows(&keys, "ann", "1", end - Duration::from_micros(1)));
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_oldest_key_of_a_client_goes_when_it_has_too_many_or_its_time_is_over() {
-        let mut keys = Keys::default();
+        let mut keys = IdempotencyKeys::default();
         assert!(put(&mut keys, "ann", "1", NOW).is_empty());
         assert!(put(&mut keys, "ann", "2", NOW).is_empty());
         assert!(put(&mut keys, "bob", "3", NOW).is_empty());
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_forgotten_client_leaves_no_keys() {
-        let mut keys = Keys::default();
+        let mut keys = IdempotencyKeys::default();
         put(&mut keys, "ann", "1", NOW);
         keys.forget_client(&"ann".into());
         assert!(keys.0.is_empty());
@@ -153,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_key_whose_command_was_not_taken_is_free_and_costs_no_other_its_place() {
-        let mut keys = Keys::default();
+        let mut keys = IdempotencyKeys::default();
         put(&mut keys, "ann", "1", NOW);
         keys.forget_command(&caller("ann"), &"exec_1".into());
         assert!(!knows(&keys, "ann", "1", NOW));

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::browsers::{Browser, is_room_for_command};
+use super::browsers::{BrowserState, is_room_for_command};
 use super::effects::CloseReason;
-use super::entry::Entry;
+use super::entry::JournalEntry;
 use super::{Engine, Transaction, targets};
-use crate::lifecycle::{Command, Event, Lane, Peer, Reply, State};
+use crate::lifecycle::{Command, CommandState, EventReply, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CommandBody, CorrelationId, FromExtension, InFlight,
     ReadyFrame, ToExtension, Transport,
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         let NewLink { id, peer, carrier, extension_version, room } = link;
         self.end_link(&peer.browser, CloseReason::Replaced);
         let now = self.now();
-        let new = || Browser::new(now);
+        let new = || BrowserState::new(now);
         let browser = self.browsers.entry(peer.browser.clone()).or_insert_with(new);
         browser.attach(extension_version, now);
         browser.set_link(id, peer, carrier, room);
@@ -77,7 +77,7 @@ impl Transaction<'_> {
         let is_current = self.touch(&peer.browser, link);
         match frame {
             FromExtension::Report { correlation_id, attempt, report } => {
-                let event = Event::Report(peer.clone(), attempt, report);
+                let event = LifecycleEvent::Report(peer.clone(), attempt, report);
                 self.answer(peer, &correlation_id, attempt, event);
             }
             // What follows is the current link's to say.
@@ -85,7 +85,7 @@ impl Transaction<'_> {
             // What has not begun goes on in the next life of the daemon.
             FromExtension::Claim { .. } if self.is_ending => {}
             FromExtension::Claim { correlation_id, attempt } => {
-                let event = Event::Claim(peer.clone(), attempt);
+                let event = LifecycleEvent::Claim(peer.clone(), attempt);
                 self.answer(peer, &correlation_id, attempt, event);
             }
             FromExtension::Ready(ready) => self.ready(peer, ready),
@@ -134,7 +134,7 @@ impl Transaction<'_> {
     /// Whether a `go` may still leave: not for a command that has been cancelled since its claim.
     /// If it may, the command may have run from here on (row 5a).
     pub fn may_go(&mut self, id: &CorrelationId, attempt: Attempt) -> bool {
-        self.apply(id, Event::Go(attempt)) == Some(Reply::Go)
+        self.apply(id, LifecycleEvent::Go(attempt)) == Some(EventReply::Go)
     }
 
     /// Ends all links.
@@ -153,7 +153,7 @@ impl Transaction<'_> {
         let held: Vec<_> = browser.held().cloned().collect();
         self.effects().closed.push((link, why));
         for command in held {
-            self.apply(&command, Event::LinkClosed);
+            self.apply(&command, LifecycleEvent::LinkClosed);
         }
     }
 
@@ -167,14 +167,14 @@ impl Transaction<'_> {
         let held: Vec<_> = browser.held().cloned().collect();
         self.tell_decisions(&peer.browser);
         if let Some(session) = session {
-            self.record(Entry::Session(peer.browser.clone(), session));
+            self.record(JournalEntry::Session(peer.browser.clone(), session));
         }
         for id in held {
             let Some(attempt) = self.commands.attempt_of(&id) else { continue };
             let of_this =
                 |known: &&InFlight| known.correlation_id == id && known.attempt == attempt;
             let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
-            self.answer(peer, &id, attempt, Event::Back(peer.clone(), says));
+            self.answer(peer, &id, attempt, LifecycleEvent::Back(peer.clone(), says));
         }
         if let Some(kept) = kept {
             self.forget_tabs_but(&kept, &peer.browser);
@@ -200,7 +200,7 @@ pub(super) fn command_frame(
     lane: &Lane,
     client: Arc<str>,
 ) -> Option<ToExtension> {
-    let State::Sent { hold, .. } = command.state() else { return None };
+    let CommandState::Sent { hold, .. } = command.state() else { return None };
     let facts = command.facts();
     let command = CommandBody {
         id: facts.query_id.clone(),

@@ -37,34 +37,37 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) use analyses::{is_analysis, take_secrets_out};
-pub use capture::{CaptureChange, Capturing, DeafBrowsers};
+pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
 pub use effects::{
-    CloseReason, CommandEvent, CommandUpdate, Effects, LinkFrame, LogEntry, PollAnswer,
+    CloseReason, CommandEvent, CommandUpdate, Effects, JournalAppend, LinkFrame, PollAnswer,
 };
 pub(crate) use entry::LARGE;
-pub use entry::{Acceptance, Anchor, Burial, Current, Entry, Seq};
-pub use history::{History, Kept, KeptKey};
+pub use entry::{
+    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, JournalSeq,
+};
+pub use history::{RecordedCommand, RecordedHistory, RecordedKey};
 pub use links::{LinkId, NewLink};
 pub use polling::{
-    Assignment, BegunSync, Glimpse, KnockList, KnockSummary, NamelessPoller, Poll, PollId, Verdict,
+    Assignment, BegunSync, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollId,
+    PollRequest, ReportDisposition,
 };
-pub use reading::Lists;
-pub use refusal::{BrowserChoice, Refusal, Refused};
-pub use submit::{Accepted, Submission, Submitted};
+pub use reading::CommandLists;
+pub use refusal::{BrowserChoice, CallRefusal, RefusalReason};
+pub use submit::{CommandReceipt, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
-pub use undertakings::Undertaking;
+pub use undertakings::HostTask;
 
 use absence::RejectedHandshakes;
-use browsers::Browser;
+use browsers::BrowserState;
 use capture::CaptureRequests;
-use clients::Clients;
-use commands::Commands;
-use deadlines::Deadlines;
+use clients::ClientRegistry;
+use commands::CommandRegistry;
+use deadlines::DeadlineQueue;
 use drawing_tools::DrawingTools;
-use keys::Keys;
-use polling::{Knocks, Sessions};
+use keys::IdempotencyKeys;
+use polling::{Knocks, PollerSessions};
 use quotas::Quotas;
 use run_lengths::RunLengths;
 use scheduler::Scheduler;
@@ -89,15 +92,15 @@ pub struct Caller {
 pub struct Engine {
     limits: Limits,
     names: NameSource,
-    commands: Commands,
+    commands: CommandRegistry,
     scheduler: Scheduler,
     retention: Retention,
-    keys: Keys,
-    deadlines: Deadlines,
-    browsers: HashMap<BrowserId, Browser>,
-    clients: Clients,
+    keys: IdempotencyKeys,
+    deadlines: DeadlineQueue,
+    browsers: HashMap<BrowserId, BrowserState>,
+    clients: ClientRegistry,
     quotas: Quotas,
-    sessions: Sessions,
+    sessions: PollerSessions,
     knocks: Knocks,
     run_lengths: RunLengths,
     capture: CaptureRequests,
@@ -113,25 +116,25 @@ pub struct Engine {
     /// When clients and browsers that were idle for long were last looked for.
     swept: Timestamp,
     /// The journal's entry that was put in last.
-    appended: Seq,
+    appended: JournalSeq,
 }
 
 impl Engine {
     /// An engine that knows nothing. `appended`: the last entry that the journal has already.
     #[must_use]
-    pub fn new(limits: Limits, names: NameSource, appended: Seq, now: Timestamp) -> Self {
+    pub fn new(limits: Limits, names: NameSource, appended: JournalSeq, now: Timestamp) -> Self {
         Self {
             limits,
             names,
-            commands: Commands::default(),
+            commands: CommandRegistry::default(),
             scheduler: Scheduler::default(),
             retention: Retention::default(),
-            keys: Keys::default(),
-            deadlines: Deadlines::default(),
+            keys: IdempotencyKeys::default(),
+            deadlines: DeadlineQueue::default(),
             browsers: HashMap::new(),
-            clients: Clients::default(),
+            clients: ClientRegistry::default(),
             quotas: Quotas::default(),
-            sessions: Sessions::default(),
+            sessions: PollerSessions::default(),
             knocks: Knocks::default(),
             run_lengths: RunLengths::default(),
             capture: CaptureRequests::default(),
@@ -166,12 +169,12 @@ impl Engine {
         &self.limits
     }
 
-    const fn next_seq(&mut self) -> Seq {
+    const fn next_seq(&mut self) -> JournalSeq {
         self.appended = self.appended.next();
         self.appended
     }
 
-    const fn last_seq(&self) -> Seq {
+    const fn last_seq(&self) -> JournalSeq {
         self.appended
     }
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::refusal::{Refusal, Refused};
+use super::refusal::{CallRefusal, RefusalReason};
 use super::{Caller, Transaction};
 use crate::lifecycle::limits::OWNER_CLIENTS;
-use crate::lifecycle::{Command, Limits, Rate};
+use crate::lifecycle::{Command, Limits, TokenBucket};
 use crate::protocol::{Owner, Timestamp};
 
 /// What all owners use.
@@ -54,15 +54,15 @@ const MIB: usize = 1024 * 1024;
 /// What one owner's clients may still do in this minute.
 #[derive(Debug)]
 struct OwnerRates {
-    calls: Rate,
-    bytes: Rate,
+    calls: TokenBucket,
+    bytes: TokenBucket,
 }
 
 impl OwnerRates {
     fn new(limits: &Limits, now: Timestamp) -> Self {
         Self {
-            calls: Rate::new(limits.calls_per_minute.saturating_mul(OWNER_CLIENTS), now),
-            bytes: Rate::new(limits.mib_per_minute.saturating_mul(MIB), now),
+            calls: TokenBucket::new(limits.calls_per_minute.saturating_mul(OWNER_CLIENTS), now),
+            bytes: TokenBucket::new(limits.mib_per_minute.saturating_mul(MIB), now),
         }
     }
 }
@@ -72,14 +72,14 @@ impl Transaction<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refusal::RateLimited`].
-    pub fn admit(&mut self, caller: &Caller) -> Result<(), Refused> {
+    /// [`RefusalReason::RateLimited`].
+    pub fn admit(&mut self, caller: &Caller) -> Result<(), CallRefusal> {
         let now = self.now();
         let of_client = self.client(caller).take_call(now);
         let limits = self.limits;
         let rates = self.quotas.rates_of(&caller.owner, &limits, now);
         let taken = of_client.and_then(|()| rates.calls.take(now));
-        taken.map_err(|retry_after| self.refuse(caller, Refusal::RateLimited { retry_after }))
+        taken.map_err(|retry_after| self.refuse(caller, RefusalReason::RateLimited { retry_after }))
     }
 
     /// Counts the bytes of a request of this owner.

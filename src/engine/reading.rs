@@ -1,12 +1,12 @@
 //! What callers read of their commands.
 
 use super::{Caller, Engine, Transaction};
-use crate::lifecycle::{Command, Event, Gone, Lane};
+use crate::lifecycle::{Command, Lane, LifecycleEvent, Tombstone};
 use crate::protocol::{CorrelationId, FailedCommand, FinishedCommand, Owner, PendingCommand};
 
 /// A client's commands.
 #[derive(Clone, Debug, Default)]
-pub struct Lists {
+pub struct CommandLists {
     /// Those that are not over, oldest first.
     pub pending: Vec<PendingCommand>,
     /// Those with a result that is still kept, oldest first.
@@ -41,7 +41,7 @@ impl Engine {
 
     /// What is remembered of a command whose record is gone, if this owner may know of it.
     #[must_use]
-    pub fn tombstone(&self, owner: &Owner, id: &CorrelationId) -> Option<&Gone> {
+    pub fn tombstone(&self, owner: &Owner, id: &CorrelationId) -> Option<&Tombstone> {
         self.retention.tombstone(id).filter(|gone| gone.owner == *owner)
     }
 
@@ -63,12 +63,12 @@ impl Engine {
 
 impl Transaction<'_> {
     /// The client's own commands.
-    pub fn lists(&mut self, caller: &Caller) -> Lists {
+    pub fn lists(&mut self, caller: &Caller) -> CommandLists {
         // That it asks counts as a sign of life.
         let _ = self.client(caller);
         let active = self.clients.active(&caller.client).iter();
         let kept = self.retention.kept(&caller.client);
-        Lists {
+        CommandLists {
             pending: self.own(caller, active).filter_map(Command::as_pending).collect(),
             completed: self.own(caller, kept).filter_map(Command::as_finished).collect(),
             failed: self.failures(caller),
@@ -77,7 +77,7 @@ impl Transaction<'_> {
 
     /// Cancels a command of this owner, if it is not over (rows 15, 16).
     pub fn cancel(&mut self, id: &CorrelationId) {
-        self.apply(id, Event::Cancel);
+        self.apply(id, LifecycleEvent::Cancel);
     }
 
     /// Notes that a command's outcome was handed to its owner.
@@ -85,7 +85,7 @@ impl Transaction<'_> {
         let Some(client) = self.commands.get(id).map(|known| known.facts().client.clone()) else {
             return;
         };
-        self.apply(id, Event::Read);
+        self.apply(id, LifecycleEvent::Read);
         self.retention.note_read(&client, id);
     }
 }

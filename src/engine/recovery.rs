@@ -1,18 +1,18 @@
 //! How a hub goes on with what an earlier life of the daemon has recorded (row 17).
 
-use super::browsers::Browser;
+use super::browsers::BrowserState;
 use super::clients::CurrentTab;
 use super::effects::CommandUpdate;
-use super::entry::{Current, Entry, Seq};
-use super::history::{History, Kept, KeptKey};
+use super::entry::{CurrentTabRecord, JournalEntry, JournalSeq};
+use super::history::{RecordedCommand, RecordedHistory, RecordedKey};
 use super::transaction::DROPPED;
 use super::{Caller, Transaction, keys};
-use crate::lifecycle::{CallDigest, Command, Lane, Phase, Stage};
+use crate::lifecycle::{CallDigest, Command, CommandPhase, Lane, SavedStage};
 use crate::protocol::{BrowserId, CorrelationId};
 
 /// What the call of a command asked for, as its record has it: journals of older versions have
 /// no digests beside their keys.
-fn digest_of(commands: &[Kept], id: &CorrelationId) -> Option<CallDigest> {
+fn digest_of(commands: &[RecordedCommand], id: &CorrelationId) -> Option<CallDigest> {
     let kept = commands.iter().find(|kept| kept.saved.facts.id == *id)?;
     Some(CallDigest::of(&kept.saved.facts.work, &kept.wish))
 }
@@ -20,10 +20,10 @@ fn digest_of(commands: &[Kept], id: &CorrelationId) -> Option<CallDigest> {
 impl Transaction<'_> {
     /// Takes in what was recorded. Commands that had not begun wait again for their turn,
     /// those that had wait for their browser, and those that were over can be read.
-    pub fn recover(&mut self, history: History, is_same_boot: bool) {
+    pub fn recover(&mut self, history: RecordedHistory, is_same_boot: bool) {
         let now = self.now();
         let limits = self.limits;
-        self.record(Entry::DropKeys(keys::fresh_since(now)));
+        self.record(JournalEntry::DropKeys(keys::fresh_since(now)));
         for current in history.clients {
             self.recover_client(current);
         }
@@ -35,7 +35,7 @@ impl Transaction<'_> {
             // One from before the clock was set back must not make younger ones look old.
             let accepted = kept.accepted.min(now);
             let digest = kept.digest.or_else(|| digest_of(&history.commands, &kept.id));
-            let _ = self.keys.put(KeptKey { accepted, digest, ..kept }, &limits);
+            let _ = self.keys.put(RecordedKey { accepted, digest, ..kept }, &limits);
         }
         for kept in history.commands {
             self.recover_command(kept, is_same_boot);
@@ -48,8 +48,8 @@ impl Transaction<'_> {
         }
     }
 
-    fn recover_client(&mut self, current: Current) {
-        let Current { client, owner, browser, tab, at } = current;
+    fn recover_client(&mut self, current: CurrentTabRecord) {
+        let CurrentTabRecord { client, owner, browser, tab, at } = current;
         self.expect_browser(&browser);
         let known = self.client(&Caller { owner, client });
         known.restore(CurrentTab { browser, tab }, at);
@@ -58,27 +58,28 @@ impl Transaction<'_> {
     /// A browser that was known is waited for.
     fn expect_browser(&mut self, browser: &BrowserId) {
         let now = self.now();
-        let away = || Browser::new(now);
+        let away = || BrowserState::new(now);
         self.browsers.entry(browser.clone()).or_insert_with(away);
     }
 
-    fn recover_command(&mut self, kept: Kept, is_same_boot: bool) {
-        let Kept { saved, lane, wish } = kept;
-        let was_over = matches!(saved.stage, Stage::Ended { .. });
+    fn recover_command(&mut self, kept: RecordedCommand, is_same_boot: bool) {
+        let RecordedCommand { saved, lane, wish } = kept;
+        let was_over = matches!(saved.stage, SavedStage::Ended { .. });
         let command = Command::restore(saved, is_same_boot, self.now());
         let facts = command.facts();
         let (id, client) = (facts.id.clone(), facts.client.clone());
         self.client(&Caller { owner: facts.owner.clone(), client: client.clone() });
-        let update = CommandUpdate::New { command: command.clone(), accepted: Seq::default() };
+        let update =
+            CommandUpdate::New { command: command.clone(), accepted: JournalSeq::default() };
         self.effects().commands.push(update);
-        self.commands.insert(command.clone(), Seq::default());
+        self.commands.insert(command.clone(), JournalSeq::default());
         self.follow_deadline(&command);
         self.quotas.add(&command);
         if let Some(lane) = &lane {
             self.expect_browser(&lane.browser);
         }
         match command.phase() {
-            Phase::Ended | Phase::Leaving => {
+            CommandPhase::Ended | CommandPhase::Leaving => {
                 if let Some(lane) = lane {
                     self.scheduler.note_lane(&id, lane);
                 }
@@ -92,13 +93,13 @@ impl Transaction<'_> {
                 }
                 return;
             }
-            Phase::Queued => {
+            CommandPhase::Queued => {
                 self.scheduler.note_wish(&id, wish);
                 self.scheduler.join(command.facts(), lane);
             }
-            Phase::Sent | Phase::Started => self.resume(&command, lane),
+            CommandPhase::Sent | CommandPhase::Started => self.resume(&command, lane),
             // Whoever draws still may, and jobs are begun by their own runner.
-            Phase::Waiting | Phase::Working => {
+            CommandPhase::Waiting | CommandPhase::Working => {
                 self.scheduler.note_wish(&id, wish);
             }
         }

@@ -4,21 +4,21 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lifecycle::{Outcome, next_step_of_code};
+use crate::lifecycle::{CommandOutcome, next_step_of_code};
 use crate::protocol::{BrowserId, BrowserTab, CorrelationId, TabId, WorkKind};
 
 /// A call that was not taken, under an id of its own.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct CallRefusal {
     /// Under this id it is listed among the failures.
     pub id: CorrelationId,
     /// Why.
-    pub why: Refusal,
+    pub why: RefusalReason,
 }
 
 /// Why a call is not taken.
 #[derive(Clone, Debug)]
-pub enum Refusal {
+pub enum RefusalReason {
     /// The client has as many queued commands as it may (row 2).
     QueueFull {
         /// How many are queued.
@@ -123,7 +123,7 @@ pub struct BrowserChoice {
     pub label: String,
 }
 
-impl Refusal {
+impl RefusalReason {
     /// The word for a browser whose extension was changed.
     pub(super) const EXTENSION_CHANGED: &str = "extension_changed";
 
@@ -155,7 +155,7 @@ impl Refusal {
             Self::ControlSwitchedOff { .. } => "control_switched_off",
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
             Self::NoTabKnown { .. } => "no_tab_known",
-            Self::StoppedByUser { .. } => Outcome::STOPPED_BY_USER,
+            Self::StoppedByUser { .. } => CommandOutcome::STOPPED_BY_USER,
             Self::ExtensionChanged { .. } => Self::EXTENSION_CHANGED,
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
@@ -262,7 +262,7 @@ impl Refusal {
                  those of all browsers."
             }
             Self::StoppedByUser { .. } => {
-                next_step_of_code(Outcome::STOPPED_BY_USER).unwrap_or_default()
+                next_step_of_code(CommandOutcome::STOPPED_BY_USER).unwrap_or_default()
             }
             Self::ExtensionChanged { .. } => Self::RESTORE_EXTENSION,
             Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
@@ -308,41 +308,44 @@ mod tests {
     use crate::protocol::code_literals::codes_named_in;
 
     /// One of each.
-    fn all() -> Vec<Refusal> {
+    fn all() -> Vec<RefusalReason> {
         let (browsers, browser, tabs) = (Vec::new(), "Test".to_owned(), Vec::new());
         let (retry_after, wanted) = (Duration::from_secs(1), TabId(7));
-        let gone = |absence| Refusal::BrowserGone {
+        let gone = |absence| RefusalReason::BrowserGone {
             wanted: "any".to_owned(),
             browsers: Vec::new(),
             absence,
         };
-        let tab_known = |polls| Refusal::NoTabKnown { browser: "Test".to_owned(), polls };
+        let tab_known = |polls| RefusalReason::NoTabKnown { browser: "Test".to_owned(), polls };
         vec![
-            Refusal::QueueFull { queued: 5, retry_after },
-            Refusal::RateLimited { retry_after },
-            Refusal::TooManyWaiters { waiters: 64 },
-            Refusal::TooMany { kind: WorkKind::Job, count: 20 },
-            Refusal::TooMany { kind: WorkKind::Annotations, count: 20 },
-            Refusal::AmbiguousBrowser { browsers },
+            RefusalReason::QueueFull { queued: 5, retry_after },
+            RefusalReason::RateLimited { retry_after },
+            RefusalReason::TooManyWaiters { waiters: 64 },
+            RefusalReason::TooMany { kind: WorkKind::Job, count: 20 },
+            RefusalReason::TooMany { kind: WorkKind::Annotations, count: 20 },
+            RefusalReason::AmbiguousBrowser { browsers },
             gone(None),
             gone(Some("No browser has connected.".to_owned())),
-            Refusal::TabGone { wanted, tabs },
-            Refusal::UnsupportedAction { action: "dom", extension_version: "0.1.0".to_owned() },
-            Refusal::ControlSwitchedOff { browser: browser.clone() },
-            Refusal::NoChoiceOfTab { wanted, browser: browser.clone() },
+            RefusalReason::TabGone { wanted, tabs },
+            RefusalReason::UnsupportedAction {
+                action: "dom",
+                extension_version: "0.1.0".to_owned(),
+            },
+            RefusalReason::ControlSwitchedOff { browser: browser.clone() },
+            RefusalReason::NoChoiceOfTab { wanted, browser: browser.clone() },
             tab_known(true),
             tab_known(false),
-            Refusal::StoppedByUser { browser: browser.clone() },
-            Refusal::ExtensionChanged { browser },
-            Refusal::KeyReused { id: "exec_1".into() },
-            Refusal::StorageUnavailable { why: "full".into() },
-            Refusal::ShuttingDown,
+            RefusalReason::StoppedByUser { browser: browser.clone() },
+            RefusalReason::ExtensionChanged { browser },
+            RefusalReason::KeyReused { id: "exec_1".into() },
+            RefusalReason::StorageUnavailable { why: "full".into() },
+            RefusalReason::ShuttingDown,
         ]
     }
 
     #[test]
     fn every_refusal_has_a_next_step() {
-        let walked: BTreeSet<_> = all().iter().map(Refusal::code).collect();
+        let walked: BTreeSet<_> = all().iter().map(RefusalReason::code).collect();
         let unwalked = &codes_named_in(include_str!("refusal.rs")) - &walked;
         assert!(unwalked.is_empty(), "{unwalked:?}");
         for refusal in all() {

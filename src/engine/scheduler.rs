@@ -2,15 +2,18 @@
 
 use std::collections::HashMap;
 
-use crate::lifecycle::{Facts, Freed, Lane, Limits, Manner, Phase, Queue, Wish};
+use crate::lifecycle::{
+    CommandPhase, CommandQueue, CommandSpec, FreedLanes, Lane, Limits, SchedulingMode,
+    TargetSelector,
+};
 use crate::protocol::{BrowserId, ClientId, CorrelationId};
 
 /// The turns of all commands, what each asked for and where it went.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
-    queue: Queue,
+    queue: CommandQueue,
     /// What the commands that are not over asked for.
-    wishes: HashMap<CorrelationId, Wish>,
+    wishes: HashMap<CorrelationId, TargetSelector>,
     /// Where each command went that was given a lane: the queue forgets it with the
     /// command's end, and observers ask for longer.
     lanes: HashMap<CorrelationId, Lane>,
@@ -18,19 +21,19 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     /// A command waits for its turn in its lane, or for a browser if it has none.
-    pub(super) fn join(&mut self, facts: &Facts, lane: Option<Lane>) {
+    pub(super) fn join(&mut self, facts: &CommandSpec, lane: Option<Lane>) {
         let (client, id) = (facts.client.clone(), facts.id.clone());
         if let Some(lane) = &lane {
             self.note_lane(&id, lane.clone());
         }
-        self.queue.join(client, id, Manner::of(&facts.work), lane);
+        self.queue.join(client, id, SchedulingMode::of(&facts.work), lane);
     }
 
     /// A command runs in its lane already: it began in an earlier life of the daemon.
-    pub(super) fn occupy(&mut self, facts: &Facts, lane: Lane) {
+    pub(super) fn occupy(&mut self, facts: &CommandSpec, lane: Lane) {
         let (client, id) = (facts.client.clone(), facts.id.clone());
         self.note_lane(&id, lane.clone());
-        self.queue.occupy(client, id, Manner::of(&facts.work), lane);
+        self.queue.occupy(client, id, SchedulingMode::of(&facts.work), lane);
     }
 
     /// A command that waits for a browser gets its lane.
@@ -41,17 +44,22 @@ impl Scheduler {
 
     /// A command that waits does so in another lane from now on, behind all others. One that
     /// named its tab is still shown with the lane that it named.
-    pub(super) fn send_elsewhere(&mut self, facts: &Facts, lane: Lane, limits: &Limits) {
-        let _ = self.queue.follow(&facts.id, Phase::Ended, limits);
+    pub(super) fn send_elsewhere(&mut self, facts: &CommandSpec, lane: Lane, limits: &Limits) {
+        let _ = self.queue.follow(&facts.id, CommandPhase::Ended, limits);
         if !self.has_named_tab(&facts.id) {
             self.note_lane(&facts.id, lane.clone());
         }
         let (client, id) = (facts.client.clone(), facts.id.clone());
-        self.queue.join(client, id, Manner::of(&facts.work), Some(lane));
+        self.queue.join(client, id, SchedulingMode::of(&facts.work), Some(lane));
     }
 
     /// A command is in this phase from now on. Where something may run that could not before.
-    pub(super) fn follow(&mut self, id: &CorrelationId, to: Phase, limits: &Limits) -> Freed {
+    pub(super) fn follow(
+        &mut self,
+        id: &CorrelationId,
+        to: CommandPhase,
+        limits: &Limits,
+    ) -> FreedLanes {
         self.queue.follow(id, to, limits)
     }
 
@@ -90,12 +98,12 @@ impl Scheduler {
     }
 
     /// Keeps what a command asked for until it is over.
-    pub(super) fn note_wish(&mut self, id: &CorrelationId, wish: Wish) {
+    pub(super) fn note_wish(&mut self, id: &CorrelationId, wish: TargetSelector) {
         self.wishes.insert(id.clone(), wish);
     }
 
     /// What a command that is not over asked for.
-    pub(super) fn wish(&self, id: &CorrelationId) -> Option<&Wish> {
+    pub(super) fn wish(&self, id: &CorrelationId) -> Option<&TargetSelector> {
         self.wishes.get(id)
     }
 
@@ -105,7 +113,7 @@ impl Scheduler {
     }
 
     /// What the commands that are not over asked for.
-    pub(super) fn wishes(&self) -> impl Iterator<Item = (&CorrelationId, &Wish)> {
+    pub(super) fn wishes(&self) -> impl Iterator<Item = (&CorrelationId, &TargetSelector)> {
         self.wishes.iter()
     }
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::refusal::Refusal;
+use super::refusal::RefusalReason;
 use super::{Engine, Transaction};
-use crate::lifecycle::{Command, Event, Peer};
+use crate::lifecycle::{Command, LifecycleEvent, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
     ToExtension, UnconfirmedWidening,
@@ -114,7 +114,7 @@ impl Transaction<'_> {
     /// The person at a browser ends one of its commands.
     pub(super) fn stop_one(&mut self, browser: &BrowserId, id: &CorrelationId) {
         if self.scheduler.lane_of(id).is_some_and(|lane| lane.browser == *browser) {
-            self.apply(id, Event::Stop);
+            self.apply(id, LifecycleEvent::Stop);
         }
     }
 
@@ -128,7 +128,7 @@ impl Transaction<'_> {
             return self.may_deliver_to(browser);
         }
         for id in self.scheduler.of_browser(browser) {
-            self.apply(&id, Event::Stop);
+            self.apply(&id, LifecycleEvent::Stop);
         }
     }
 
@@ -151,7 +151,7 @@ impl Transaction<'_> {
             site_refusal()
         };
         let report = ExtensionReport::Error { error };
-        self.apply(&command.facts().id, Event::Report(peer.clone(), attempt, report));
+        self.apply(&command.facts().id, LifecycleEvent::Report(peer.clone(), attempt, report));
         true
     }
 }
@@ -159,9 +159,12 @@ impl Transaction<'_> {
 /// Why an extension gets no command whose files were changed.
 fn change_refusal(browser: &str) -> ReportedError {
     ReportedError {
-        hint: Some(Refusal::RESTORE_EXTENSION.to_owned()),
+        hint: Some(RefusalReason::RESTORE_EXTENSION.to_owned()),
         may_have_run: Some(false),
-        ..ReportedError::new(Refusal::EXTENSION_CHANGED, Refusal::extension_changed(browser))
+        ..ReportedError::new(
+            RefusalReason::EXTENSION_CHANGED,
+            RefusalReason::extension_changed(browser),
+        )
     }
 }
 

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::browsers::Browser;
+use super::browsers::BrowserState;
 use super::effects::CommandUpdate;
-use super::entry::{Acceptance, Entry, LARGE, Seq};
-use super::history::KeptKey;
-use super::refusal::{Refusal, Refused};
+use super::entry::{AcceptedCommand, JournalEntry, JournalSeq, LARGE};
+use super::history::RecordedKey;
+use super::refusal::{CallRefusal, RefusalReason};
 use super::{Caller, Engine, Transaction, targets};
-use crate::lifecycle::{CallKey, Command, Event, Facts, Lane, Wish, Work, limits};
+use crate::lifecycle::{
+    CallKey, Command, CommandSpec, CommandWork, Lane, LifecycleEvent, TargetSelector, limits,
+};
 use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
 
 /// What a call asks for.
@@ -18,7 +20,7 @@ pub struct Submission {
     /// What to do.
     pub action: Action,
     /// Where.
-    pub wish: Wish,
+    pub wish: TargetSelector,
     /// How long it may run; at most [`limits::EXECUTE_MAX`].
     pub timeout: Duration,
     /// The same call under the same key from the same client within [`limits::IDEMPOTENT`] is
@@ -40,13 +42,13 @@ impl Submission {
     #[must_use]
     pub fn key(&self) -> Option<CallKey> {
         let key = self.idempotency_key.clone()?;
-        CallKey::of(Some(key), &Work::Browser(self.action.clone()), &self.wish)
+        CallKey::of(Some(key), &CommandWork::Browser(self.action.clone()), &self.wish)
     }
 }
 
 /// An accepted command.
 #[derive(Clone, Debug)]
-pub struct Accepted {
+pub struct CommandReceipt {
     /// Its name.
     pub id: CorrelationId,
     /// Its second name.
@@ -59,15 +61,15 @@ pub struct Accepted {
 
 /// A submission that was taken.
 #[derive(Clone, Debug)]
-pub struct Submitted {
+pub struct SubmittedCommand {
     /// Its command.
-    pub accepted: Accepted,
+    pub accepted: CommandReceipt,
     /// Up to where the journal has to be for its acceptance to be recorded.
-    pub recorded: Seq,
+    pub recorded: JournalSeq,
     pub(super) is_new: bool,
 }
 
-impl Submitted {
+impl SubmittedCommand {
     /// Whether this call is the first to bring it, and not the same again under its key.
     #[must_use]
     pub const fn is_new(&self) -> bool {
@@ -94,15 +96,15 @@ impl Transaction<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refused`]: it was not taken, and nothing that was is touched.
+    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
     pub fn submit(
         &mut self,
         caller: &Caller,
         call: Submission,
         key: Option<CallKey>,
-    ) -> Result<Submitted, Refused> {
+    ) -> Result<SubmittedCommand, CallRefusal> {
         self.take(caller, &call, key).map_err(|why| {
-            let aim = Work::Browser(call.action).aim(call.wish.tab);
+            let aim = CommandWork::Browser(call.action).aim(call.wish.tab);
             self.refuse_call(caller, why, aim)
         })
     }
@@ -112,10 +114,10 @@ impl Transaction<'_> {
         caller: &Caller,
         call: &Submission,
         key: Option<CallKey>,
-    ) -> Result<Submitted, Refusal> {
+    ) -> Result<SubmittedCommand, RefusalReason> {
         let Submission { action, wish, timeout, .. } = call;
         let estimate = self.run_lengths.estimate(action);
-        let work = Work::Browser(action.clone());
+        let work = CommandWork::Browser(action.clone());
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known;
         }
@@ -123,17 +125,17 @@ impl Transaction<'_> {
         let queued = self.scheduler.queued(&caller.client);
         if self.scheduler.is_full_for(&caller.client, &self.limits) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
-            return Err(Refusal::QueueFull { queued, retry_after });
+            return Err(RefusalReason::QueueFull { queued, retry_after });
         }
         let current = self.client(caller).current();
         let lane = targets::resolve(&self.browsers, current.as_ref(), wish, action)?;
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser)) {
             let label = || browser.label().to_owned();
             if browser.is_stopped() {
-                return Err(Refusal::StoppedByUser { browser: label() });
+                return Err(RefusalReason::StoppedByUser { browser: label() });
             }
             if browser.gets_nothing() {
-                return Err(Refusal::ExtensionChanged { browser: label() });
+                return Err(RefusalReason::ExtensionChanged { browser: label() });
             }
         }
         let facts = self.facts(caller, work, (*timeout).min(limits::EXECUTE_MAX));
@@ -144,17 +146,22 @@ impl Transaction<'_> {
             self.cancel_vain_openings(&caller.client);
         }
         let recorded = self.commands.accepted(&id);
-        let accepted = Accepted { id, query_id, estimate, reachable };
-        Ok(Submitted { accepted, recorded, is_new: true })
+        let accepted = CommandReceipt { id, query_id, estimate, reachable };
+        Ok(SubmittedCommand { accepted, recorded, is_new: true })
     }
 
     /// What a command is that is accepted now.
-    pub(super) fn facts(&mut self, caller: &Caller, work: Work, timeout: Duration) -> Facts {
+    pub(super) fn facts(
+        &mut self,
+        caller: &Caller,
+        work: CommandWork,
+        timeout: Duration,
+    ) -> CommandSpec {
         // 128 bits for the id, which must not be guessed, and 64 for the second name.
         let name = self.names.next_name();
         let (long, rest) = name.split_at(32);
         let (short, _) = rest.split_at(16);
-        Facts {
+        CommandSpec {
             id: self.id_of(work.id_kind(), long),
             query_id: format!("q_{short}").into(),
             owner: caller.owner.clone(),
@@ -171,44 +178,44 @@ impl Transaction<'_> {
         &self,
         caller: &Caller,
         call: Option<&CallKey>,
-        work: &Work,
+        work: &CommandWork,
         estimate: Duration,
-    ) -> Option<Result<Submitted, Refusal>> {
+    ) -> Option<Result<SubmittedCommand, RefusalReason>> {
         let call = call?;
         let known = self.keys.find(caller, &call.key, self.now())?;
         let (id, query_id) = (known.id.clone(), known.query_id.clone());
         if !known.is_of(call) {
-            return Some(Err(Refusal::KeyReused { id }));
+            return Some(Err(RefusalReason::KeyReused { id }));
         }
         let browser = self.scheduler.lane_of(&id).and_then(|lane| self.browsers.get(&lane.browser));
         let needs_none = work.action().is_none();
-        let reachable = needs_none || browser.is_some_and(Browser::is_connected);
+        let reachable = needs_none || browser.is_some_and(BrowserState::is_connected);
         let recorded = self.commands.accepted(&id);
-        let accepted = Accepted { id, query_id, estimate, reachable };
-        Some(Ok(Submitted { accepted, recorded, is_new: false }))
+        let accepted = CommandReceipt { id, query_id, estimate, reachable };
+        Some(Ok(SubmittedCommand { accepted, recorded, is_new: false }))
     }
 
     /// Whether anything new can be taken from this caller.
-    pub(super) fn can_take(&self, caller: &Caller) -> Result<(), Refusal> {
+    pub(super) fn can_take(&self, caller: &Caller) -> Result<(), RefusalReason> {
         if self.is_ending {
-            return Err(Refusal::ShuttingDown);
+            return Err(RefusalReason::ShuttingDown);
         }
         if let Some(why) = self.storage_trouble.clone() {
-            return Err(Refusal::StorageUnavailable { why });
+            return Err(RefusalReason::StorageUnavailable { why });
         }
         let room = self.quotas.check_room(&caller.owner, &self.limits);
-        room.map_err(|why| Refusal::StorageUnavailable { why })
+        room.map_err(|why| RefusalReason::StorageUnavailable { why })
     }
 
     /// Takes back a command that nobody was told of: its acceptance could not be recorded, or it
     /// cannot be done.
     pub fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
         self.keys.forget_command(caller, id);
-        self.apply(id, Event::Cancel);
+        self.apply(id, LifecycleEvent::Cancel);
         self.forget(id, "");
-        self.record(Entry::Withdrawn(id.clone()));
+        self.record(JournalEntry::Withdrawn(id.clone()));
         // That its record went is written later, and must not stay either.
-        self.record_for_later(Entry::Withdrawn(id.clone()));
+        self.record_for_later(JournalEntry::Withdrawn(id.clone()));
     }
 
     fn id_of(&self, kind: &str, random: &str) -> CorrelationId {
@@ -216,14 +223,19 @@ impl Transaction<'_> {
     }
 
     /// Gives a refused call that was to run no command an id and a place among the failures.
-    pub fn refuse(&mut self, caller: &Caller, why: Refusal) -> Refused {
+    pub fn refuse(&mut self, caller: &Caller, why: RefusalReason) -> CallRefusal {
         self.refuse_call(caller, why, CommandAim::default())
     }
 
     /// The same of one that was to do this.
-    pub fn refuse_call(&mut self, caller: &Caller, why: Refusal, aim: CommandAim) -> Refused {
+    pub fn refuse_call(
+        &mut self,
+        caller: &Caller,
+        why: RefusalReason,
+        aim: CommandAim,
+    ) -> CallRefusal {
         let mut why = why;
-        if let Refusal::BrowserGone { browsers, absence, .. } = &mut why
+        if let RefusalReason::BrowserGone { browsers, absence, .. } = &mut why
             && browsers.is_empty()
         {
             *absence = self.browser_absence();
@@ -242,16 +254,16 @@ impl Transaction<'_> {
         };
         let limits = self.limits;
         self.retention.list_failure(&caller.client, failure, &limits);
-        Refused { id, why }
+        CallRefusal { id, why }
     }
 
     /// Takes a command in (row 1). Whether a browser is there to run it.
     fn accept(
         &mut self,
         caller: &Caller,
-        facts: Facts,
+        facts: CommandSpec,
         lane: Option<Lane>,
-        wish: Wish,
+        wish: TargetSelector,
         key: Option<CallKey>,
     ) -> bool {
         let id = facts.id.clone();
@@ -261,9 +273,9 @@ impl Transaction<'_> {
         self.scheduler.note_wish(&id, wish);
         let Some(lane) = lane else { return false };
         self.remember_current(&id, &lane);
-        let reachable = self.browsers.get(&lane.browser).is_some_and(Browser::is_connected);
+        let reachable = self.browsers.get(&lane.browser).is_some_and(BrowserState::is_connected);
         if reachable {
-            self.apply(&id, Event::Reachable);
+            self.apply(&id, LifecycleEvent::Reachable);
             self.may_deliver_to(&lane.browser);
         }
         reachable
@@ -274,11 +286,11 @@ impl Transaction<'_> {
     pub(super) fn take_in(
         &mut self,
         caller: &Caller,
-        facts: Facts,
+        facts: CommandSpec,
         lane: &Option<Lane>,
-        wish: &Wish,
+        wish: &TargetSelector,
         key: Option<CallKey>,
-    ) -> Seq {
+    ) -> JournalSeq {
         let id = facts.id.clone();
         let command = Command::new(facts);
         self.follow_deadline(&command);
@@ -294,17 +306,17 @@ impl Transaction<'_> {
         &mut self,
         command: Command,
         lane: &Option<Lane>,
-        wish: &Wish,
+        wish: &TargetSelector,
         key: Option<CallKey>,
-    ) -> Seq {
+    ) -> JournalSeq {
         let facts = command.facts();
         let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
-            let kept = KeptKey::of(facts, key);
+            let kept = RecordedKey::of(facts, key);
             let limits = self.limits;
             self.keys.put(kept, &limits)
         });
         let (lane, wish) = (lane.clone(), wish.clone());
-        let acceptance = Acceptance { command, lane, wish, key, dropped_keys };
-        self.record(Entry::Accepted(Box::new(acceptance)))
+        let acceptance = AcceptedCommand { command, lane, wish, key, dropped_keys };
+        self.record(JournalEntry::Accepted(Box::new(acceptance)))
     }
 }

@@ -1,8 +1,8 @@
 //! Browsers and tabs as callers are shown them.
 
-use super::browsers::Browser;
+use super::browsers::BrowserState;
 use super::{Caller, Engine, Transaction};
-use crate::lifecycle::{Command, Phase};
+use crate::lifecycle::{Command, CommandPhase};
 use crate::protocol::{BrowserId, BrowserTab, Timestamp};
 
 /// One browser as `observe browsers` shows it.
@@ -88,8 +88,9 @@ impl Engine {
     /// Whether a command runs in a page, or is about to.
     #[must_use]
     pub fn is_anything_running(&self) -> bool {
-        let mut held = self.browsers.values().flat_map(Browser::held);
-        let runs = |command: &Command| command.phase() == Phase::Started || command.may_have_run();
+        let mut held = self.browsers.values().flat_map(BrowserState::held);
+        let runs =
+            |command: &Command| command.phase() == CommandPhase::Started || command.may_have_run();
         held.any(|id| self.commands.get(id).is_some_and(runs))
     }
 }

@@ -5,34 +5,39 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::browsers::Browser;
+use super::browsers::BrowserState;
 use super::clients::CurrentTab;
-use super::entry::Entry;
+use super::entry::JournalEntry;
 use super::polling::is_poller;
-use super::refusal::{BrowserChoice, Refusal, Refused};
+use super::refusal::{BrowserChoice, CallRefusal, RefusalReason};
 use super::{Caller, Transaction};
-use crate::lifecycle::{Command, Event, Lane, Outcome, State, Wish};
+use crate::lifecycle::{
+    Command, CommandOutcome, CommandState, Lane, LifecycleEvent, TargetSelector,
+};
 use crate::protocol::{Action, BrowserId, BrowserTab, CorrelationId, ReadyFrame, TabId};
 
 /// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
 /// one.
 pub(super) fn resolve(
-    browsers: &HashMap<BrowserId, Browser>,
+    browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
-    wish: &Wish,
+    wish: &TargetSelector,
     action: &Action,
-) -> Result<Option<Lane>, Refusal> {
+) -> Result<Option<Lane>, RefusalReason> {
     let Some((id, browser)) = choose_browser(browsers, current, wish)? else { return Ok(None) };
     if browser.is_connected() && !browser.knows(action) {
         let extension_version = browser.extension_version().to_owned();
-        return Err(Refusal::UnsupportedAction { action: action.name(), extension_version });
+        return Err(RefusalReason::UnsupportedAction { action: action.name(), extension_version });
     }
     if let Some(poller) = browser.poller() {
         if poller.is_switched_off() {
-            return Err(Refusal::ControlSwitchedOff { browser: browser.label().to_owned() });
+            return Err(RefusalReason::ControlSwitchedOff { browser: browser.label().to_owned() });
         }
         if let Some(wanted) = wish.tab {
-            return Err(Refusal::NoChoiceOfTab { wanted, browser: browser.label().to_owned() });
+            return Err(RefusalReason::NoChoiceOfTab {
+                wanted,
+                browser: browser.label().to_owned(),
+            });
         }
         // It runs one command after another, and in whichever tab it follows.
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
@@ -54,10 +59,10 @@ pub(super) fn resolve(
 
 /// The tab that is named, else the current one, else the active one.
 fn find_tab(
-    browsers: &HashMap<BrowserId, Browser>,
+    browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
-    wish: &Wish,
-) -> Result<(BrowserId, BrowserTab), Refusal> {
+    wish: &TargetSelector,
+) -> Result<(BrowserId, BrowserTab), RefusalReason> {
     let Some((id, browser)) = choose_browser(browsers, current, wish)? else {
         return Err(gone(browsers, "any"));
     };
@@ -69,28 +74,28 @@ fn find_tab(
 }
 
 /// Why a browser does not have the tab that is wanted, or any if none is.
-pub(super) fn no_such_tab(browser: &Browser, wanted: Option<TabId>) -> Refusal {
+pub(super) fn no_such_tab(browser: &BrowserState, wanted: Option<TabId>) -> RefusalReason {
     match wanted {
         Some(wanted) if browser.poller().is_none() => {
-            Refusal::TabGone { wanted, tabs: browser.tabs().to_vec() }
+            RefusalReason::TabGone { wanted, tabs: browser.tabs().to_vec() }
         }
         Some(_) | None => {
             let polls = browser.poller().is_some();
-            Refusal::NoTabKnown { browser: browser.label().to_owned(), polls }
+            RefusalReason::NoTabKnown { browser: browser.label().to_owned(), polls }
         }
     }
 }
 
-pub(super) type Known<'a> = (&'a BrowserId, &'a Browser);
+pub(super) type BrowserRef<'a> = (&'a BrowserId, &'a BrowserState);
 
 /// The browser that is named; else the client's current one; else the one that is connected.
 /// Browsers whose extension only polls count only where no other is connected: their extension
 /// has proved nothing.
 pub(super) fn choose_browser<'a>(
-    browsers: &'a HashMap<BrowserId, Browser>,
+    browsers: &'a HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
-    wish: &Wish,
-) -> Result<Option<Known<'a>>, Refusal> {
+    wish: &TargetSelector,
+) -> Result<Option<BrowserRef<'a>>, RefusalReason> {
     if let Some(wanted) = &wish.browser {
         return named(browsers, wanted).map(Some);
     }
@@ -115,21 +120,24 @@ pub(super) fn choose_browser<'a>(
         ([only], _) => Ok(Some(*only)),
         (several, Some(tab)) => only_one_with(tab, several.iter().copied())
             .map(Some)
-            .ok_or_else(|| Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
-        (_, None) => Err(Refusal::AmbiguousBrowser { browsers: choices(browsers) }),
+            .ok_or_else(|| RefusalReason::AmbiguousBrowser { browsers: choices(browsers) }),
+        (_, None) => Err(RefusalReason::AmbiguousBrowser { browsers: choices(browsers) }),
     }
 }
 
 /// The browser with this tab, unless several have one of that number.
-fn only_one_with<'a>(tab: TabId, browsers: impl Iterator<Item = Known<'a>>) -> Option<Known<'a>> {
+fn only_one_with<'a>(
+    tab: TabId,
+    browsers: impl Iterator<Item = BrowserRef<'a>>,
+) -> Option<BrowserRef<'a>> {
     let mut with_tab = browsers.filter(|(_, browser)| browser.has_tab(tab));
     with_tab.next().filter(|_| with_tab.next().is_none())
 }
 
 fn named<'a>(
-    browsers: &'a HashMap<BrowserId, Browser>,
+    browsers: &'a HashMap<BrowserId, BrowserState>,
     wanted: &str,
-) -> Result<Known<'a>, Refusal> {
+) -> Result<BrowserRef<'a>, RefusalReason> {
     if let Some(known) = browsers.iter().find(|(id, _)| id.as_str() == wanted) {
         return Ok(known);
     }
@@ -140,7 +148,7 @@ fn named<'a>(
 /// What a browser that calls itself `own` is shown as: the same, with the first free number
 /// from 2 on if another known browser is shown so. It keeps that while it is known.
 pub(super) fn label_for(
-    browsers: &HashMap<BrowserId, Browser>,
+    browsers: &HashMap<BrowserId, BrowserState>,
     id: &BrowserId,
     own: &str,
 ) -> String {
@@ -154,12 +162,12 @@ pub(super) fn label_for(
     labels.find(|label| !is_taken(label)).unwrap_or_default()
 }
 
-pub(super) fn gone(browsers: &HashMap<BrowserId, Browser>, wanted: &str) -> Refusal {
+pub(super) fn gone(browsers: &HashMap<BrowserId, BrowserState>, wanted: &str) -> RefusalReason {
     let browsers = choices(browsers);
-    Refusal::BrowserGone { wanted: wanted.to_owned(), browsers, absence: None }
+    RefusalReason::BrowserGone { wanted: wanted.to_owned(), browsers, absence: None }
 }
 
-fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
+fn choices(browsers: &HashMap<BrowserId, BrowserState>) -> Vec<BrowserChoice> {
     let connected = browsers.iter().filter(|(_, browser)| browser.is_connected());
     let mut choices: Vec<_> = connected
         .map(|(id, browser)| BrowserChoice {
@@ -177,7 +185,10 @@ fn choices(browsers: &HashMap<BrowserId, Browser>) -> Vec<BrowserChoice> {
 /// In another run the numbers of tabs mean nothing, even where they come again. A reloaded
 /// extension names another session too: a tab that is there unchanged is taken for the
 /// same. An extension that names none is judged by its tabs alone.
-pub(super) fn kept_by_new_session(before: &Browser, ready: &ReadyFrame) -> Option<HashSet<TabId>> {
+pub(super) fn kept_by_new_session(
+    before: &BrowserState,
+    ready: &ReadyFrame,
+) -> Option<HashSet<TabId>> {
     let place = |tab: &BrowserTab| (tab.tab_id, tab.window_id);
     let is_unchanged = |now: &&BrowserTab| {
         before.tabs().iter().any(|old| place(old) == place(now) && old.url == now.url)
@@ -204,8 +215,8 @@ impl Transaction<'_> {
     pub fn find_tab(
         &mut self,
         caller: &Caller,
-        wish: &Wish,
-    ) -> Result<(BrowserId, BrowserTab), Refused> {
+        wish: &TargetSelector,
+    ) -> Result<(BrowserId, BrowserTab), CallRefusal> {
         let current = self.client(caller).current();
         let found = find_tab(&self.browsers, current.as_ref(), wish);
         found.map_err(|refusal| self.refuse(caller, refusal))
@@ -236,7 +247,7 @@ impl Transaction<'_> {
     /// Moves a waiting command whose tab is gone.
     fn send_elsewhere(&mut self, id: &CorrelationId, browser: &BrowserId) {
         let has_named = self.scheduler.has_named_tab(id);
-        let active = || self.browsers.get(browser).and_then(Browser::active_tab);
+        let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);
         let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
         let Some(facts) = self.commands.get(id).map(|command| command.facts().clone()) else {
             return;
@@ -244,7 +255,7 @@ impl Transaction<'_> {
         let lane = Lane { browser: browser.clone(), tab };
         let limits = self.limits;
         self.scheduler.send_elsewhere(&facts, lane.clone(), &limits);
-        self.record(Entry::Placed(id.clone(), lane.clone()));
+        self.record(JournalEntry::Placed(id.clone(), lane.clone()));
         if !has_named {
             self.remember_current(id, &lane);
         }
@@ -262,11 +273,11 @@ impl Transaction<'_> {
             }
             let Some(lane) = self.lane_in(browser, &id) else { continue };
             self.remember_current(&id, &lane);
-            self.record(Entry::Placed(id.clone(), lane.clone()));
+            self.record(JournalEntry::Placed(id.clone(), lane.clone()));
             self.scheduler.place(&id, lane);
         }
         for id in self.scheduler.waiting_for(browser) {
-            self.apply(&id, Event::Reachable);
+            self.apply(&id, LifecycleEvent::Reachable);
         }
     }
 
@@ -276,7 +287,7 @@ impl Transaction<'_> {
     fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
         let facts = self.commands.get(id)?.facts();
         let wish = self.scheduler.wish(id)?;
-        let here = Wish { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
+        let here = TargetSelector { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
         let current = self.clients.current(&facts.client);
         let lane = resolve(&self.browsers, current, &here, facts.work.action()?);
         let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
@@ -300,14 +311,15 @@ impl Transaction<'_> {
     /// Makes the tab that a command has opened its client's current one.
     pub(super) fn remember_opened(&mut self, command: &Command) {
         let facts = command.facts();
-        let (Some(Action::TabOpen { .. }), State::Ended { outcome, hold: Some(hold), .. }) =
+        let (Some(Action::TabOpen { .. }), CommandState::Ended { outcome, hold: Some(hold), .. }) =
             (facts.work.action(), command.state())
         else {
             return;
         };
-        let Outcome::Complete { result, .. } = outcome else { return };
+        let CommandOutcome::Complete { result, .. } = outcome else { return };
         // What another extension may have sent instead names no tab; then all stays.
-        let Ok(Opened { value: OpenedTab { tab_id } }) = serde_json::from_str(result.get()) else {
+        let Ok(TabOpenResult { value: OpenedTab { tab_id } }) = serde_json::from_str(result.get())
+        else {
             return;
         };
         let current = CurrentTab { browser: hold.by.browser.clone(), tab: Some(tab_id) };
@@ -317,7 +329,7 @@ impl Transaction<'_> {
 
 /// What must be known of the result of `tab_open`.
 #[derive(Deserialize)]
-struct Opened {
+struct TabOpenResult {
     value: OpenedTab,
 }
 

@@ -7,10 +7,13 @@ use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 
 use super::Engine;
-use super::effects::{CloseReason, CommandEvent, CommandUpdate, Effects, LinkFrame, LogEntry};
-use super::entry::{Burial, Entry, Seq};
+use super::effects::{CloseReason, CommandEvent, CommandUpdate, Effects, JournalAppend, LinkFrame};
+use super::entry::{Eviction, JournalEntry, JournalSeq};
 use super::links::command_frame;
-use crate::lifecycle::{Command, Event, Freed, Gone, Outcome, Peer, Phase, Reply, State, Step};
+use crate::lifecycle::{
+    Command, CommandOutcome, CommandPhase, CommandState, EventReply, FreedLanes, LifecycleEvent,
+    Peer, Tombstone, Transition,
+};
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension,
 };
@@ -59,35 +62,39 @@ impl<'a> Transaction<'a> {
     }
 
     /// Puts into the journal what must outlive the process.
-    pub(super) fn record(&mut self, entry: Entry) -> Seq {
-        self.effects.log.push(LogEntry::Awaited(entry));
+    pub(super) fn record(&mut self, entry: JournalEntry) -> JournalSeq {
+        self.effects.log.push(JournalAppend::Awaited(entry));
         self.engine.next_seq()
     }
 
     /// The same of what nobody waits for.
-    pub(super) fn record_for_later(&mut self, entry: Entry) {
-        self.effects.log.push(LogEntry::Later(entry));
+    pub(super) fn record_for_later(&mut self, entry: JournalEntry) {
+        self.effects.log.push(JournalAppend::Later(entry));
     }
 
     /// Records that a command has begun, or is over.
-    pub(super) fn record_change(&mut self, command: &Command) -> Seq {
-        let seq = self.record(Entry::Changed(command.clone()));
+    pub(super) fn record_change(&mut self, command: &Command) -> JournalSeq {
+        let seq = self.record(JournalEntry::Changed(command.clone()));
         self.commands.note_recorded(&command.facts().id, seq);
         seq
     }
 
     /// Lets an event happen to a command, and everything that follows from it. `None`:
     /// there is no such command.
-    pub(super) fn apply(&mut self, id: &CorrelationId, event: Event) -> Option<Reply> {
+    pub(super) fn apply(
+        &mut self,
+        id: &CorrelationId,
+        event: LifecycleEvent,
+    ) -> Option<EventReply> {
         let now = self.now;
-        let is_read = matches!(event, Event::Read);
+        let is_read = matches!(event, LifecycleEvent::Read);
         let before = self.commands.get(id)?;
         let holder = before.hold().map(|hold| hold.by.browser.clone());
         let furthest = before.furthest();
         let (step, command) = self.engine.commands.apply(id, event, now)?;
         let (from, to, reply, cancel) = match step {
-            Step::Unchanged(reply) => return Some(reply),
-            Step::Changed { from, to, reply, cancel } => (from, to, reply, cancel),
+            Transition::Unchanged(reply) => return Some(reply),
+            Transition::Changed { from, to, reply, cancel } => (from, to, reply, cancel),
         };
         let command = command.clone();
         let has_ended = to.is_terminal() && !from.is_terminal();
@@ -95,7 +102,7 @@ impl<'a> Transaction<'a> {
             Some(self.record_change(&command))
         } else {
             if is_read {
-                self.record_for_later(Entry::Read(id.clone(), now));
+                self.record_for_later(JournalEntry::Read(id.clone(), now));
             }
             None
         };
@@ -125,29 +132,30 @@ impl<'a> Transaction<'a> {
         peer: &Peer,
         id: &CorrelationId,
         attempt: Attempt,
-        event: Event,
+        event: LifecycleEvent,
     ) {
-        let reply = self.apply(id, event).unwrap_or(Reply::Nack(NackReason::UnknownCommand));
+        let reply = self.apply(id, event).unwrap_or(EventReply::Nack(NackReason::UnknownCommand));
         let correlation_id = id.clone();
         match reply {
-            Reply::Nothing => {}
-            Reply::Ack => {
+            EventReply::Nothing => {}
+            EventReply::Ack => {
                 self.send(&peer.browser, ToExtension::ResultAck { correlation_id, attempt });
             }
-            Reply::Nack(reason) => {
+            EventReply::Nack(reason) => {
                 let correlation_id = Some(correlation_id);
                 let attempt = Some(attempt);
                 self.send(&peer.browser, ToExtension::Nack { correlation_id, attempt, reason });
             }
             // It leaves once the start is recorded, and only if it may then.
-            Reply::Go => self.send(&peer.browser, ToExtension::Go { correlation_id, attempt }),
+            EventReply::Go => self.send(&peer.browser, ToExtension::Go { correlation_id, attempt }),
         }
     }
 
     /// Sends a frame to a browser, if it has a link. A frame that tells of something that must be
     /// recorded first leaves once everything is that was put into the journal until now.
     pub(super) fn send(&mut self, browser: &BrowserId, frame: ToExtension) {
-        let after = if frame.tells_what_is_recorded() { self.last_seq() } else { Seq::default() };
+        let after =
+            if frame.tells_what_is_recorded() { self.last_seq() } else { JournalSeq::default() };
         let Some(known) = self.engine.browsers.get_mut(browser) else { return };
         match known.take_room() {
             Ok(Some(link)) => self.effects.frames.push(LinkFrame { link, frame, after }),
@@ -157,12 +165,12 @@ impl<'a> Transaction<'a> {
     }
 
     /// Frees the lane that a command needs no longer, for those that wait for it.
-    pub(super) fn follow_lane(&mut self, id: &CorrelationId, to: Phase) {
+    pub(super) fn follow_lane(&mut self, id: &CorrelationId, to: CommandPhase) {
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         match scheduler.follow(id, to, limits) {
-            Freed::Nothing => {}
-            Freed::In(browser) => self.may_deliver_to(&browser),
-            Freed::Everywhere => self.freed.extend(self.engine.scheduler.browsers()),
+            FreedLanes::Nothing => {}
+            FreedLanes::In(browser) => self.may_deliver_to(&browser),
+            FreedLanes::Everywhere => self.freed.extend(self.engine.scheduler.browsers()),
         }
     }
 
@@ -181,8 +189,14 @@ impl<'a> Transaction<'a> {
     pub(super) fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
         let id = &command.facts().id;
         let after = match command.phase() {
-            Phase::Sent | Phase::Started => command.hold().map(|hold| hold.by.browser.clone()),
-            Phase::Queued | Phase::Waiting | Phase::Working | Phase::Leaving | Phase::Ended => None,
+            CommandPhase::Sent | CommandPhase::Started => {
+                command.hold().map(|hold| hold.by.browser.clone())
+            }
+            CommandPhase::Queued
+            | CommandPhase::Waiting
+            | CommandPhase::Working
+            | CommandPhase::Leaving
+            | CommandPhase::Ended => None,
         };
         if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
             browser.release(id);
@@ -221,24 +235,24 @@ impl<'a> Transaction<'a> {
         self.deadlines.remove(id);
         let target = self.scheduler.forget_lane(id);
         // A lane that was still held is not any more.
-        self.follow_lane(id, Phase::Ended);
+        self.follow_lane(id, CommandPhase::Ended);
         self.quotas.remove(&command);
         let unread_result = matches!(
             command.state(),
-            State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
+            CommandState::Ended { read: false, outcome: CommandOutcome::Complete { .. }, .. }
         );
         if unread_result {
             tracing::info!(correlation_id = %id, "a result expired that nobody had read");
         }
         let owner = facts.owner.clone();
         let at = self.now;
-        let gone = Gone { owner, at, may_have_run: command.may_have_run() };
+        let gone = Tombstone { owner, at, may_have_run: command.may_have_run() };
         let unread = unread_result.then(|| command.as_unread(target.as_ref(), if_unread, at));
         let limits = self.limits;
         let forgotten = self.retention.bury(&facts.client, id, gone.clone(), unread, &limits);
         let (id, client) = (id.clone(), facts.client.clone());
         self.effects.commands.push(CommandUpdate::Forgotten(id.clone()));
-        self.record_for_later(Entry::Gone(Burial { id, client, gone, forgotten }));
+        self.record_for_later(JournalEntry::Evicted(Eviction { id, client, gone, forgotten }));
     }
 
     /// Tells observers how a command is now.
@@ -292,7 +306,7 @@ impl<'a> Transaction<'a> {
         };
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         let Some((id, lane)) = scheduler.next(browser, limits) else { return false };
-        self.apply(&id, Event::Deliver(peer.clone(), carrier));
+        self.apply(&id, LifecycleEvent::Deliver(peer.clone(), carrier));
         let Some(command) = self.commands.get(&id).cloned() else { return true };
         if self.is_withheld(&peer, &command) {
             return true;

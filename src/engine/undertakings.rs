@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::browsers::Browser;
+use super::browsers::BrowserState;
 use super::polling::{is_browser_of, is_poller};
-use super::refusal::{Refusal, Refused};
-use super::submit::{Accepted, Submitted};
+use super::refusal::{CallRefusal, RefusalReason};
+use super::submit::{CommandReceipt, SubmittedCommand};
 use super::{Caller, Engine, Transaction, targets};
-use crate::lifecycle::{CallKey, Event, Outcome, Phase, Wish, Work};
+use crate::lifecycle::{
+    CallKey, CommandOutcome, CommandPhase, CommandWork, LifecycleEvent, TargetSelector,
+};
 use crate::protocol::{
     BrowserId, ClientId, CommandProgress, CommandStatus, CorrelationId, Job, Owner, SessionName,
     WorkKind,
@@ -19,11 +21,11 @@ use crate::protocol::{
 
 /// A wait or a job that a call asks for.
 #[derive(Clone, Debug)]
-pub struct Undertaking {
+pub struct HostTask {
     /// What it is; nothing for a browser.
-    pub work: Work,
+    pub work: CommandWork,
     /// Which tab it is about, as its call named it.
-    pub target: Wish,
+    pub target: TargetSelector,
     /// How long it may take, from now.
     pub deadline: Duration,
     /// How long it will take, as a rule.
@@ -40,10 +42,12 @@ impl Engine {
         let waiting = self.commands.all().filter_map(|command| {
             let facts = command.facts();
             match &facts.work {
-                Work::Job { job } if command.phase() == Phase::Waiting => {
+                CommandWork::Job { job } if command.phase() == CommandPhase::Waiting => {
                     Some((facts.created, facts.id.clone(), job.clone()))
                 }
-                Work::Job { .. } | Work::Annotations { .. } | Work::Browser(_) => None,
+                CommandWork::Job { .. }
+                | CommandWork::Annotations { .. }
+                | CommandWork::Browser(_) => None,
             }
         });
         let mut waiting: Vec<_> = waiting.collect();
@@ -72,7 +76,7 @@ impl Engine {
         session: Option<&SessionName>,
         named: Option<&CorrelationId>,
     ) -> Vec<(Owner, CorrelationId)> {
-        let is_held = |wish: &Wish| {
+        let is_held = |wish: &TargetSelector| {
             let browser = wish.browser.as_deref().map(BrowserId::from);
             browser.is_some_and(|browser| is_browser_of(&browser, extension_id))
         };
@@ -83,7 +87,7 @@ impl Engine {
     }
 
     /// Whether a client may have one more of these.
-    fn has_room_for(&self, client: &ClientId, kind: WorkKind) -> Result<(), Refusal> {
+    fn has_room_for(&self, client: &ClientId, kind: WorkKind) -> Result<(), RefusalReason> {
         let most = match kind {
             WorkKind::Annotations => self.limits.annotations,
             WorkKind::Job => self.limits.jobs,
@@ -91,7 +95,7 @@ impl Engine {
         };
         let active = self.clients.active(client);
         let count = active.iter().filter(|id| self.commands.kind_of(id) == Some(kind)).count();
-        if count < most { Ok(()) } else { Err(Refusal::TooMany { kind, count }) }
+        if count < most { Ok(()) } else { Err(RefusalReason::TooMany { kind, count }) }
     }
 
     pub(super) fn waits_for(
@@ -102,10 +106,10 @@ impl Engine {
     ) -> bool {
         let Some(command) = self.commands.get(id) else { return false };
         match &command.facts().work {
-            Work::Annotations { annotations } => {
+            CommandWork::Annotations { annotations } => {
                 annotations.session.as_ref() == session || named == Some(id)
             }
-            Work::Job { .. } | Work::Browser(_) => false,
+            CommandWork::Job { .. } | CommandWork::Browser(_) => false,
         }
     }
 }
@@ -116,9 +120,13 @@ impl Transaction<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refused`]: it was not taken, and nothing that was is touched.
-    pub fn undertake(&mut self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
-        let Undertaking { work, target, deadline, estimate, idempotency_key } = asked;
+    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    pub fn undertake(
+        &mut self,
+        caller: &Caller,
+        asked: HostTask,
+    ) -> Result<SubmittedCommand, CallRefusal> {
+        let HostTask { work, target, deadline, estimate, idempotency_key } = asked;
         let key = CallKey::of(idempotency_key, &work, &target);
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
@@ -135,25 +143,25 @@ impl Transaction<'_> {
         let recorded = self.take_in(caller, facts, &None, &place, key);
         self.scheduler.note_wish(&id, place);
         self.tell_of(&id);
-        let accepted = Accepted { id, query_id, estimate, reachable: true };
-        Ok(Submitted { accepted, recorded, is_new: true })
+        let accepted = CommandReceipt { id, query_id, estimate, reachable: true };
+        Ok(SubmittedCommand { accepted, recorded, is_new: true })
     }
 
     /// The browser in which the person is to draw for a wait, if one is there already: its
     /// extension holds the wait. That matters for those that only poll, whose drawings count for
     /// no other.
-    fn place_of_wait(&mut self, caller: &Caller, wish: &Wish) -> Wish {
+    fn place_of_wait(&mut self, caller: &Caller, wish: &TargetSelector) -> TargetSelector {
         let current = self.client(caller).current();
         let chosen = targets::choose_browser(&self.browsers, current.as_ref(), wish);
         let chosen = chosen.ok().flatten().map(|(id, _)| id.as_str().to_owned());
-        Wish { browser: chosen, tab: None }
+        TargetSelector { browser: chosen, tab: None }
     }
 
     /// Gives the waits that came before any browser was there to one whose extension polls, if
     /// no other is there.
     pub(super) fn hold_open_waits(&mut self, browser: &BrowserId) {
         let is_proven =
-            |(id, known): (&BrowserId, &Browser)| known.is_connected() && !is_poller(id);
+            |(id, known): (&BrowserId, &BrowserState)| known.is_connected() && !is_poller(id);
         if self.browsers.iter().any(is_proven) {
             return;
         }
@@ -161,15 +169,15 @@ impl Transaction<'_> {
             |id: &&CorrelationId| self.commands.kind_of(id) == Some(WorkKind::Annotations);
         let nowhere = self.scheduler.wishes().filter(|(_, wish)| wish.browser.is_none());
         for id in nowhere.map(|(id, _)| id).filter(is_open).cloned().collect::<Vec<_>>() {
-            let place = Wish { browser: Some(browser.as_str().to_owned()), tab: None };
+            let place = TargetSelector { browser: Some(browser.as_str().to_owned()), tab: None };
             self.scheduler.note_wish(&id, place);
         }
     }
 
     /// The daemon gets to this job (row 22). False: it is over, or has begun.
     pub fn begin_job(&mut self, id: &CorrelationId) -> bool {
-        self.apply(id, Event::Begin);
-        self.commands.phase_of(id) == Some(Phase::Working)
+        self.apply(id, LifecycleEvent::Begin);
+        self.commands.phase_of(id) == Some(CommandPhase::Working)
     }
 
     /// Says how far a job is, `part` from 0 to 1 (row 23). False: it is over, so that the
@@ -177,22 +185,25 @@ impl Transaction<'_> {
     pub fn advance_job(&mut self, id: &CorrelationId, part: f64, message: &str) -> bool {
         let progress = Some(part.clamp(0.0, 1.0));
         let said = CommandProgress { at: self.now(), message: Some(message.into()), progress };
-        self.apply(id, Event::Advance(said));
-        self.commands.phase_of(id) == Some(Phase::Working)
+        self.apply(id, LifecycleEvent::Advance(said));
+        self.commands.phase_of(id) == Some(CommandPhase::Working)
     }
 
     /// Ends a wait or a job (row 24). False: it was over, and stays as it is.
-    pub fn finish(&mut self, id: &CorrelationId, outcome: Outcome) -> bool {
-        let is_open = matches!(self.commands.phase_of(id), Some(Phase::Waiting | Phase::Working));
-        self.apply(id, Event::Finish(outcome));
+    pub fn finish(&mut self, id: &CorrelationId, outcome: CommandOutcome) -> bool {
+        let is_open = matches!(
+            self.commands.phase_of(id),
+            Some(CommandPhase::Waiting | CommandPhase::Working)
+        );
+        self.apply(id, LifecycleEvent::Finish(outcome));
         is_open
     }
 
     /// Ends this wait for a drawing and no other (row 24).
-    pub fn end_wait(&mut self, id: &CorrelationId, outcome: Outcome) {
+    pub fn end_wait(&mut self, id: &CorrelationId, outcome: CommandOutcome) {
         if self.commands.kind_of(id) == Some(WorkKind::Annotations) {
             self.forget_tools(id);
-            self.apply(id, Event::Finish(outcome));
+            self.apply(id, LifecycleEvent::Finish(outcome));
         }
     }
 
@@ -203,7 +214,7 @@ impl Transaction<'_> {
         owner: &Owner,
         session: Option<&SessionName>,
         named: Option<&CorrelationId>,
-        outcome: &Outcome,
+        outcome: &CommandOutcome,
     ) -> Vec<CorrelationId> {
         let active: Vec<_> = self.clients.active_of(owner).cloned().collect();
         if let Some(named) = named {
@@ -212,7 +223,7 @@ impl Transaction<'_> {
         let mut ended = active;
         ended.retain(|id| self.waits_for(id, session, named));
         for id in &ended {
-            self.apply(id, Event::Finish(outcome.clone()));
+            self.apply(id, LifecycleEvent::Finish(outcome.clone()));
         }
         ended
     }

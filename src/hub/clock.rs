@@ -6,21 +6,21 @@ use std::time::{Duration, SystemTime};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-use crate::engine::{Anchor, History};
+use crate::engine::{ClockAnchor, RecordedHistory};
 use crate::journal::boot_id;
 use crate::protocol::Timestamp;
 
 /// Reads the time. The system's clock is read once, at the start; from there on time
 /// is monotonic.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct DaemonClock {
     started: Instant,
     started_at: Timestamp,
 }
 
 /// What the machine's clocks say when a daemon starts.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ClockSample {
     /// Which start of the machine.
     pub boot: Arc<str>,
     /// The time on its monotonic clock.
@@ -29,7 +29,7 @@ pub struct Reading {
     pub system: Timestamp,
 }
 
-impl Reading {
+impl ClockSample {
     /// Reads them.
     #[must_use]
     pub fn now() -> Self {
@@ -41,18 +41,18 @@ impl Reading {
     }
 
     /// Whether the machine has been running since then.
-    pub(super) fn is_same_boot(&self, then: &Anchor) -> bool {
+    pub(super) fn is_same_boot(&self, then: &ClockAnchor) -> bool {
         self.boot == then.boot && self.monotonic >= then.monotonic
     }
 }
 
-impl Clock {
+impl DaemonClock {
     /// A clock that starts now. It goes on where that of the last life of the daemon was,
     /// if there is anything from then whose time still runs: whatever became of the system
     /// clock in between, what is left of a deadline is left.
     #[expect(clippy::disallowed_methods, reason = "this is where clocks are read")]
-    pub(crate) fn start(reading: &Reading, history: &History) -> Self {
-        let went_on = |anchor: &Anchor| anchor.at + (reading.monotonic - anchor.monotonic);
+    pub(crate) fn start(reading: &ClockSample, history: &RecordedHistory) -> Self {
+        let went_on = |anchor: &ClockAnchor| anchor.at + (reading.monotonic - anchor.monotonic);
         let last = history.anchor.as_ref().filter(|_| !history.is_empty());
         let started_at = last.filter(|last| reading.is_same_boot(last)).map(went_on);
         Self { started: Instant::now(), started_at: started_at.unwrap_or(reading.system) }
@@ -77,7 +77,7 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifecycle::Gone;
+    use crate::lifecycle::Tombstone;
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -85,33 +85,34 @@ mod tests {
         Timestamp::from_unix_micros(seconds * 1_000_000)
     }
 
-    fn reading(boot: &str, monotonic: u64, system: u64) -> Reading {
+    fn reading(boot: &str, monotonic: u64, system: u64) -> ClockSample {
         let monotonic = Duration::from_secs(monotonic);
-        Reading { boot: boot.into(), monotonic, system: at(system) }
+        ClockSample { boot: boot.into(), monotonic, system: at(system) }
     }
 
     /// What a life of the daemon left that began at 1,000 s, 50 s after boot `a`.
-    fn history() -> History {
-        let anchor = Anchor { boot: "a".into(), monotonic: Duration::from_secs(50), at: at(1_000) };
-        let gone = Gone { owner: "user".into(), at: at(1_000), may_have_run: false };
+    fn history() -> RecordedHistory {
+        let anchor =
+            ClockAnchor { boot: "a".into(), monotonic: Duration::from_secs(50), at: at(1_000) };
+        let gone = Tombstone { owner: "user".into(), at: at(1_000), may_have_run: false };
         let gone = vec![("exec_1".into(), "ann".into(), gone)];
-        History { anchor: Some(anchor), gone, ..History::default() }
+        RecordedHistory { anchor: Some(anchor), gone, ..RecordedHistory::default() }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_system_clock_that_was_changed_between_two_lives_moves_no_deadline() {
         for system in [7, 1_010, 900_000] {
-            let clock = Clock::start(&reading("a", 60, system), &history());
+            let clock = DaemonClock::start(&reading("a", 60, system), &history());
             assert_eq!(clock.now(), at(1_010), "with the system clock at {system}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_reboot_or_with_nothing_left_to_time_the_system_clock_counts() {
-        let rebooted = Clock::start(&reading("b", 60, 9_000), &history());
+        let rebooted = DaemonClock::start(&reading("b", 60, 9_000), &history());
         assert_eq!(rebooted.now(), at(9_000));
-        let nothing_left = History { gone: Vec::new(), ..history() };
-        let fresh = Clock::start(&reading("a", 60, 9_000), &nothing_left);
+        let nothing_left = RecordedHistory { gone: Vec::new(), ..history() };
+        let fresh = DaemonClock::start(&reading("a", 60, 9_000), &nothing_left);
         assert_eq!(fresh.now(), at(9_000));
         tokio::time::advance(HOUR).await;
         assert_eq!(fresh.now(), at(9_000) + HOUR);

@@ -7,19 +7,19 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::events::Change;
-use super::outbox::Outgoing;
-use super::tracked::Tracked;
-use super::{Hub, Inner};
+use super::events::CommandChange;
+use super::outbox::OutgoingFrame;
+use super::tracked::TrackedCommand;
+use super::{Hub, HubState};
 use crate::engine::{
-    Assignment, CloseReason, CommandUpdate, Effects, Engine, LinkFrame, LinkId, LogEntry,
-    PollAnswer, PollId, Seq, Transaction,
+    Assignment, CloseReason, CommandUpdate, Effects, Engine, JournalAppend, JournalSeq, LinkFrame,
+    LinkId, PollAnswer, PollId, Transaction,
 };
 use crate::protocol::BrowserId;
 
 /// The engine, and the ends of its links and polls.
 #[derive(Debug)]
-pub(super) struct Core {
+pub(super) struct HubCore {
     engine: Engine,
     links: HashMap<LinkId, LinkEnd>,
     polls: HashMap<PollId, oneshot::Sender<Assignment>>,
@@ -31,14 +31,14 @@ pub(super) struct Core {
 #[derive(Debug)]
 pub(super) struct LinkEnd {
     pub(super) browser: BrowserId,
-    pub(super) outbound: mpsc::Sender<Outgoing>,
+    pub(super) outbound: mpsc::Sender<OutgoingFrame>,
     /// Set when a command had to wait for room; the outbox asks for it once there is.
     pub(super) starved: Arc<AtomicBool>,
     pub(super) closed: oneshot::Sender<CloseReason>,
 }
 
 impl Hub {
-    fn core(&self) -> MutexGuard<'_, Core> {
+    fn core(&self) -> MutexGuard<'_, HubCore> {
         // Nothing behind the lock panics; if it did, what is there would still be worth more
         // than a daemon that refuses everything from there on.
         self.0.core.lock().unwrap_or_else(PoisonError::into_inner)
@@ -91,7 +91,7 @@ impl Hub {
     }
 }
 
-impl Core {
+impl HubCore {
     pub(super) fn new(engine: Engine) -> Self {
         Self { engine, links: HashMap::new(), polls: HashMap::new(), numbered: 0 }
     }
@@ -101,7 +101,11 @@ impl Core {
         self.numbered
     }
 
-    fn transact<R>(&mut self, inner: &Inner, happen: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+    fn transact<R>(
+        &mut self,
+        inner: &HubState,
+        happen: impl FnOnce(&mut Transaction<'_>) -> R,
+    ) -> R {
         // Outboxes empty by themselves: what the engine reckons with is the least there was.
         for (id, end) in &self.links {
             self.engine.note_room(&end.browser, *id, end.outbound.capacity());
@@ -115,14 +119,14 @@ impl Core {
         result
     }
 
-    fn carry_out(&mut self, inner: &Inner, effects: Effects) {
+    fn carry_out(&mut self, inner: &HubState, effects: Effects) {
         let Effects { log, commands, events, frames, closed, is_sooner, polls, starved, .. } =
             effects;
         log.into_iter().for_each(|entry| append(inner, entry));
         commands.into_iter().for_each(|update| publish(inner, update));
         for event in events {
             // The last observer may have gone just now.
-            let _ = inner.changes.send(Change::of(&event));
+            let _ = inner.changes.send(CommandChange::of(&event));
         }
         frames.into_iter().for_each(|frame| self.send(frame));
         for (link, why) in closed {
@@ -146,10 +150,10 @@ impl Core {
         let Some(end) = self.links.get(&link) else { return };
         // A transport that is gone is about to detach its link, which settles everything. Room
         // there is: the engine has counted.
-        let _ = end.outbound.try_send(Outgoing { frame, after });
+        let _ = end.outbound.try_send(OutgoingFrame { frame, after });
     }
 
-    fn answer(&mut self, inner: &Inner, answer: PollAnswer) {
+    fn answer(&mut self, inner: &HubState, answer: PollAnswer) {
         match answer {
             PollAnswer::Nothing(poll) => drop(self.polls.remove(&poll)),
             PollAnswer::Command(poll, assignment) => {
@@ -165,7 +169,7 @@ impl Core {
         }
     }
 
-    fn wait_for_room(&mut self, inner: &Inner, link: LinkId) {
+    fn wait_for_room(&mut self, inner: &HubState, link: LinkId) {
         let Some(end) = self.links.get(&link) else { return };
         end.starved.store(true, Ordering::Release);
         // The outbox may have emptied in between and not have seen the mark.
@@ -176,21 +180,21 @@ impl Core {
     }
 }
 
-fn append(inner: &Inner, entry: LogEntry) {
+fn append(inner: &HubState, entry: JournalAppend) {
     match entry {
-        LogEntry::Awaited(entry) => {
-            let _: Seq = inner.journal.append(entry);
+        JournalAppend::Awaited(entry) => {
+            let _: JournalSeq = inner.journal.append(entry);
         }
-        LogEntry::Later(entry) => inner.journal.append_deferred(entry),
+        JournalAppend::Later(entry) => inner.journal.append_deferred(entry),
     }
 }
 
 /// Tells those that wait for a command how it is now.
-fn publish(inner: &Inner, update: CommandUpdate) {
+fn publish(inner: &HubState, update: CommandUpdate) {
     match update {
         CommandUpdate::New { command, accepted } => {
             let id = command.facts().id.clone();
-            inner.commands.insert(id, Arc::new(Tracked::new(command, accepted)));
+            inner.commands.insert(id, Arc::new(TrackedCommand::new(command, accepted)));
         }
         CommandUpdate::Changed { command, recorded } => {
             let id = &command.facts().id;

@@ -12,34 +12,34 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Hub};
 use crate::engine::CommandEvent;
-use crate::lifecycle::Gone;
+use crate::lifecycle::Tombstone;
 use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
-pub use following::{Following, Term};
+pub use following::{CommandFollower, CommandLifetime};
 
 /// How many changes are kept for an observer that is busy.
 const RING: usize = 256;
 
 /// One change, and who may see it.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct CommandChange {
     owner: Owner,
     command: Arc<CommandSummary>,
 }
 
-impl Change {
+impl CommandChange {
     pub(super) fn of(CommandEvent { command, lane }: &CommandEvent) -> Self {
         let owner = command.facts().owner.clone();
         Self { owner, command: Arc::new(command.summary(lane.as_ref())) }
     }
 }
 
-pub(super) fn channel() -> broadcast::Sender<Change> {
+pub(super) fn channel() -> broadcast::Sender<CommandChange> {
     broadcast::Sender::new(RING)
 }
 
 /// What an observer gets next.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum ObserverEvent {
     /// A command was accepted, or it changed: how it is now.
     Changed(Arc<CommandSummary>),
     /// The observer was too slow: so many changes are lost to it.
@@ -48,28 +48,28 @@ pub enum News {
 
 /// The changes of an owner's commands, from its making on.
 #[derive(Debug)]
-pub struct Events {
-    changes: broadcast::Receiver<Change>,
+pub struct CommandObserver {
+    changes: broadcast::Receiver<CommandChange>,
     owner: Owner,
     closed: CancellationToken,
 }
 
 /// What is known of a command's way.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum StoryLookup {
     /// All of it.
     Story(Box<CommandStory>),
     /// Its record is gone.
-    Gone(Gone),
+    Evicted(Tombstone),
     /// Nothing, or nothing that this owner may know of.
     NotFound,
 }
 
-impl Events {
+impl CommandObserver {
     /// The next change; `None` once the hub is shut down.
     ///
     /// Cancel safe.
-    pub async fn next(&mut self) -> Option<News> {
+    pub async fn next(&mut self) -> Option<ObserverEvent> {
         loop {
             let change = tokio::select! {
                 biased;
@@ -78,11 +78,11 @@ impl Events {
             };
             match change {
                 Ok(change) if change.owner == self.owner => {
-                    return Some(News::Changed(change.command));
+                    return Some(ObserverEvent::Changed(change.command));
                 }
                 Ok(_of_another_owner) => {}
                 Err(broadcast::error::RecvError::Lagged(lost)) => {
-                    return Some(News::Skipped(lost));
+                    return Some(ObserverEvent::Skipped(lost));
                 }
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
@@ -94,9 +94,9 @@ impl Hub {
     /// The changes of this owner's commands, from now on. Subscribe first, then look at
     /// [`Hub::commands`]: so no change is missed between the two.
     #[must_use]
-    pub fn events(&self, owner: &Owner) -> Events {
+    pub fn events(&self, owner: &Owner) -> CommandObserver {
         let changes = self.0.changes.subscribe();
-        Events { changes, owner: owner.clone(), closed: self.0.closed.clone() }
+        CommandObserver { changes, owner: owner.clone(), closed: self.0.closed.clone() }
     }
 
     /// All commands of this owner that are known, oldest first.
@@ -114,14 +114,16 @@ impl Hub {
 
     /// One command's whole way, without its result.
     #[must_use]
-    pub fn story(&self, caller: &Caller, id: &CorrelationId) -> Told {
+    pub fn story(&self, caller: &Caller, id: &CorrelationId) -> StoryLookup {
         if let Some(watched) = self.watched(caller, id) {
             let target = self.view(|engine| engine.lane_of(id).cloned());
-            return Told::Story(Box::new(watched.borrow().story(target.as_ref())));
+            return StoryLookup::Story(Box::new(watched.borrow().story(target.as_ref())));
         }
         match self.remembered(caller, id) {
-            super::Seen::Gone(gone) => Told::Gone(gone),
-            super::Seen::Command(_) | super::Seen::NotFound => Told::NotFound,
+            super::CommandLookup::Evicted(gone) => StoryLookup::Evicted(gone),
+            super::CommandLookup::Command(_) | super::CommandLookup::NotFound => {
+                StoryLookup::NotFound
+            }
         }
     }
 }
@@ -129,7 +131,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hub::{Submission, Wish};
+    use crate::hub::{Submission, TargetSelector};
     use crate::lifecycle::{Limits, limits};
     use crate::protocol::Action;
 
@@ -140,7 +142,7 @@ mod tests {
     async fn submit(hub: &Hub, owner: &str) -> CorrelationId {
         let call = Submission {
             action: Action::PageInfo {},
-            wish: Wish::default(),
+            wish: TargetSelector::default(),
             timeout: limits::EXECUTE,
             idempotency_key: None,
         };
@@ -155,7 +157,9 @@ mod tests {
         let id = submit(&hub, "ann").await;
         let _ = hub.cancel(&caller("ann"), &id).await;
         for expected in ["Pending", "Cancelled"] {
-            let Some(News::Changed(command)) = events.next().await else { panic!("{expected}") };
+            let Some(ObserverEvent::Changed(command)) = events.next().await else {
+                panic!("{expected}")
+            };
             assert_eq!(command.correlation_id, id);
             assert_eq!(format!("{:?}", command.status), expected);
         }
@@ -170,9 +174,13 @@ mod tests {
         for _ in 0..RING + 10 {
             submit(&hub, "ann").await;
         }
-        let Some(News::Skipped(lost)) = events.next().await else { panic!("nothing was lost") };
+        let Some(ObserverEvent::Skipped(lost)) = events.next().await else {
+            panic!("nothing was lost")
+        };
         assert_eq!(lost, 10);
-        let Some(News::Changed(_)) = events.next().await else { panic!("nothing came after") };
+        let Some(ObserverEvent::Changed(_)) = events.next().await else {
+            panic!("nothing came after")
+        };
         assert_eq!(hub.commands(&"ann".into()).len(), RING + 10);
         hub.shut_down().await;
     }

@@ -7,7 +7,7 @@ use super::Hub;
 
 /// How the daemon is.
 #[derive(Clone, Debug)]
-pub struct Health {
+pub struct DaemonHealth {
     /// How long it has been running.
     pub uptime: Duration,
     /// Commands that are not over, of all clients.
@@ -19,12 +19,12 @@ pub struct Health {
     /// How many clients are known.
     pub clients: usize,
     /// The HTTP requests that came, sockets' first ones among them.
-    pub requests: Requests,
+    pub requests: RequestCounts,
 }
 
 /// How many requests came since the daemon began, by what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-pub struct Requests {
+pub struct RequestCounts {
     /// Those that were let in, whatever they were answered then.
     pub admitted: u64,
     /// Those that were turned away before anything looked at what they want.
@@ -33,32 +33,32 @@ pub struct Requests {
 
 /// Counts requests as they come.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct RequestCounters {
     admitted: AtomicU64,
     refused: AtomicU64,
 }
 
-impl Counters {
-    fn read(&self) -> Requests {
+impl RequestCounters {
+    fn read(&self) -> RequestCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Requests { admitted: read(&self.admitted), refused: read(&self.refused) }
+        RequestCounts { admitted: read(&self.admitted), refused: read(&self.refused) }
     }
 }
 
 impl Hub {
     /// Counts a request that was let in, or turned away.
     pub fn count_request(&self, is_admitted: bool) {
-        let Counters { admitted, refused } = &self.0.requests;
+        let RequestCounters { admitted, refused } = &self.0.requests;
         let counter = if is_admitted { admitted } else { refused };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How the daemon is.
     #[must_use]
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> DaemonHealth {
         let uptime = self.now().since(self.0.clock.started_at());
         let requests = self.0.requests.read();
-        self.view(|engine| Health {
+        self.view(|engine| DaemonHealth {
             uptime,
             pending: engine.pending_commands(),
             kept: engine.kept_commands(),

@@ -1,7 +1,7 @@
 //! Attached extensions.
 //!
 //! A transport (the WebSocket edge) attaches with [`Hub::attach`], feeds what it
-//! receives to its [`Link`] and sends what comes out of its [`Outbox`]: a transport is
+//! receives to its [`ExtensionLink`] and sends what comes out of its [`Outbox`]: a transport is
 //! a pair of channels. Dropping the link detaches it.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::protocol::{
 /// The transport's end of a link: what the extension says goes in here. Dropping it
 /// detaches the extension.
 #[derive(Debug)]
-pub struct Link {
+pub struct ExtensionLink {
     hub: Hub,
     id: LinkId,
     peer: Peer,
@@ -37,7 +37,7 @@ impl Hub {
         peer: Peer,
         carrier: Transport,
         extension_version: String,
-    ) -> (Link, Outbox) {
+    ) -> (ExtensionLink, Outbox) {
         let room = self.0.limits.outbound;
         let (outbound, frames) = mpsc::channel(room);
         let (closed, close) = oneshot::channel();
@@ -58,7 +58,7 @@ impl Hub {
             );
         }
         let outbox = Outbox::new(self.clone(), browser, frames, starved, close);
-        (Link { hub: self.clone(), id, peer }, outbox)
+        (ExtensionLink { hub: self.clone(), id, peer }, outbox)
     }
 
     /// Ends all links.
@@ -67,7 +67,7 @@ impl Hub {
     }
 }
 
-impl Link {
+impl ExtensionLink {
     /// Takes what the extension sent.
     pub fn receive(&self, frame: FromExtension) {
         if let FromExtension::Events { stream, entries } = frame {
@@ -134,7 +134,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ExtensionLink {
     fn drop(&mut self) {
         self.hub.transact(|tx| tx.detach(&self.peer.browser, self.id));
     }

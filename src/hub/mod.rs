@@ -35,55 +35,56 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use crate::engine::{
-    Accepted, BrowserChoice, BrowserSummary, Caller, CaptureChange, Capturing, ClientSummary,
-    CloseReason, DeafBrowsers, Glimpse, KnockList, KnockSummary, Lists, NamelessPoller, Poll,
-    Refusal, Refused, Submission, Submitted, TabSummary, Undertaking, Verdict,
+    BrowserChoice, BrowserSummary, CallRefusal, Caller, CaptureChange, CaptureStatus,
+    CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists, CommandReceipt, HostTask,
+    KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollRequest, RefusalReason,
+    ReportDisposition, Submission, SubmittedCommand, TabSummary,
 };
-use crate::engine::{Anchor, Engine, Entry, History};
+use crate::engine::{ClockAnchor, Engine, JournalEntry, RecordedHistory};
 use crate::home::AgentFiles;
 use crate::journal::{Journal, WriteFailure};
 use crate::lifecycle::Limits;
-pub use crate::lifecycle::Wish;
+pub use crate::lifecycle::TargetSelector;
 use crate::proof::{self, NameSource};
 use crate::protocol::{CorrelationId, Timestamp};
-use clock::Clock;
-pub use clock::Reading;
-use core::Core;
-use events::Change;
-pub use events::{Events, Following, News, Term, Told};
-use health::Counters;
-pub use health::{Health, Requests};
-pub use links::Link;
+pub use clock::ClockSample;
+use clock::DaemonClock;
+use core::HubCore;
+use events::CommandChange;
+pub use events::{CommandFollower, CommandLifetime, CommandObserver, ObserverEvent, StoryLookup};
+use health::RequestCounters;
+pub use health::{DaemonHealth, RequestCounts};
+pub use links::ExtensionLink;
 pub use outbox::Outbox;
 pub use polling::OpenSync;
-pub use reading::Seen;
-pub use streams::{PageRecord, Taken};
-use tracked::Tracked;
+pub use reading::CommandLookup;
+pub use streams::{IngestCounts, PageRecord};
+use tracked::TrackedCommand;
 
 /// How long what nobody waits for may stay unwritten.
 const UNAWAITED: Duration = Duration::from_millis(50);
 
 /// The owner of all commands. Cheap to clone; all clones are the same hub.
 #[derive(Clone, Debug)]
-pub struct Hub(Arc<Inner>);
+pub struct Hub(Arc<HubState>);
 
 #[derive(Debug)]
-struct Inner {
-    clock: Clock,
+struct HubState {
+    clock: DaemonClock,
     limits: Limits,
     epoch: Arc<str>,
-    commands: DashMap<CorrelationId, Arc<Tracked>>,
+    commands: DashMap<CorrelationId, Arc<TrackedCommand>>,
     journal: Journal,
     moved_aside: Option<PathBuf>,
-    core: Mutex<Core>,
-    streams: streams::Streams,
+    core: Mutex<HubCore>,
+    streams: streams::StreamStore,
     /// Tells the timer that a deadline has become the first of all.
     sooner: Notify,
     /// Every change of a command, for whoever looks on. Sending never blocks.
-    changes: broadcast::Sender<Change>,
+    changes: broadcast::Sender<CommandChange>,
     closed: CancellationToken,
     tasks: TaskTracker,
-    requests: Counters,
+    requests: RequestCounters,
     /// Whose turn it is to have something large recorded.
     large: Semaphore,
     /// Where the results of agents may be written as files, once that is known.
@@ -93,7 +94,7 @@ struct Inner {
 /// How what must outlive the process is kept.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum Storage {
+pub enum StorageStatus {
     /// In the journal.
     Journal {
         /// Where the file of earlier lives of the daemon is now, if it could not be used.
@@ -113,34 +114,39 @@ impl Hub {
     /// A hub of which nothing outlives the process. Must be called in a tokio runtime.
     #[must_use]
     pub fn start(limits: Limits) -> Self {
-        Self::open(limits, Journal::ephemeral(), History::default(), &Reading::now())
+        Self::open(limits, Journal::ephemeral(), RecordedHistory::default(), &ClockSample::now())
     }
 
     /// A hub that goes on with what an earlier life of the daemon has recorded, with its
     /// timer. Must be called in a tokio runtime.
     #[must_use]
-    pub fn open(limits: Limits, journal: Journal, history: History, reading: &Reading) -> Self {
-        let clock = Clock::start(reading, &history);
+    pub fn open(
+        limits: Limits,
+        journal: Journal,
+        history: RecordedHistory,
+        reading: &ClockSample,
+    ) -> Self {
+        let clock = DaemonClock::start(reading, &history);
         let started = clock.now();
         let is_same_boot = history.anchor.as_ref().is_some_and(|last| reading.is_same_boot(last));
-        let Reading { boot, monotonic, .. } = reading.clone();
-        journal.append(Entry::Life(Anchor { boot, monotonic, at: started }));
+        let ClockSample { boot, monotonic, .. } = reading.clone();
+        journal.append(JournalEntry::RunStarted(ClockAnchor { boot, monotonic, at: started }));
         let engine = Engine::new(limits, NameSource::generate(), journal.last(), started);
         let epoch = format!("{}-{}", started.unix_millis(), proof::random_hex::<4>());
-        let hub = Self(Arc::new(Inner {
+        let hub = Self(Arc::new(HubState {
             clock,
             limits,
             epoch: epoch.into(),
             commands: DashMap::new(),
             journal,
             moved_aside: history.moved_aside.clone(),
-            core: Mutex::new(Core::new(engine)),
-            streams: streams::Streams::new(&limits),
+            core: Mutex::new(HubCore::new(engine)),
+            streams: streams::StreamStore::new(&limits),
             sooner: Notify::new(),
             changes: events::channel(),
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            requests: Counters::default(),
+            requests: RequestCounters::default(),
             large: Semaphore::new(1),
             agent_files: OnceLock::new(),
         }));
@@ -174,8 +180,12 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Refused`]: it was not taken, and nothing that was is touched.
-    pub async fn submit(&self, caller: &Caller, call: Submission) -> Result<Accepted, Refused> {
+    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        call: Submission,
+    ) -> Result<CommandReceipt, CallRefusal> {
         let submitted = self.submit_unrecorded(caller, call).await?;
         self.confirm(caller, &submitted).await?;
         Ok(submitted.accepted)
@@ -191,7 +201,7 @@ impl Hub {
         &self,
         caller: &Caller,
         call: Submission,
-    ) -> Result<Submitted, Refused> {
+    ) -> Result<SubmittedCommand, CallRefusal> {
         let key = call.key();
         let is_large = call.is_large();
         // What is large takes milliseconds to record, and what comes after it in the journal
@@ -217,15 +227,19 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Refusal::StorageUnavailable`]: it cannot be, and the command is taken back.
-    pub async fn confirm(&self, caller: &Caller, submitted: &Submitted) -> Result<(), Refused> {
+    /// [`RefusalReason::StorageUnavailable`]: it cannot be, and the command is taken back.
+    pub async fn confirm(
+        &self,
+        caller: &Caller,
+        submitted: &SubmittedCommand,
+    ) -> Result<(), CallRefusal> {
         let recorded = self.0.journal.recorded(submitted.recorded).await;
         recorded.map_err(|trouble| self.take_back(caller, submitted, trouble))
     }
 
     /// Returns only if the acceptance cannot be recorded, for a caller that waits for the
     /// command's end: that it is recorded needs nobody to wait for.
-    pub async fn refused(&self, caller: &Caller, submitted: &Submitted) -> Refused {
+    pub async fn refused(&self, caller: &Caller, submitted: &SubmittedCommand) -> CallRefusal {
         match self.0.journal.recorded_by_others(submitted.recorded).await {
             Ok(()) => std::future::pending().await,
             Err(trouble) => self.take_back(caller, submitted, trouble),
@@ -234,18 +248,23 @@ impl Hub {
 
     /// Takes back a wait or job that nobody was told of, since what it was for cannot be done.
     /// One that another call has brought stays.
-    pub fn withdraw(&self, caller: &Caller, submitted: &Submitted) {
+    pub fn withdraw(&self, caller: &Caller, submitted: &SubmittedCommand) {
         if submitted.is_new() {
             self.transact(|tx| tx.withdraw(caller, &submitted.accepted.id));
         }
     }
 
-    fn take_back(&self, caller: &Caller, submitted: &Submitted, trouble: WriteFailure) -> Refused {
+    fn take_back(
+        &self,
+        caller: &Caller,
+        submitted: &SubmittedCommand,
+        trouble: WriteFailure,
+    ) -> CallRefusal {
         self.transact(|tx| {
             let aim = tx.aim_of(&submitted.accepted.id);
             // Nobody was told of it, whichever call brought it first.
             tx.withdraw(caller, &submitted.accepted.id);
-            tx.refuse_call(caller, Refusal::StorageUnavailable { why: trouble.0 }, aim)
+            tx.refuse_call(caller, RefusalReason::StorageUnavailable { why: trouble.0 }, aim)
         })
     }
 
@@ -283,12 +302,12 @@ impl Hub {
 
     /// How what must outlive the process is kept.
     #[must_use]
-    pub fn storage(&self) -> Storage {
+    pub fn storage(&self) -> StorageStatus {
         let journal = &self.0.journal;
         match journal.trouble() {
-            Some(WriteFailure(why)) => Storage::Unavailable { why },
-            None if journal.is_ephemeral() => Storage::Ephemeral,
-            None => Storage::Journal { moved_aside: self.0.moved_aside.clone() },
+            Some(WriteFailure(why)) => StorageStatus::Unavailable { why },
+            None if journal.is_ephemeral() => StorageStatus::Ephemeral,
+            None => StorageStatus::Journal { moved_aside: self.0.moved_aside.clone() },
         }
     }
 

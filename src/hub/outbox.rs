@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Hub;
-use crate::engine::{CloseReason, Seq};
+use crate::engine::{CloseReason, JournalSeq};
 use crate::protocol::{BrowserId, ToExtension};
 use crate::seeded_bug;
 
 /// A frame on its way to an outbox.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingFrame {
     pub(super) frame: ToExtension,
     /// Up to where the journal has to be before it may leave.
-    pub(super) after: Seq,
+    pub(super) after: JournalSeq,
 }
 
 /// What is to be sent to the extension.
@@ -24,10 +24,10 @@ pub(super) struct Outgoing {
 pub struct Outbox {
     hub: Hub,
     browser: BrowserId,
-    frames: mpsc::Receiver<Outgoing>,
+    frames: mpsc::Receiver<OutgoingFrame>,
     /// Frames that wait for the journal. Others may pass them: a `go` that was overtaken by
     /// its `cancel` does not leave.
-    held: VecDeque<Outgoing>,
+    held: VecDeque<OutgoingFrame>,
     starved: Arc<AtomicBool>,
     close: oneshot::Receiver<CloseReason>,
     /// Set once the close has come, which comes once.
@@ -38,7 +38,7 @@ impl Outbox {
     pub(super) const fn new(
         hub: Hub,
         browser: BrowserId,
-        frames: mpsc::Receiver<Outgoing>,
+        frames: mpsc::Receiver<OutgoingFrame>,
         starved: Arc<AtomicBool>,
         close: oneshot::Receiver<CloseReason>,
     ) -> Self {
@@ -99,7 +99,7 @@ impl Outbox {
             return None;
         }
         let next = || self.held.pop_front().or_else(|| self.frames.try_recv().ok());
-        let can_be_told = |left: &Outgoing| {
+        let can_be_told = |left: &OutgoingFrame| {
             matches!(left.frame, ToExtension::ResultAck { .. })
                 && self.hub.0.journal.has_recorded(left.after)
         };

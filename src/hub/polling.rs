@@ -3,7 +3,9 @@
 use tokio::sync::oneshot;
 
 use super::Hub;
-use crate::engine::{Assignment, BegunSync, Glimpse, Poll, PollId, Verdict};
+use crate::engine::{
+    Assignment, BegunSync, PendingQuerySummary, PollId, PollRequest, ReportDisposition,
+};
 use crate::journal::WriteFailure;
 use crate::lifecycle::limits;
 use crate::protocol::{
@@ -86,7 +88,7 @@ impl Hub {
 
     /// Answers a poll: with the next command for this extension, if there is one. When this
     /// returns, its delivery is recorded.
-    pub async fn poll(&self, poll: Poll) -> Option<LegacyQuery> {
+    pub async fn poll(&self, poll: PollRequest) -> Option<LegacyQuery> {
         let (id, assigned, browser) = self.open_poll(|tx, id| tx.poll(id, &poll));
         self.opened(id, assigned, browser)?.finish().await
     }
@@ -116,7 +118,7 @@ impl Hub {
         &self,
         extension_id: &str,
         report: LegacyReport,
-    ) -> Result<Verdict, WriteFailure> {
+    ) -> Result<ReportDisposition, WriteFailure> {
         let (taken, seq) = self.transact(|tx| tx.take_report(extension_id, report));
         self.0.journal.recorded(seq).await?;
         Ok(taken)
@@ -124,7 +126,7 @@ impl Hub {
 
     /// The commands that are not over, for a look from outside.
     #[must_use]
-    pub fn glimpse(&self) -> Vec<Glimpse> {
+    pub fn glimpse(&self) -> Vec<PendingQuerySummary> {
         let now = self.now();
         self.view(|engine| engine.glimpse(now))
     }
@@ -139,7 +141,7 @@ impl Hub {
     pub async fn begin_sync(
         &self,
         extension_id: &str,
-        poll: Poll,
+        poll: PollRequest,
         request: &LegacySyncRequest,
     ) -> Result<Option<OpenSync>, WriteFailure> {
         let (id, assigned, (begun, reported)) =

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::{Caller, Hub};
 use crate::engine::{
-    BrowserSummary, CaptureChange, Capturing, ClientSummary, DeafBrowsers, Refused, TabSummary,
+    BrowserSummary, CallRefusal, CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers,
+    ClientSummary, TabSummary,
 };
-use crate::lifecycle::Wish;
+use crate::lifecycle::TargetSelector;
 use crate::lifecycle::limits::TOO_SOON;
 use crate::protocol::{
     BrowserId, BrowserTab, CaptureSettings, ClientProgram, Owner, StreamKind, TabId, Timestamp,
@@ -41,8 +42,8 @@ impl Hub {
     pub fn find_tab(
         &self,
         caller: &Caller,
-        wish: &Wish,
-    ) -> Result<(BrowserId, BrowserTab), Refused> {
+        wish: &TargetSelector,
+    ) -> Result<(BrowserId, BrowserTab), CallRefusal> {
         self.transact(|tx| tx.find_tab(caller, wish))
     }
 
@@ -52,13 +53,17 @@ impl Hub {
     /// # Errors
     ///
     /// The browser or tab that is named is not there, or could be one of several.
-    pub fn capture(&self, caller: &Caller, change: &CaptureChange) -> Result<Capturing, Refused> {
+    pub fn capture(
+        &self,
+        caller: &Caller,
+        change: &CaptureChange,
+    ) -> Result<CaptureStatus, CallRefusal> {
         self.transact(|tx| tx.capture(caller, change))
     }
 
     /// What is recorded now.
     #[must_use]
-    pub fn capturing(&self) -> Capturing {
+    pub fn capturing(&self) -> CaptureStatus {
         self.view(|engine| engine.capturing())
     }
 
@@ -76,7 +81,7 @@ impl Hub {
     /// Which connected browsers, of all or of this one, record what their person has set and
     /// not what they are asked to: by their labels, and whether there are others.
     #[must_use]
-    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> DeafBrowsers {
+    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
         self.view(|engine| engine.deaf_to_capture(browser))
     }
 
@@ -115,8 +120,8 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Refusal::RateLimited`](crate::engine::Refusal::RateLimited), after [`TOO_SOON`].
-    pub async fn admit(&self, caller: &Caller) -> Result<(), Refused> {
+    /// [`RefusalReason::RateLimited`](crate::engine::Refusal::RateLimited), after [`TOO_SOON`].
+    pub async fn admit(&self, caller: &Caller) -> Result<(), CallRefusal> {
         let admitted = self.transact(|tx| tx.admit(caller));
         if admitted.is_err() {
             tokio::time::sleep(TOO_SOON).await;

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::tracked::Tracked;
+use super::tracked::TrackedCommand;
 use super::{Caller, Hub};
-use crate::engine::{Lists, Refusal, Refused};
+use crate::engine::{CallRefusal, CommandLists, RefusalReason};
 use crate::journal::WriteFailure;
-use crate::lifecycle::{Gone, limits};
+use crate::lifecycle::{Tombstone, limits};
 use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
 use crate::seeded_bug;
 
 /// What is known of an id.
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum CommandLookup {
     /// A command.
     Command(Box<CommandReport>),
     /// A command whose record is gone.
-    Gone(Gone),
+    Evicted(Tombstone),
     /// Nothing, or nothing that this owner may know of.
     NotFound,
 }
@@ -27,13 +27,13 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Refusal::StorageUnavailable`]: it is over, but that cannot be recorded for now.
+    /// [`RefusalReason::StorageUnavailable`]: it is over, but that cannot be recorded for now.
     pub async fn look(
         &self,
         caller: &Caller,
         id: &CorrelationId,
         with_trace: bool,
-    ) -> Result<Seen, Refused> {
+    ) -> Result<CommandLookup, CallRefusal> {
         let Some(tracked) = self.watched(caller, id) else {
             return Ok(self.remembered(caller, id));
         };
@@ -45,10 +45,10 @@ impl Hub {
         if is_over {
             let recorded = self.0.journal.recorded(tracked.recorded()).await;
             recorded.map_err(|WriteFailure(why)| {
-                self.transact(|tx| tx.refuse(caller, Refusal::StorageUnavailable { why }))
+                self.transact(|tx| tx.refuse(caller, RefusalReason::StorageUnavailable { why }))
             })?;
         }
-        Ok(Seen::Command(Box::new(report)))
+        Ok(CommandLookup::Command(Box::new(report)))
     }
 
     /// Waits until a command is over, but no longer than `at_most`; then what is known
@@ -56,14 +56,14 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Refusal::TooManyWaiters`], and those of [`look`](Self::look).
+    /// [`RefusalReason::TooManyWaiters`], and those of [`look`](Self::look).
     pub async fn wait(
         &self,
         caller: &Caller,
         id: &CorrelationId,
         at_most: Duration,
         with_trace: bool,
-    ) -> Result<Seen, Refused> {
+    ) -> Result<CommandLookup, CallRefusal> {
         let Some(watched) = self.watched(caller, id) else {
             return Ok(self.remembered(caller, id));
         };
@@ -94,7 +94,11 @@ impl Hub {
     /// # Errors
     ///
     /// See [`look`](Self::look). It is cancelled all the same.
-    pub async fn cancel(&self, caller: &Caller, id: &CorrelationId) -> Result<Seen, Refused> {
+    pub async fn cancel(
+        &self,
+        caller: &Caller,
+        id: &CorrelationId,
+    ) -> Result<CommandLookup, CallRefusal> {
         self.ask_to_cancel(caller, id);
         self.look(caller, id, false).await
     }
@@ -122,7 +126,7 @@ impl Hub {
 
     /// The client's own commands.
     #[must_use]
-    pub fn lists(&self, caller: &Caller) -> Lists {
+    pub fn lists(&self, caller: &Caller) -> CommandLists {
         self.transact(|tx| tx.lists(caller))
     }
 
@@ -133,33 +137,37 @@ impl Hub {
     }
 
     /// The command, if this owner may know of it.
-    pub(super) fn watched(&self, caller: &Caller, id: &CorrelationId) -> Option<Arc<Tracked>> {
+    pub(super) fn watched(
+        &self,
+        caller: &Caller,
+        id: &CorrelationId,
+    ) -> Option<Arc<TrackedCommand>> {
         let watched = self.0.commands.get(id)?.clone();
         let is_own = watched.borrow().facts().owner == caller.owner;
         (is_own || seeded_bug::is_on("skipped-owner-check")).then_some(watched)
     }
 
     /// What is known of an id that is no command's any more.
-    pub(super) fn remembered(&self, caller: &Caller, id: &CorrelationId) -> Seen {
+    pub(super) fn remembered(&self, caller: &Caller, id: &CorrelationId) -> CommandLookup {
         self.view(|engine| match engine.tombstone(&caller.owner, id) {
-            Some(gone) => Seen::Gone(gone.clone()),
-            None => Seen::NotFound,
+            Some(gone) => CommandLookup::Evicted(gone.clone()),
+            None => CommandLookup::NotFound,
         })
     }
 
-    fn take_seat(&self, caller: &Caller) -> Result<Seat<'_>, Refused> {
+    fn take_seat(&self, caller: &Caller) -> Result<WaiterPermit<'_>, CallRefusal> {
         self.transact(|tx| tx.begin_wait(caller))?;
-        Ok(Seat { hub: self, caller: caller.clone() })
+        Ok(WaiterPermit { hub: self, caller: caller.clone() })
     }
 }
 
 /// A blocked call's place among its client's waiters.
-struct Seat<'a> {
+struct WaiterPermit<'a> {
     hub: &'a Hub,
     caller: Caller,
 }
 
-impl Drop for Seat<'_> {
+impl Drop for WaiterPermit<'_> {
     fn drop(&mut self) {
         self.hub.transact(|tx| tx.end_wait_call(&self.caller));
     }

@@ -33,15 +33,15 @@ const WAITING: usize = 4 << 20;
 
 /// All that is kept of the streams.
 #[derive(Debug)]
-pub(super) struct Streams {
-    shelf: Mutex<Shelf>,
-    line: Mutex<Line>,
+pub(super) struct StreamStore {
+    shelf: Mutex<StreamState>,
+    line: Mutex<BatchQueue>,
     /// Tells the task that something waits.
     more: Notify,
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct StreamState {
     rings: StreamRings,
     /// What each owner does not want to read.
     noise: HashMap<Owner, NoiseRules>,
@@ -50,7 +50,7 @@ struct Shelf {
     waterfall: WaterfallHistory,
 }
 
-impl Shelf {
+impl StreamState {
     /// What an owner has cleared.
     fn cleared_by(&self, owner: &Owner) -> ClearedPlaces {
         self.cleared.get(owner).copied().unwrap_or_default()
@@ -59,13 +59,13 @@ impl Shelf {
 
 /// What came and is not read yet.
 #[derive(Debug, Default)]
-struct Line {
-    batches: VecDeque<Batch>,
+struct BatchQueue {
+    batches: VecDeque<EntryBatch>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Batch {
+struct EntryBatch {
     browser: BrowserId,
     stream: StreamKind,
     entries: Vec<Box<RawValue>>,
@@ -74,7 +74,7 @@ struct Batch {
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Taken {
+pub struct IngestCounts {
     /// How many entries were.
     pub received: usize,
     /// How many were malformed, and are not kept.
@@ -107,9 +107,9 @@ impl PageRecord {
     }
 }
 
-impl Streams {
+impl StreamStore {
     pub(super) fn new(limits: &Limits) -> Self {
-        let shelf = Shelf {
+        let shelf = StreamState {
             rings: StreamRings::new(limits),
             noise: HashMap::new(),
             cleared: HashMap::new(),
@@ -118,11 +118,11 @@ impl Streams {
         Self { shelf: Mutex::new(shelf), line: Mutex::default(), more: Notify::new() }
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, StreamState> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, BatchQueue> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +133,7 @@ impl Streams {
             return;
         };
         let mut line = self.line();
-        line.join(Batch { browser: browser.clone(), stream, entries });
+        line.join(EntryBatch { browser: browser.clone(), stream, entries });
         while line.bytes > WAITING && line.batches.len() > 1 {
             if let Some(lost) = line.next() {
                 self.shelf().rings.skip(lost.stream, lost.entries.len());
@@ -150,10 +150,10 @@ impl Streams {
         browser: &BrowserId,
         stream: StreamKind,
         json: &[Box<RawValue>],
-    ) -> Taken {
+    ) -> IngestCounts {
         let read = json.iter().filter_map(|json| StreamEntry::read(stream, json.get()).ok());
         let entries: Vec<_> = read.collect();
-        let taken = Taken { received: entries.len(), rejected: json.len() - entries.len() };
+        let taken = IngestCounts { received: entries.len(), rejected: json.len() - entries.len() };
         let now = hub.now();
         let mut shelf = self.shelf();
         for entry in entries {
@@ -164,20 +164,20 @@ impl Streams {
     }
 }
 
-impl Line {
-    fn join(&mut self, batch: Batch) {
+impl BatchQueue {
+    fn join(&mut self, batch: EntryBatch) {
         self.bytes += batch.bytes();
         self.batches.push_back(batch);
     }
 
-    fn next(&mut self) -> Option<Batch> {
+    fn next(&mut self) -> Option<EntryBatch> {
         let batch = self.batches.pop_front()?;
         self.bytes -= batch.bytes();
         Some(batch)
     }
 }
 
-impl Batch {
+impl EntryBatch {
     fn bytes(&self) -> usize {
         self.entries.iter().map(|entry| entry.get().len()).sum()
     }
@@ -189,7 +189,7 @@ pub(super) async fn keep_events(hub: Hub, closed: CancellationToken) {
     let kept = async {
         loop {
             let next = streams.line().next();
-            let Some(Batch { browser, stream, entries }) = next else {
+            let Some(EntryBatch { browser, stream, entries }) = next else {
                 streams.more.notified().await;
                 continue;
             };
@@ -222,7 +222,7 @@ impl Hub {
         browser: &BrowserId,
         kind: LegacyStream,
         body: impl AsRef<[u8]> + Send + 'static,
-    ) -> Result<Taken, LegacyBodyError> {
+    ) -> Result<IngestCounts, LegacyBodyError> {
         let now = self.now();
         let reading = tokio::task::spawn_blocking(move || kind.read(body.as_ref(), now));
         // It is given up only with the runtime.
@@ -235,7 +235,7 @@ impl Hub {
             shelf.rings.push(browser, entry, now);
         }
         shelf.rings.reject(kind.stream(), batch.rejected);
-        Ok(Taken { received: batch.received, rejected: batch.rejected })
+        Ok(IngestCounts { received: batch.received, rejected: batch.rejected })
     }
 
     /// Drops the console's lines of one browser, as its person asked for. How many.
@@ -251,7 +251,7 @@ impl Hub {
         streams: impl IntoIterator<Item = StreamKind>,
     ) -> Vec<(StreamKind, usize)> {
         let mut shelf = self.0.streams.shelf();
-        let Shelf { rings, cleared, .. } = &mut *shelf;
+        let StreamState { rings, cleared, .. } = &mut *shelf;
         let places = cleared.entry(owner.clone()).or_default();
         streams.into_iter().map(|stream| (stream, rings.clear_for(places, stream))).collect()
     }

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use tokio::time::advance;
 
 use super::*;
-use crate::engine::Anchor;
-use crate::lifecycle::{Gone, Lane, Peer, limits};
+use crate::engine::ClockAnchor;
+use crate::lifecycle::{Lane, Peer, Tombstone, limits};
 use crate::protocol::{
     Action, Attempt, BrowserId, BrowserSession, BrowserTab, CommandStatus, ExtensionReport,
     FromExtension, InFlight, InFlightState, InstanceId, NackReason, ReadyFrame, ReportedError,
@@ -42,7 +42,12 @@ fn agent(client: &str) -> Caller {
 
 fn script() -> Submission {
     let action = Action::ExecuteJs { script: "document.title".to_owned(), user_gesture: None };
-    Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
+    Submission {
+        action,
+        wish: TargetSelector::default(),
+        timeout: limits::EXECUTE,
+        idempotency_key: None,
+    }
 }
 
 fn script_of(text: &str) -> Submission {
@@ -53,7 +58,7 @@ fn script_of(text: &str) -> Submission {
 }
 
 fn script_in(tab: i64) -> Submission {
-    Submission { wish: Wish { browser: None, tab: Some(TabId(tab)) }, ..script() }
+    Submission { wish: TargetSelector { browser: None, tab: Some(TabId(tab)) }, ..script() }
 }
 
 /// The tabs of a browser with one window. The first one is active.
@@ -72,7 +77,7 @@ fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<BrowserTab> {
 
 /// An extension at the hub's own seam: no sockets, so that time can be virtual.
 struct Extension {
-    link: Link,
+    link: ExtensionLink,
     outbox: Outbox,
 }
 
@@ -204,7 +209,7 @@ fn pending() -> ExtensionReport {
 
 async fn look(hub: &Hub, client: &str, id: &CorrelationId) -> CommandStatus {
     match hub.look(&agent(client), id, false).await.unwrap() {
-        Seen::Command(report) => report.status,
+        CommandLookup::Command(report) => report.status,
         other => panic!("{id} should be known: {other:?}"),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::{Caller, Hub};
-use crate::engine::{Refused, Submitted, Undertaking};
-use crate::lifecycle::Outcome;
+use crate::engine::{CallRefusal, HostTask, SubmittedCommand};
+use crate::lifecycle::CommandOutcome;
 use crate::protocol::{CorrelationId, Job, Owner, SessionName};
 
 impl Hub {
@@ -16,8 +16,12 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Refused`]: it was not taken, and nothing that was is touched.
-    pub fn undertake(&self, caller: &Caller, asked: Undertaking) -> Result<Submitted, Refused> {
+    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    pub fn undertake(
+        &self,
+        caller: &Caller,
+        asked: HostTask,
+    ) -> Result<SubmittedCommand, CallRefusal> {
         let trouble = self.trouble();
         self.transact(|tx| {
             tx.note_storage(trouble);
@@ -39,7 +43,7 @@ impl Hub {
     }
 
     /// Ends a wait or a job (row 24). False: it was over, and stays as it is.
-    pub fn finish(&self, id: &CorrelationId, outcome: Outcome) -> bool {
+    pub fn finish(&self, id: &CorrelationId, outcome: CommandOutcome) -> bool {
         self.transact(|tx| tx.finish(id, outcome))
     }
 
@@ -70,7 +74,7 @@ impl Hub {
         owner: &Owner,
         session: Option<&SessionName>,
         named: Option<&CorrelationId>,
-        outcome: &Outcome,
+        outcome: &CommandOutcome,
     ) -> Vec<CorrelationId> {
         let ended = self.transact(|tx| tx.end_waits(owner, session, named, outcome));
         tracing::debug!(waits = ended.len(), "a drawing, or that there is none");
@@ -80,7 +84,7 @@ impl Hub {
 
     /// Ends this wait for a drawing and no other (row 24). Returns once that is recorded, or
     /// cannot be for now.
-    pub async fn end_wait(&self, id: &CorrelationId, outcome: Outcome) {
+    pub async fn end_wait(&self, id: &CorrelationId, outcome: CommandOutcome) {
         self.transact(|tx| tx.end_wait(id, outcome));
         self.settle().await;
     }

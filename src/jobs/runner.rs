@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::monitor::{FileMonitor, SyncError, SyncRequest, SyncSummary};
-use crate::hub::{Caller, Hub, Refused, Submitted, Undertaking, Wish};
-use crate::lifecycle::{Outcome, Work};
+use crate::hub::{CallRefusal, Caller, HostTask, Hub, SubmittedCommand, TargetSelector};
+use crate::lifecycle::{CommandOutcome, CommandWork};
 use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
 
 /// How many jobs run at the same time; the others wait for their turn. Syncs have one database:
@@ -40,7 +40,7 @@ pub enum JobRejection {
     /// It cannot be done as it is asked for.
     Wrong(SyncError),
     /// The daemon does not take it now.
-    Refused(Refused),
+    Refused(CallRefusal),
 }
 
 impl std::fmt::Debug for JobRunner {
@@ -74,13 +74,13 @@ impl JobRunner {
         caller: &Caller,
         job: Job,
         key: Option<Arc<str>>,
-    ) -> Result<Submitted, JobRejection> {
+    ) -> Result<SubmittedCommand, JobRejection> {
         let estimate = self.estimate(&job).await.map_err(JobRejection::Wrong)?;
         let hub = &self.0.hub;
-        let asked = Undertaking {
+        let asked = HostTask {
             deadline: job.deadline(),
-            work: Work::Job { job: job.clone() },
-            target: Wish::default(),
+            work: CommandWork::Job { job: job.clone() },
+            target: TargetSelector::default(),
             estimate,
             idempotency_key: key,
         };
@@ -145,7 +145,7 @@ impl JobRunner {
     }
 
     /// Does the work of a job, until it is done or told to stop.
-    async fn work(&self, id: CorrelationId, job: Job, stop: Arc<AtomicBool>) -> Outcome {
+    async fn work(&self, id: CorrelationId, job: Job, stop: Arc<AtomicBool>) -> CommandOutcome {
         let Job::MonitorSync(sync) = job;
         let (hub, monitor, request) = (self.0.hub.clone(), self.0.monitor.clone(), request(&sync));
         let done = tokio::task::spawn_blocking(move || {
@@ -163,7 +163,7 @@ impl JobRunner {
             Err(broken) => {
                 let message = "The job broke off; call it again. The daemon's log says more.";
                 let details = Some(broken.to_string());
-                Outcome::Error {
+                CommandOutcome::Error {
                     error: error(ReportedError::BROKE_OFF, message.to_owned(), details).into(),
                 }
             }
@@ -180,7 +180,7 @@ fn request(sync: &MonitorSync) -> SyncRequest {
 }
 
 /// The result of a job in the form of its seed (002).
-fn complete(summary: &SyncSummary) -> Outcome {
+fn complete(summary: &SyncSummary) -> CommandOutcome {
     let mut messages = vec![json!({"type": "success", "text": said(summary)})];
     if !summary.unreadable.is_empty() {
         let count = summary.files_unreadable + summary.folders_unreadable;
@@ -194,7 +194,10 @@ fn complete(summary: &SyncSummary) -> Outcome {
         messages.push(json!({"type": "warning", "text": text}));
     }
     let result = json!({"success": true, "data": summary, "messages": messages});
-    Outcome::Complete { result: to_raw_value(&result).unwrap_or_default().into(), origin: None }
+    CommandOutcome::Complete {
+        result: to_raw_value(&result).unwrap_or_default().into(),
+        origin: None,
+    }
 }
 
 fn said(summary: &SyncSummary) -> String {
@@ -205,10 +208,10 @@ fn said(summary: &SyncSummary) -> String {
     )
 }
 
-fn failed(why: &SyncError) -> Outcome {
+fn failed(why: &SyncError) -> CommandOutcome {
     let details = Value::to_string(&why.details());
     let told = error(why.code(), why.to_string(), Some(details));
-    Outcome::Error { error: ReportedError { hint: Some(why.hint()), ..told }.into() }
+    CommandOutcome::Error { error: ReportedError { hint: Some(why.hint()), ..told }.into() }
 }
 
 fn error(code: &str, message: String, details: Option<String>) -> ReportedError {

@@ -8,9 +8,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::engine::{Anchor, Current, History, Kept, KeptKey};
+use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey};
 use crate::lifecycle::{
-    CallDigest, Expiry, Facts, Gone, Hold, Lane, Mark, Outcome, Peer, Saved, Stage, Wish, Work,
+    CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, Lane, Peer,
+    SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, TabId, Timestamp, TracePhase,
@@ -21,21 +22,21 @@ use crate::protocol::{
 #[derive(Serialize, Deserialize)]
 pub(super) struct MarkRecord(TracePhase, u64, Option<Attempt>);
 
-impl From<&Mark> for MarkRecord {
-    fn from(mark: &Mark) -> Self {
+impl From<&TracePoint> for MarkRecord {
+    fn from(mark: &TracePoint) -> Self {
         Self(mark.phase, mark.at.unix_micros(), mark.attempt)
     }
 }
 
-impl From<MarkRecord> for Mark {
+impl From<MarkRecord> for TracePoint {
     fn from(MarkRecord(phase, at, attempt): MarkRecord) -> Self {
         Self { phase, at: Timestamp::from_unix_micros(at), attempt }
     }
 }
 
 /// Reads what the file holds.
-pub(super) fn read_history(from: &Connection) -> rusqlite::Result<History> {
-    Ok(History {
+pub(super) fn read_history(from: &Connection) -> rusqlite::Result<RecordedHistory> {
+    Ok(RecordedHistory {
         commands: all(from, COMMANDS, kept)?,
         gone: all(from, "SELECT * FROM gone ORDER BY at", gone)?,
         keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
@@ -54,14 +55,14 @@ fn all<T>(
     from.prepare(query)?.query_map([], read)?.collect()
 }
 
-fn anchor(from: &Connection) -> rusqlite::Result<Option<Anchor>> {
+fn anchor(from: &Connection) -> rusqlite::Result<Option<ClockAnchor>> {
     let mut meta = from.prepare("SELECT value FROM meta WHERE name = ?")?;
     let boot: Option<String> = meta.query_row(["boot"], |row| row.get(0)).optional()?;
     let monotonic: Option<u64> = meta.query_row(["monotonic_us"], |row| row.get(0)).optional()?;
     let at: Option<u64> = meta.query_row(["at"], |row| row.get(0)).optional()?;
     let (Some(boot), Some(monotonic), Some(at)) = (boot, monotonic, at) else { return Ok(None) };
     let (monotonic, at) = (Duration::from_micros(monotonic), Timestamp::from_unix_micros(at));
-    Ok(Some(Anchor { boot: boot.into(), monotonic, at }))
+    Ok(Some(ClockAnchor { boot: boot.into(), monotonic, at }))
 }
 
 /// Every command, with the texts that are kept by themselves.
@@ -71,9 +72,9 @@ const COMMANDS: &str = "SELECT command.*, action_text.text AS long_action, body_
                         LEFT JOIN long_text AS body_text ON body_text.id = 2 * number + 1 \
                         ORDER BY number";
 
-fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    let work: Work = parsed("action", &long_text(row, "action", "long_action")?)?;
-    let facts = Facts {
+fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
+    let work: CommandWork = parsed("action", &long_text(row, "action", "long_action")?)?;
+    let facts = CommandSpec {
         id: text(row, "id")?.into(),
         query_id: text(row, "query_id")?.into(),
         owner: text(row, "owner")?.into(),
@@ -88,27 +89,27 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
         Some(browser) => Some(Lane { browser: browser.into(), tab: tab(row, "tab")? }),
         None => None,
     };
-    let wish = Wish { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
+    let wish = TargetSelector { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
     let marks: Vec<MarkRecord> = json(row, "trace")?;
-    let trace = marks.into_iter().map(Mark::from).collect();
-    Ok(Kept { saved: Saved { facts, stage: stage(row)?, trace }, lane, wish })
+    let trace = marks.into_iter().map(TracePoint::from).collect();
+    Ok(RecordedCommand { saved: SavedCommand { facts, stage: stage(row)?, trace }, lane, wish })
 }
 
-fn stage(row: &Row<'_>) -> rusqlite::Result<Stage> {
+fn stage(row: &Row<'_>) -> rusqlite::Result<SavedStage> {
     let at = moment(row, "stage_at")?;
     match (text(row, "stage")?.as_str(), hold(row)?) {
-        ("accepted", _) => Ok(Stage::Accepted),
-        ("started", Some(hold)) => Ok(Stage::Started { hold, at }),
-        ("working", _) => Ok(Stage::Working { at }),
+        ("accepted", _) => Ok(SavedStage::Accepted),
+        ("started", Some(hold)) => Ok(SavedStage::Started { hold, at }),
+        ("working", _) => Ok(SavedStage::Working { at }),
         ("ended", hold) => {
             let read: Option<u64> = row.get("read_at")?;
-            Ok(Stage::Ended { at, outcome: outcome(row)?, hold, read: read.is_some() })
+            Ok(SavedStage::Ended { at, outcome: outcome(row)?, hold, read: read.is_some() })
         }
         (other, _) => Err(wrong("stage", &format!("no stage `{other}`"))),
     }
 }
 
-fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Hold>> {
+fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Delivery>> {
     let attempt: Option<u32> = row.get("attempt")?;
     let browser: Option<String> = row.get("holder")?;
     let instance: Option<String> = row.get("instance")?;
@@ -118,43 +119,43 @@ fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Hold>> {
     let by = Peer { browser: browser.into(), instance: instance.into() };
     let carrier: Option<String> = row.get("carrier")?;
     let carrier = carrier.as_deref().and_then(Transport::of_word).unwrap_or(Transport::WebSocket);
-    Ok(Some(Hold { attempt: Attempt(attempt), by, carrier }))
+    Ok(Some(Delivery { attempt: Attempt(attempt), by, carrier }))
 }
 
-fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+fn outcome(row: &Row<'_>) -> rusqlite::Result<CommandOutcome> {
     let may_have_run = row.get::<_, Option<bool>>("may_have_run")?.unwrap_or(true);
     Ok(match text(row, "outcome")?.as_str() {
         "complete" => {
             let result = RawValue::from_string(body(row)?);
             let result = result.map_err(|error| wrong("body", &error.to_string()))?.into();
             let origin: Option<String> = row.get("origin")?;
-            Outcome::Complete { result, origin: origin.map(Into::into) }
+            CommandOutcome::Complete { result, origin: origin.map(Into::into) }
         }
-        "error" => Outcome::Error { error: Arc::new(parsed("body", &body(row)?)?) },
-        "timeout" => Outcome::Timeout { error: Arc::new(parsed("body", &body(row)?)?) },
+        "error" => CommandOutcome::Error { error: Arc::new(parsed("body", &body(row)?)?) },
+        "timeout" => CommandOutcome::Timeout { error: Arc::new(parsed("body", &body(row)?)?) },
         "expired" => {
             let code = body(row)?;
-            let reason = Expiry::of_code(&code);
+            let reason = ExpiryReason::of_code(&code);
             let reason = reason.ok_or_else(|| wrong("body", &format!("no reason `{code}`")))?;
-            Outcome::Expired { reason, may_have_run }
+            CommandOutcome::Expired { reason, may_have_run }
         }
         "cancelled" => {
             let who: Option<String> = row.get("body")?;
-            let by_user = who.as_deref() == Some(Outcome::STOPPED_BY_USER);
-            Outcome::Cancelled { may_have_run, by_user }
+            let by_user = who.as_deref() == Some(CommandOutcome::STOPPED_BY_USER);
+            CommandOutcome::Cancelled { may_have_run, by_user }
         }
         other => return Err(wrong("outcome", &format!("no outcome `{other}`"))),
     })
 }
 
-fn gone(row: &Row<'_>) -> rusqlite::Result<(CorrelationId, ClientId, Gone)> {
+fn gone(row: &Row<'_>) -> rusqlite::Result<(CorrelationId, ClientId, Tombstone)> {
     let (owner, at) = (text(row, "owner")?.into(), moment(row, "at")?);
-    let gone = Gone { owner, at, may_have_run: row.get("may_have_run")? };
+    let gone = Tombstone { owner, at, may_have_run: row.get("may_have_run")? };
     Ok((text(row, "id")?.into(), text(row, "client")?.into(), gone))
 }
 
-fn key(row: &Row<'_>) -> rusqlite::Result<KeptKey> {
-    Ok(KeptKey {
+fn key(row: &Row<'_>) -> rusqlite::Result<RecordedKey> {
+    Ok(RecordedKey {
         owner: text(row, "owner")?.into(),
         key: text(row, "key")?.into(),
         client: text(row, "client")?.into(),
@@ -165,8 +166,8 @@ fn key(row: &Row<'_>) -> rusqlite::Result<KeptKey> {
     })
 }
 
-fn client(row: &Row<'_>) -> rusqlite::Result<Current> {
-    Ok(Current {
+fn client(row: &Row<'_>) -> rusqlite::Result<CurrentTabRecord> {
+    Ok(CurrentTabRecord {
         client: text(row, "id")?.into(),
         owner: text(row, "owner")?.into(),
         browser: text(row, "browser")?.into(),

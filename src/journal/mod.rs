@@ -1,7 +1,7 @@
 //! The journal: what must outlive the process, in SQLite.
 //!
 //! The hub appends entries, which never blocks, and waits for them where it must: what must
-//! not be told before it is recorded waits for its `Seq`, which is the answer to a caller,
+//! not be told before it is recorded waits for its `JournalSeq`, which is the answer to a caller,
 //! `go`, and an acknowledgement. They are written in their order, up to `BATCH` in one
 //! transaction.
 //!
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use tokio::sync::{Notify, watch};
 
-use crate::engine::{Entry, Seq};
+use crate::engine::{JournalEntry, JournalSeq};
 
 pub use boot::boot_id;
 pub use reader::JournalReader;
@@ -44,7 +44,7 @@ const BACKLOG: u64 = 8_192;
 /// How far the writer is.
 #[derive(Clone, Debug, Default)]
 struct WriteProgress {
-    recorded: Seq,
+    recorded: JournalSeq,
     /// How many entries are recorded that nobody waits for.
     later: u64,
     /// What keeps it from going on.
@@ -69,8 +69,8 @@ struct JournalState {
 /// Where entries go in.
 #[derive(Debug)]
 struct EntrySenders {
-    entries: mpsc::Sender<Entry>,
-    later: mpsc::Sender<Entry>,
+    entries: mpsc::Sender<JournalEntry>,
+    later: mpsc::Sender<JournalEntry>,
 }
 
 /// Entries are not recorded, and will not be for now.
@@ -106,10 +106,10 @@ impl Journal {
     }
 
     /// Appends an entry; when it is recorded, [`recorded`](Self::recorded) says.
-    pub fn append(&self, entry: Entry) -> Seq {
-        let Some(shared) = &self.0 else { return Seq::default() };
+    pub fn append(&self, entry: JournalEntry) -> JournalSeq {
+        let Some(shared) = &self.0 else { return JournalSeq::default() };
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let seq = Seq(shared.appended.fetch_add(1, Ordering::AcqRel) + 1);
+        let seq = JournalSeq(shared.appended.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(tail) = &*tail {
             // A writer that is gone has said why; what waits for this entry gets to know.
             let _ = tail.entries.send(entry);
@@ -120,7 +120,7 @@ impl Journal {
 
     /// Appends an entry that nobody waits for. It is written after all others that were
     /// appended before it, and not along with what somebody waits for.
-    pub fn append_deferred(&self, entry: Entry) {
+    pub fn append_deferred(&self, entry: JournalEntry) {
         let Some(shared) = &self.0 else { return };
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
         shared.appended_deferred.fetch_add(1, Ordering::AcqRel);
@@ -132,14 +132,15 @@ impl Journal {
 
     /// The place of the entry that was appended last.
     #[must_use]
-    pub fn last(&self) -> Seq {
-        let appended = |shared: &Arc<JournalState>| Seq(shared.appended.load(Ordering::Acquire));
-        self.0.as_ref().map_or_else(Seq::default, appended)
+    pub fn last(&self) -> JournalSeq {
+        let appended =
+            |shared: &Arc<JournalState>| JournalSeq(shared.appended.load(Ordering::Acquire));
+        self.0.as_ref().map_or_else(JournalSeq::default, appended)
     }
 
     /// Whether everything up to `seq` is recorded.
     #[must_use]
-    pub fn has_recorded(&self, seq: Seq) -> bool {
+    pub fn has_recorded(&self, seq: JournalSeq) -> bool {
         self.0.as_ref().is_none_or(|shared| shared.progress.borrow().recorded >= seq)
     }
 
@@ -148,7 +149,7 @@ impl Journal {
     /// # Errors
     ///
     /// [`WriteFailure`], at once, if it cannot be for now.
-    pub async fn recorded(&self, seq: Seq) -> Result<(), WriteFailure> {
+    pub async fn recorded(&self, seq: JournalSeq) -> Result<(), WriteFailure> {
         let Some(shared) = &self.0 else { return Ok(()) };
         self.write_up_to(seq).await;
         shared.settled(seq).await
@@ -159,7 +160,7 @@ impl Journal {
     /// # Errors
     ///
     /// [`WriteFailure`].
-    pub async fn recorded_by_others(&self, seq: Seq) -> Result<(), WriteFailure> {
+    pub async fn recorded_by_others(&self, seq: JournalSeq) -> Result<(), WriteFailure> {
         let Some(shared) = &self.0 else { return Ok(()) };
         shared.settled(seq).await
     }
@@ -167,7 +168,7 @@ impl Journal {
     /// Returns once everything up to `seq` is recorded, however long that takes.
     ///
     /// Cancel safe.
-    pub async fn recorded_eventually(&self, seq: Seq) {
+    pub async fn recorded_eventually(&self, seq: JournalSeq) {
         let Some(shared) = &self.0 else { return };
         self.write_up_to(seq).await;
         if shared.progress.clone().wait_for(|p| p.recorded >= seq).await.is_err() {
@@ -191,7 +192,7 @@ impl Journal {
     }
 
     /// Sees to it that everything up to `seq` is written, if it is not.
-    async fn write_up_to(&self, seq: Seq) {
+    async fn write_up_to(&self, seq: JournalSeq) {
         if self.has_recorded(seq) {
             return;
         }
@@ -261,7 +262,7 @@ fn writer_gone() -> WriteFailure {
 }
 
 impl JournalState {
-    async fn settled(&self, seq: Seq) -> Result<(), WriteFailure> {
+    async fn settled(&self, seq: JournalSeq) -> Result<(), WriteFailure> {
         let mut progress = self.progress.clone();
         let settled = |p: &WriteProgress| p.recorded >= seq || p.trouble.is_some();
         let Ok(seen) = progress.wait_for(settled).await else { return Err(writer_gone()) };

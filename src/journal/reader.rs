@@ -5,17 +5,17 @@ use std::sync::mpsc;
 
 use tokio::sync::watch;
 
-use super::{BATCH, Entry, WriteProgress};
+use super::{BATCH, JournalEntry, WriteProgress};
 
 /// The writer's end: entries, in their order.
 #[derive(Debug)]
 pub struct JournalReader {
-    entries: mpsc::Receiver<Entry>,
-    later: mpsc::Receiver<Entry>,
+    entries: mpsc::Receiver<JournalEntry>,
+    later: mpsc::Receiver<JournalEntry>,
     /// Taken, and not recorded.
-    batch: VecDeque<Entry>,
+    batch: VecDeque<JournalEntry>,
     /// The same of what nobody waits for.
-    deferred_batch: VecDeque<Entry>,
+    deferred_batch: VecDeque<JournalEntry>,
     /// Whether that is recorded with the batch: then all is in it that comes before.
     is_deferred_due: bool,
     progress: watch::Sender<WriteProgress>,
@@ -23,8 +23,8 @@ pub struct JournalReader {
 
 impl JournalReader {
     pub(super) const fn new(
-        entries: mpsc::Receiver<Entry>,
-        later: mpsc::Receiver<Entry>,
+        entries: mpsc::Receiver<JournalEntry>,
+        later: mpsc::Receiver<JournalEntry>,
         progress: watch::Sender<WriteProgress>,
     ) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl JournalReader {
     }
 
     /// What was taken and is to be recorded next.
-    pub fn batch(&self) -> impl Iterator<Item = &Entry> {
+    pub fn batch(&self) -> impl Iterator<Item = &JournalEntry> {
         let later = self.deferred_batch.iter().filter(|_| self.is_deferred_due);
         self.batch.iter().chain(later)
     }

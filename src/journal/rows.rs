@@ -8,52 +8,52 @@ use rusqlite::{Connection, named_params, params};
 
 use super::history::MarkRecord;
 use super::row_ids::RowIds;
-use crate::engine::{Acceptance, Anchor, Burial, Current, Entry};
-use crate::lifecycle::{CallKey, Command, Hold, Lane, Outcome, State};
+use crate::engine::{AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry};
+use crate::lifecycle::{CallKey, Command, CommandOutcome, CommandState, Delivery, Lane};
 use crate::protocol::{CorrelationId, Timestamp};
 
 pub(super) fn write_entry(
     to: &Connection,
     row_ids: &mut RowIds,
-    entry: &Entry,
+    entry: &JournalEntry,
 ) -> rusqlite::Result<()> {
     match entry {
-        Entry::Life(Anchor { boot, monotonic, at }) => {
+        JournalEntry::RunStarted(ClockAnchor { boot, monotonic, at }) => {
             let mut meta = to.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?, ?)")?;
             meta.execute(params!["boot", &**boot])?;
             meta.execute(params!["monotonic_us", micros(*monotonic)])?;
             meta.execute(params!["at", stamp(*at)])?;
         }
-        Entry::Accepted(acceptance) => write_accepted(to, row_ids, acceptance)?,
-        Entry::Placed(id, Lane { browser, tab }) => {
+        JournalEntry::Accepted(acceptance) => write_accepted(to, row_ids, acceptance)?,
+        JournalEntry::Placed(id, Lane { browser, tab }) => {
             let place = "UPDATE command SET browser = ?, tab = ? WHERE number = ?";
             let tab = tab.map(|tab| tab.0);
             let number = row_ids.find(id);
             to.prepare_cached(place)?.execute(params![browser.as_str(), tab, number])?;
         }
-        Entry::Changed(command) => write_changed(to, row_ids, command)?,
-        Entry::Read(id, at) => {
+        JournalEntry::Changed(command) => write_changed(to, row_ids, command)?,
+        JournalEntry::Read(id, at) => {
             let read = "UPDATE command SET read_at = ? WHERE number = ?";
             to.prepare_cached(read)?.execute(params![stamp(*at), row_ids.find(id)])?;
         }
-        Entry::Gone(burial) => write_gone(to, row_ids, burial)?,
-        Entry::Withdrawn(id) => {
+        JournalEntry::Evicted(burial) => write_gone(to, row_ids, burial)?,
+        JournalEntry::Withdrawn(id) => {
             delete_command(to, row_ids, id)?;
             for all in ["DELETE FROM gone WHERE id = ?", "DELETE FROM idempotency WHERE id = ?"] {
                 to.prepare_cached(all)?.execute([id.as_str()])?;
             }
         }
-        Entry::Current(Current { client, owner, browser, tab, at }) => {
+        JournalEntry::CurrentTab(CurrentTabRecord { client, owner, browser, tab, at }) => {
             let (client, owner, browser) = (client.as_str(), owner.as_str(), browser.as_str());
             let row = params![client, owner, browser, tab.map(|tab| tab.0), stamp(*at)];
             let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?, ?, ?)";
             to.prepare_cached(put)?.execute(row)?;
         }
-        Entry::Session(browser, session) => {
+        JournalEntry::Session(browser, session) => {
             let put = "INSERT OR REPLACE INTO browser VALUES (?, ?)";
             to.prepare_cached(put)?.execute([browser.as_str(), session.as_str()])?;
         }
-        Entry::Forgotten(client) => {
+        JournalEntry::ClientForgotten(client) => {
             for all in [
                 "DELETE FROM client WHERE id = ?",
                 "DELETE FROM gone WHERE client = ?",
@@ -62,7 +62,7 @@ pub(super) fn write_entry(
                 to.prepare_cached(all)?.execute([client.as_str()])?;
             }
         }
-        Entry::DropKeys(before) => {
+        JournalEntry::DropKeys(before) => {
             let old = "DELETE FROM idempotency WHERE accepted < ?";
             to.prepare_cached(old)?.execute([stamp(*before)])?;
         }
@@ -116,8 +116,8 @@ fn keep_text<'a>(
     Ok("")
 }
 
-fn write_gone(to: &Connection, row_ids: &mut RowIds, burial: &Burial) -> rusqlite::Result<()> {
-    let Burial { id, client, gone, forgotten } = burial;
+fn write_gone(to: &Connection, row_ids: &mut RowIds, burial: &Eviction) -> rusqlite::Result<()> {
+    let Eviction { id, client, gone, forgotten } = burial;
     delete_command(to, row_ids, id)?;
     let (owner, client) = (gone.owner.as_str(), client.as_str());
     let row = params![id.as_str(), owner, client, stamp(gone.at), gone.may_have_run];
@@ -131,9 +131,9 @@ fn write_gone(to: &Connection, row_ids: &mut RowIds, burial: &Burial) -> rusqlit
 fn write_accepted(
     to: &Connection,
     row_ids: &mut RowIds,
-    acceptance: &Acceptance,
+    acceptance: &AcceptedCommand,
 ) -> rusqlite::Result<()> {
-    let Acceptance { command, lane, wish, key, dropped_keys } = acceptance;
+    let AcceptedCommand { command, lane, wish, key, dropped_keys } = acceptance;
     let facts = command.facts();
     let put = "INSERT INTO command (number, id, query_id, owner, client, action, timeout_us, created, \
                wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:number, :id, \
@@ -181,14 +181,16 @@ fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqli
                      body = :body, origin = :origin, may_have_run = :may_have_run WHERE number = :number";
     let (stage, at, end) = match command.state() {
         // It may be running: nobody will say when it begins.
-        State::Sent { hold, .. } if hold.carrier.runs_at_once() => {
+        CommandState::Sent { hold, .. } if hold.carrier.runs_at_once() => {
             ("started", command.delivered_at(), End::default())
         }
         // Neither is recorded: the command is as it was when it was accepted.
-        State::Queued { .. } | State::Sent { .. } | State::Waiting => return Ok(()),
-        State::Started { .. } => ("started", command.started_at(), End::default()),
-        State::Working { .. } => ("working", command.started_at(), End::default()),
-        State::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
+        CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => {
+            return Ok(());
+        }
+        CommandState::Started { .. } => ("started", command.started_at(), End::default()),
+        CommandState::Working { .. } => ("working", command.started_at(), End::default()),
+        CommandState::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
     };
     let hold = command.hold();
     let number = row_ids.find(&command.facts().id);
@@ -202,9 +204,9 @@ fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqli
         ":stage": stage,
         ":at": stamp(at),
         ":attempt": hold.map(|hold| hold.attempt.0),
-        ":holder": hold.map(|Hold { by, .. }| by.browser.as_str()),
+        ":holder": hold.map(|Delivery { by, .. }| by.browser.as_str()),
         ":carrier": hold.map(|hold| hold.carrier.word()),
-        ":instance": hold.map(|Hold { by, .. }| by.instance.as_str()),
+        ":instance": hold.map(|Delivery { by, .. }| by.instance.as_str()),
         ":trace": trace(command),
         ":outcome": end.outcome,
         ":body": body,
@@ -224,19 +226,19 @@ struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    fn of(outcome: &'a Outcome) -> Self {
+    fn of(outcome: &'a CommandOutcome) -> Self {
         let json = |error| Some(serde_json::to_string(error).unwrap_or_default().into());
         let (word, body, origin, may_have_run) = match outcome {
-            Outcome::Complete { result, origin } => {
+            CommandOutcome::Complete { result, origin } => {
                 ("complete", Some(result.get().into()), origin.clone(), true)
             }
-            Outcome::Error { error } => ("error", json(&**error), None, true),
-            Outcome::Timeout { error } => ("timeout", json(&**error), None, true),
-            Outcome::Expired { reason, may_have_run } => {
+            CommandOutcome::Error { error } => ("error", json(&**error), None, true),
+            CommandOutcome::Timeout { error } => ("timeout", json(&**error), None, true),
+            CommandOutcome::Expired { reason, may_have_run } => {
                 ("expired", Some(reason.code().into()), None, *may_have_run)
             }
-            Outcome::Cancelled { may_have_run, by_user } => {
-                let who = by_user.then(|| Outcome::STOPPED_BY_USER.into());
+            CommandOutcome::Cancelled { may_have_run, by_user } => {
+                let who = by_user.then(|| CommandOutcome::STOPPED_BY_USER.into());
                 ("cancelled", who, None, *may_have_run)
             }
         };

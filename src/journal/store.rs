@@ -11,7 +11,7 @@ use super::Journal;
 use super::history::read_history;
 use super::row_ids::RowIds;
 use super::writer::Writer;
-use crate::engine::History;
+use crate::engine::RecordedHistory;
 
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 5;
@@ -28,7 +28,7 @@ pub struct OpenedJournal {
     /// The journal.
     pub journal: Journal,
     /// What was recorded in earlier lives of the daemon.
-    pub history: History,
+    pub history: RecordedHistory,
     /// Why the file of earlier lives could not be used, if so.
     pub unusable: Option<String>,
 }
@@ -109,7 +109,7 @@ fn open_within(
             let to = move_aside(path, aside).map_err(|error| unusable(error.to_string()))?;
             match connect(path) {
                 Ok((connection, history)) => {
-                    (connection, History { moved_aside: Some(to), ..history }, Some(why))
+                    (connection, RecordedHistory { moved_aside: Some(to), ..history }, Some(why))
                 }
                 Err(FileFault::Access(why) | FileFault::Contents(why)) => {
                     return Err(unusable(why));
@@ -127,7 +127,7 @@ fn open_within(
     Ok(OpenedJournal { journal, history, unusable: unusable_before })
 }
 
-fn connect(path: &Path) -> Result<(Connection, History), FileFault> {
+fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
     // SQLite gives its other files the mode of this one.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let mut connection = Connection::open(path)?;

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
-use crate::engine::{Acceptance, Anchor, Burial, Current, History, Kept, KeptKey};
+use crate::engine::{
+    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, RecordedCommand, RecordedHistory,
+    RecordedKey,
+};
 use crate::lifecycle::{
-    Asked, CallDigest, CallKey, Command, Event, Facts, Gone, Hold, Lane, Outcome, Peer, Phase,
-    Stage, State, Wish, Work, limits,
+    AwaitedDrawings, CallDigest, CallKey, Command, CommandOutcome, CommandPhase, CommandSpec,
+    CommandState, CommandWork, Delivery, Lane, LifecycleEvent, Peer, SavedStage, TargetSelector,
+    Tombstone, limits,
 };
 use crate::protocol::{
     Action, Attempt, ExtensionReport, Job, MonitorSync, ReportedError, SessionName, TabId,
@@ -37,9 +41,9 @@ fn holder() -> Peer {
     Peer { browser: "browser".into(), instance: "instance".into() }
 }
 
-fn command(id: &str, work: impl Into<Work>) -> Command {
+fn command(id: &str, work: impl Into<CommandWork>) -> Command {
     let work = work.into();
-    Command::new(Facts {
+    Command::new(CommandSpec {
         id: id.into(),
         query_id: "q".into(),
         owner: "user".into(),
@@ -51,8 +55,8 @@ fn command(id: &str, work: impl Into<Work>) -> Command {
     })
 }
 
-fn held() -> Hold {
-    Hold { attempt: Attempt(1), by: holder(), carrier: Transport::WebSocket }
+fn held() -> Delivery {
+    Delivery { attempt: Attempt(1), by: holder(), carrier: Transport::WebSocket }
 }
 
 fn script(id: &str) -> Command {
@@ -61,15 +65,15 @@ fn script(id: &str) -> Command {
 
 fn started(id: &str) -> Command {
     let mut command = script(id);
-    let _ = command.apply(Event::Deliver(holder(), Transport::WebSocket), at(1));
-    let _ = command.apply(Event::Claim(holder(), Attempt(1)), at(2));
+    let _ = command.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), at(1));
+    let _ = command.apply(LifecycleEvent::Claim(holder(), Attempt(1)), at(2));
     command
 }
 
 fn ended(id: &str, report: ExtensionReport) -> Command {
     let mut command = started(id);
-    let _ = command.apply(Event::Report(holder(), Attempt(1), report), at(3));
-    assert_eq!(command.phase(), Phase::Ended);
+    let _ = command.apply(LifecycleEvent::Report(holder(), Attempt(1), report), at(3));
+    assert_eq!(command.phase(), CommandPhase::Ended);
     command
 }
 
@@ -82,8 +86,8 @@ fn lane() -> Lane {
     Lane { browser: "browser".into(), tab: Some(TabId(7)) }
 }
 
-fn wish() -> Wish {
-    Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) }
+fn wish() -> TargetSelector {
+    TargetSelector { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) }
 }
 
 fn key_of(command: &Command) -> CallKey {
@@ -91,8 +95,8 @@ fn key_of(command: &Command) -> CallKey {
     CallKey { key, digest: CallDigest::of(&command.facts().work, &wish()) }
 }
 
-fn accepted(command: &Command) -> Entry {
-    Entry::Accepted(Box::new(Acceptance {
+fn accepted(command: &Command) -> JournalEntry {
+    JournalEntry::Accepted(Box::new(AcceptedCommand {
         command: command.clone(),
         lane: Some(lane()),
         wish: wish(),
@@ -101,9 +105,9 @@ fn accepted(command: &Command) -> Entry {
     }))
 }
 
-fn burial(id: &str, forgotten: Option<&str>) -> Entry {
-    let gone = Gone { owner: "user".into(), at: at(60_000), may_have_run: true };
-    Entry::Gone(Burial {
+fn burial(id: &str, forgotten: Option<&str>) -> JournalEntry {
+    let gone = Tombstone { owner: "user".into(), at: at(60_000), may_have_run: true };
+    JournalEntry::Evicted(Eviction {
         id: id.into(),
         client: "ann".into(),
         gone,
@@ -112,8 +116,11 @@ fn burial(id: &str, forgotten: Option<&str>) -> Entry {
 }
 
 /// Appends an entry as the hub does.
-fn append(journal: &Journal, entry: Entry) {
-    if matches!(entry, Entry::Read(..) | Entry::Gone(_) | Entry::Withdrawn(_)) {
+fn append(journal: &Journal, entry: JournalEntry) {
+    if matches!(
+        entry,
+        JournalEntry::Read(..) | JournalEntry::Evicted(_) | JournalEntry::Withdrawn(_)
+    ) {
         journal.append_deferred(entry);
     } else {
         journal.append(entry);
@@ -121,7 +128,7 @@ fn append(journal: &Journal, entry: Entry) {
 }
 
 /// Appends entries and waits until they are recorded.
-async fn record(journal: &Journal, entries: impl IntoIterator<Item = Entry>) {
+async fn record(journal: &Journal, entries: impl IntoIterator<Item = JournalEntry>) {
     for entry in entries {
         append(journal, entry);
     }
@@ -130,7 +137,7 @@ async fn record(journal: &Journal, entries: impl IntoIterator<Item = Entry>) {
 
 /// Records entries and opens the file again, as after the process was killed: it is not
 /// closed.
-async fn after_a_kill(entries: impl IntoIterator<Item = Entry>) -> History {
+async fn after_a_kill(entries: impl IntoIterator<Item = JournalEntry>) -> RecordedHistory {
     let dir = dir();
     let first = reopen(&file(&dir));
     record(&first.journal, entries).await;
@@ -153,13 +160,17 @@ async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
     };
     let original = command("shot_1", shot);
     let history = after_a_kill([accepted(&original)]).await;
-    let [Kept { saved, lane: Some(place), wish }] = &history.commands[..] else { panic!() };
+    let [RecordedCommand { saved, lane: Some(place), wish }] = &history.commands[..] else {
+        panic!()
+    };
     assert_eq!(format!("{:?}", saved.facts), format!("{:?}", original.facts()));
     assert_eq!(saved.trace, original.marks());
-    assert!(matches!(saved.stage, Stage::Accepted));
+    assert!(matches!(saved.stage, SavedStage::Accepted));
     assert_eq!(*place, lane());
     assert_eq!((wish.browser.as_deref(), wish.tab), (Some("Chromium"), Some(TabId(7))));
-    let [KeptKey { key, client, id, accepted, digest, .. }] = &history.keys[..] else { panic!() };
+    let [RecordedKey { key, client, id, accepted, digest, .. }] = &history.keys[..] else {
+        panic!()
+    };
     assert_eq!((&**key, id.as_str(), *accepted), ("key of shot_1", "shot_1", NOW));
     assert_eq!((client.as_str(), *digest), ("ann", Some(key_of(&original).digest)));
 }
@@ -167,9 +178,10 @@ async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
 #[tokio::test]
 async fn a_started_command_comes_back_with_who_has_it_and_since_when() {
     let original = started("exec_1");
-    let history = after_a_kill([accepted(&original), Entry::Changed(original.clone())]).await;
+    let history =
+        after_a_kill([accepted(&original), JournalEntry::Changed(original.clone())]).await;
     let saved = &history.commands[0].saved;
-    let Stage::Started { hold, at: since } = &saved.stage else { panic!("{:?}", saved.stage) };
+    let SavedStage::Started { hold, at: since } = &saved.stage else { panic!("{:?}", saved.stage) };
     assert_eq!((hold, *since), (&held(), at(2)));
     assert_eq!(saved.trace, original.marks());
 }
@@ -183,9 +195,9 @@ async fn every_end_comes_back_byte_for_byte_and_whether_it_was_read() {
         ..ReportedError::new("script_threw", "ä \u{0} \"quoted\"")
     };
     let mut given_up = started("exec_5");
-    let _ = given_up.apply(Event::Tick, at(60_000));
+    let _ = given_up.apply(LifecycleEvent::Tick, at(60_000));
     let mut lost = started("exec_6");
-    let _ = lost.apply(Event::Back(holder(), None), at(3));
+    let _ = lost.apply(LifecycleEvent::Back(holder(), None), at(3));
     let ends = [
         ended("exec_1", complete("{ \"value\":  [1.0, \"ü\"] }")),
         ended("exec_2", ExtensionReport::Error { error: error() }),
@@ -194,13 +206,13 @@ async fn every_end_comes_back_byte_for_byte_and_whether_it_was_read() {
         given_up,
         lost,
     ];
-    let read = Entry::Read("exec_2".into(), at(9));
-    let entries = ends.iter().flat_map(|end| [accepted(end), Entry::Changed(end.clone())]);
+    let read = JournalEntry::Read("exec_2".into(), at(9));
+    let entries = ends.iter().flat_map(|end| [accepted(end), JournalEntry::Changed(end.clone())]);
     let history = after_a_kill(entries.chain([read])).await;
     for (kept, original) in history.commands.into_iter().zip(&ends) {
         let id = original.facts().id.clone();
-        let State::Ended { at, outcome, hold, .. } = original.state() else { panic!() };
-        let Stage::Ended { at: at_, outcome: outcome_, hold: hold_, read } = kept.saved.stage
+        let CommandState::Ended { at, outcome, hold, .. } = original.state() else { panic!() };
+        let SavedStage::Ended { at: at_, outcome: outcome_, hold: hold_, read } = kept.saved.stage
         else {
             panic!("{id}")
         };
@@ -231,7 +243,7 @@ async fn of_a_command_that_was_not_taken_after_all_nothing_stays_nor_of_its_key(
         accepted(&script("exec_1")),
         accepted(&script("exec_2")),
         burial("exec_1", None),
-        Entry::Withdrawn("exec_1".into()),
+        JournalEntry::Withdrawn("exec_1".into()),
     ])
     .await;
     let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.facts.id.as_str()).collect();
@@ -244,7 +256,7 @@ async fn of_a_command_that_was_not_taken_after_all_nothing_stays_nor_of_its_key(
 #[tokio::test]
 async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_client_does_not() {
     let current = |client: &str, tab| {
-        Entry::Current(Current {
+        JournalEntry::CurrentTab(CurrentTabRecord {
             client: client.into(),
             owner: "user".into(),
             browser: "browser".into(),
@@ -252,19 +264,19 @@ async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_cli
             at: NOW,
         })
     };
-    let anchor = Anchor { boot: "boot".into(), monotonic: Duration::from_micros(5), at: NOW };
+    let anchor = ClockAnchor { boot: "boot".into(), monotonic: Duration::from_micros(5), at: NOW };
     let history = after_a_kill([
-        Entry::Life(anchor.clone()),
+        JournalEntry::RunStarted(anchor.clone()),
         current("ann", 1),
         current("bob", 2),
         current("ann", 3),
-        Entry::Forgotten("bob".into()),
-        Entry::Session("browser".into(), "1".into()),
-        Entry::Session("browser".into(), "2".into()),
+        JournalEntry::ClientForgotten("bob".into()),
+        JournalEntry::Session("browser".into(), "1".into()),
+        JournalEntry::Session("browser".into(), "2".into()),
     ])
     .await;
     assert_eq!(history.sessions, [("browser".into(), "2".into())]);
-    let [Current { client, tab, .. }] = &history.clients[..] else { panic!() };
+    let [CurrentTabRecord { client, tab, .. }] = &history.clients[..] else { panic!() };
     assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));
     assert_eq!(history.anchor, Some(anchor));
 }
@@ -272,15 +284,15 @@ async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_cli
 #[tokio::test]
 async fn keys_go_when_they_are_dropped_or_their_time_is_over() {
     let dropped = |id: &str, key: &str| {
-        let Entry::Accepted(mut acceptance) = accepted(&script(id)) else { unreachable!() };
+        let JournalEntry::Accepted(mut acceptance) = accepted(&script(id)) else { unreachable!() };
         acceptance.dropped_keys = vec![key.into()];
-        Entry::Accepted(acceptance)
+        JournalEntry::Accepted(acceptance)
     };
-    let keys = async |entries: Vec<Entry>| after_a_kill(entries).await.keys.len();
+    let keys = async |entries: Vec<JournalEntry>| after_a_kill(entries).await.keys.len();
     let two = || vec![accepted(&script("exec_1")), dropped("exec_2", "key of exec_1")];
     assert_eq!(keys(two()).await, 1);
-    assert_eq!(keys([two(), vec![Entry::DropKeys(NOW)]].concat()).await, 1);
-    assert_eq!(keys([two(), vec![Entry::DropKeys(at(1))]].concat()).await, 0);
+    assert_eq!(keys([two(), vec![JournalEntry::DropKeys(NOW)]].concat()).await, 1);
+    assert_eq!(keys([two(), vec![JournalEntry::DropKeys(at(1))]].concat()).await, 0);
 }
 
 #[tokio::test]
@@ -307,8 +319,8 @@ async fn what_nobody_waits_for_is_recorded_when_the_journal_is_closed() {
 async fn a_large_result_is_recorded_by_the_thread() {
     let large = format!("\"{}\"", "x".repeat(6 << 20));
     let end = ended("exec_1", complete(&large));
-    let history = after_a_kill([accepted(&end), Entry::Changed(end.clone())]).await;
-    let Stage::Ended { outcome: Outcome::Complete { result, .. }, .. } =
+    let history = after_a_kill([accepted(&end), JournalEntry::Changed(end.clone())]).await;
+    let SavedStage::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } =
         &history.commands[0].saved.stage
     else {
         panic!()
@@ -401,7 +413,7 @@ async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() 
         let id = format!("exec_{}", written.len());
         let end = ended(&id, complete(&large));
         journal.append(accepted(&end));
-        let seq = journal.append(Entry::Changed(end));
+        let seq = journal.append(JournalEntry::Changed(end));
         written.push(id);
         if let Err(trouble) = journal.recorded(seq).await {
             break trouble;
@@ -429,7 +441,7 @@ async fn entries_that_wait_in_a_journal_that_is_closed_in_trouble_hold_nobody_up
     let journal = with_little_room(&file(&dir));
     let end = ended("exec_1", complete(&format!("\"{}\"", "x".repeat(400_000))));
     journal.append(accepted(&end));
-    let seq = journal.append(Entry::Changed(end));
+    let seq = journal.append(JournalEntry::Changed(end));
     assert!(journal.recorded(seq).await.is_err());
     journal.close().await;
     assert!(journal.recorded(seq).await.is_err());
@@ -440,7 +452,7 @@ async fn a_writer_that_falls_behind_is_trouble() {
     let (journal, _pages) = Journal::channel();
     for n in 0..=BACKLOG {
         assert!(journal.trouble().is_none(), "{n}");
-        journal.append(Entry::Forgotten("ann".into()));
+        journal.append(JournalEntry::ClientForgotten("ann".into()));
     }
     assert!(journal.trouble().is_some_and(|trouble| trouble.to_string().contains("wait")));
 }
@@ -448,10 +460,10 @@ async fn a_writer_that_falls_behind_is_trouble() {
 #[tokio::test]
 async fn nothing_is_told_to_be_recorded_before_it_is() {
     let (journal, mut pages) = Journal::channel();
-    let first = journal.append(Entry::Forgotten("ann".into()));
-    let second = journal.append(Entry::Forgotten("bob".into()));
+    let first = journal.append(JournalEntry::ClientForgotten("ann".into()));
+    let second = journal.append(JournalEntry::ClientForgotten("bob".into()));
     pages.take_batch();
-    let third = journal.append(Entry::Forgotten("eve".into()));
+    let third = journal.append(JournalEntry::ClientForgotten("eve".into()));
     assert!(!journal.has_recorded(first));
     pages.recorded();
     assert!(journal.has_recorded(first) && journal.has_recorded(second));
@@ -467,16 +479,16 @@ async fn nothing_is_told_to_be_recorded_before_it_is() {
 #[tokio::test]
 async fn what_nobody_waits_for_is_written_after_what_came_before_it() {
     let (journal, mut pages) = Journal::channel();
-    let name = |entry: &Entry| {
-        let Entry::Forgotten(client) = entry else { panic!("{entry:?}") };
+    let name = |entry: &JournalEntry| {
+        let JournalEntry::ClientForgotten(client) = entry else { panic!("{entry:?}") };
         client.to_string()
     };
     let in_all = BATCH + 2;
     for n in 0..in_all {
-        journal.append(Entry::Forgotten(n.to_string().into()));
+        journal.append(JournalEntry::ClientForgotten(n.to_string().into()));
     }
     for _ in 0..BATCH {
-        journal.append_deferred(Entry::Forgotten("later".into()));
+        journal.append_deferred(JournalEntry::ClientForgotten("later".into()));
     }
     let mut written = Vec::new();
     while {
@@ -507,7 +519,7 @@ async fn the_log_goes_to_the_file_now_and_then_whoever_writes() {
             journal.recorded(seq).await.unwrap();
         }
         // That it is the thread's turn is only asked for by the next write.
-        journal.recorded(journal.append(Entry::DropKeys(NOW))).await.unwrap();
+        journal.recorded(journal.append(JournalEntry::DropKeys(NOW))).await.unwrap();
         journal.everything_recorded().await;
         let after = std::fs::metadata(file(&dir)).unwrap().len();
         assert!(after > before + 100_000, "{before} bytes, then {after}");
@@ -519,7 +531,7 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
     let dir = dir();
     let first = reopen(&file(&dir));
     let kept = script("exec_1");
-    record(&first.journal, [accepted(&kept), Entry::Changed(started("exec_1"))]).await;
+    record(&first.journal, [accepted(&kept), JournalEntry::Changed(started("exec_1"))]).await;
     first.journal.close().await;
     let before = rusqlite::Connection::open(file(&dir)).unwrap();
     let without_client = "ALTER TABLE command DROP COLUMN carrier; DROP TABLE long_text; \
@@ -529,15 +541,15 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
     drop(before);
     let opened = reopen(&file(&dir));
     assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
-    let Stage::Started { hold, .. } = &opened.history.commands[0].saved.stage else {
+    let SavedStage::Started { hold, .. } = &opened.history.commands[0].saved.stage else {
         panic!("{:?}", opened.history)
     };
     assert_eq!(*hold, held(), "all that there was before were sockets");
     let over = ended("exec_1", complete("1"));
-    record(&opened.journal, [Entry::Changed(over)]).await;
+    record(&opened.journal, [JournalEntry::Changed(over)]).await;
     opened.journal.close().await;
     let history = reopen(&file(&dir)).history;
-    assert!(matches!(history.commands[0].saved.stage, Stage::Ended { .. }), "{history:?}");
+    assert!(matches!(history.commands[0].saved.stage, SavedStage::Ended { .. }), "{history:?}");
 }
 
 /// A command with a script of 1 MiB, and the same with a result as long.
@@ -547,9 +559,9 @@ fn long() -> (Command, Command) {
         command("exec_1", Action::ExecuteJs { script: text.clone(), user_gesture: None });
     let mut ended = accepted.clone();
     for event in [
-        Event::Deliver(holder(), Transport::WebSocket),
-        Event::Claim(holder(), Attempt(1)),
-        Event::Report(holder(), Attempt(1), complete(&format!("\"{text}\""))),
+        LifecycleEvent::Deliver(holder(), Transport::WebSocket),
+        LifecycleEvent::Claim(holder(), Attempt(1)),
+        LifecycleEvent::Report(holder(), Attempt(1), complete(&format!("\"{text}\""))),
     ] {
         let _ = ended.apply(event, at(1));
     }
@@ -559,10 +571,12 @@ fn long() -> (Command, Command) {
 #[tokio::test]
 async fn a_long_script_and_a_long_result_outlive_the_process() {
     let (first, ended) = long();
-    let history = after_a_kill([accepted(&first), Entry::Changed(ended.clone())]).await;
+    let history = after_a_kill([accepted(&first), JournalEntry::Changed(ended.clone())]).await;
     let [kept] = &history.commands[..] else { panic!("{history:?}") };
     assert_eq!(kept.saved.facts.work, first.facts().work);
-    let Stage::Ended { outcome: Outcome::Complete { result, .. }, .. } = &kept.saved.stage else {
+    let SavedStage::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } =
+        &kept.saved.stage
+    else {
         panic!("{:?}", kept.saved.stage)
     };
     assert_eq!(result.get().len(), ended.result_size());
@@ -573,12 +587,12 @@ async fn what_is_long_is_written_once_and_goes_with_its_command() {
     let dir = dir();
     let opened = reopen(&file(&dir));
     let (first, ended) = long();
-    record(&opened.journal, [accepted(&first), Entry::Changed(ended)]).await;
+    record(&opened.journal, [accepted(&first), JournalEntry::Changed(ended)]).await;
     opened.journal.everything_recorded().await;
     let log = || std::fs::metadata(dir.path().join("journal.db-wal")).unwrap().len();
     let before = log();
     assert!(before > 2 << 20, "both are there: {before}");
-    record(&opened.journal, [Entry::Read("exec_1".into(), at(4))]).await;
+    record(&opened.journal, [JournalEntry::Read("exec_1".into(), at(4))]).await;
     opened.journal.everything_recorded().await;
     assert!(log() < before + (64 << 10), "{before} bytes, then {}", log());
     record(&opened.journal, [burial("exec_1", None)]).await;
@@ -609,12 +623,12 @@ async fn the_log_is_moved_to_the_file_before_long_texts_make_it_long() {
 async fn what_carried_a_command_outlives_the_process() {
     let dir = dir();
     let mut polled = script("exec_1");
-    let _ = polled.apply(Event::Deliver(holder(), Transport::Poll), at(1));
+    let _ = polled.apply(LifecycleEvent::Deliver(holder(), Transport::Poll), at(1));
     let first = reopen(&file(&dir));
-    record(&first.journal, [accepted(&script("exec_1")), Entry::Changed(polled)]).await;
+    record(&first.journal, [accepted(&script("exec_1")), JournalEntry::Changed(polled)]).await;
     first.journal.close().await;
     let history = reopen(&file(&dir)).history;
-    let Stage::Started { hold, at: since } = &history.commands[0].saved.stage else {
+    let SavedStage::Started { hold, at: since } = &history.commands[0].saved.stage else {
         panic!("it may be running: {history:?}")
     };
     assert_eq!((hold.carrier, *since), (Transport::Poll, at(1)));
@@ -622,20 +636,20 @@ async fn what_carried_a_command_outlives_the_process() {
 
 #[tokio::test]
 async fn waits_and_jobs_outlive_the_process_as_far_as_they_had_come() {
-    let asked = Asked { session: SessionName::parse("checkout").ok() };
-    let wait = command("ann_1", Work::Annotations { annotations: asked });
+    let asked = AwaitedDrawings { session: SessionName::parse("checkout").ok() };
+    let wait = command("ann_1", CommandWork::Annotations { annotations: asked });
     let sync = MonitorSync { path: "/srv".to_owned(), recursive: Some(false), verify: None };
-    let job = command("job_1", Work::Job { job: Job::MonitorSync(sync) });
+    let job = command("job_1", CommandWork::Job { job: Job::MonitorSync(sync) });
     let mut begun = command("job_2", job.facts().work.clone());
     let beginning = accepted(&begun);
-    let _ = begun.apply(Event::Begin, at(2));
-    let entries = [accepted(&wait), accepted(&job), beginning, Entry::Changed(begun)];
+    let _ = begun.apply(LifecycleEvent::Begin, at(2));
+    let entries = [accepted(&wait), accepted(&job), beginning, JournalEntry::Changed(begun)];
     let history = after_a_kill(entries).await;
     let works: Vec<_> = history.commands.iter().map(|kept| &kept.saved.facts.work).collect();
     assert_eq!(works, [&wait.facts().work, &job.facts().work, &job.facts().work]);
     let stages: Vec<_> = history.commands.iter().map(|kept| &kept.saved.stage).collect();
     assert!(
-        matches!(stages[..], [Stage::Accepted, Stage::Accepted, Stage::Working { at: since }] if *since == at(2)),
+        matches!(stages[..], [SavedStage::Accepted, SavedStage::Accepted, SavedStage::Working { at: since }] if *since == at(2)),
         "{stages:?}"
     );
 }
@@ -645,7 +659,7 @@ async fn two_clients_have_the_same_key_for_two_commands_and_one_drops_its_own_on
     let of = |client: &str, id: &str| {
         let mut facts = script(id).facts().clone();
         facts.client = client.into();
-        let Entry::Accepted(mut acceptance) = accepted(&Command::new(facts)) else {
+        let JournalEntry::Accepted(mut acceptance) = accepted(&Command::new(facts)) else {
             unreachable!()
         };
         acceptance.key = acceptance.key.map(|key| CallKey { key: "k".into(), ..key });
@@ -654,9 +668,9 @@ async fn two_clients_have_the_same_key_for_two_commands_and_one_drops_its_own_on
     let mut third = of("bob", "exec_3");
     third.key = third.key.map(|key| CallKey { key: "another".into(), ..key });
     third.dropped_keys = vec!["k".into()];
-    let entries = [of("ann", "exec_1"), of("bob", "exec_2"), third].map(Entry::Accepted);
+    let entries = [of("ann", "exec_1"), of("bob", "exec_2"), third].map(JournalEntry::Accepted);
     let history = after_a_kill(entries[..2].iter().cloned()).await;
-    let keys = |history: &History| -> Vec<String> {
+    let keys = |history: &RecordedHistory| -> Vec<String> {
         let mut ids: Vec<_> = history.keys.iter().map(|key| key.id.to_string()).collect();
         ids.sort();
         ids
@@ -677,7 +691,7 @@ async fn a_journal_of_version_4_is_read_with_its_keys_and_written_on() {
         keys,
         [("of a tab", "exec_1"), ("of none", "exec_2"), ("of one that is gone", "exec_3")]
     );
-    let whose = |kept: &KeptKey| (kept.owner.as_str(), kept.client.as_str()) == ("user", "ann");
+    let whose = |kept: &RecordedKey| (kept.owner.as_str(), kept.client.as_str()) == ("user", "ann");
     assert!(opened.history.keys.iter().all(|kept| whose(kept) && kept.digest.is_none()));
     let wishes: Vec<_> = opened.history.commands.iter().map(|kept| kept.wish.tab).collect();
     assert_eq!(wishes, [Some(TabId(7)), None]);

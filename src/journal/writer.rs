@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use super::JournalReader;
 use super::row_ids::RowIds;
 use super::rows::{LONG, delete_command, write_entry};
-use crate::engine::{Burial, Entry, LARGE};
+use crate::engine::{Eviction, JournalEntry, LARGE};
 
 /// A write that takes longer than this is slow.
 const SLOW: Duration = Duration::from_millis(5);
@@ -170,7 +170,7 @@ impl BatchWriter {
 
     /// How many bytes of parameters and results were taken.
     fn batch_size(&self) -> usize {
-        self.reader.batch().map(Entry::size).sum()
+        self.reader.batch().map(JournalEntry::size).sum()
     }
 
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
@@ -188,7 +188,7 @@ impl BatchWriter {
 
     fn write_taken(&mut self) -> rusqlite::Result<()> {
         let mut entries = self.reader.batch();
-        if let (Some(only @ Entry::Changed(_)), None) = (entries.next(), entries.next())
+        if let (Some(only @ JournalEntry::Changed(_)), None) = (entries.next(), entries.next())
             && only.size() <= LONG
         {
             // One statement is a transaction by itself.
@@ -214,7 +214,7 @@ impl BatchWriter {
     fn make_room(&mut self) {
         self.reader.take_all();
         for entry in self.reader.batch() {
-            if let Entry::Gone(Burial { id, .. }) = entry {
+            if let JournalEntry::Evicted(Eviction { id, .. }) = entry {
                 // If it fails, the next try of the whole will say so; its row is known until then.
                 let _ = delete_command(&self.connection, &mut self.row_ids, id);
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Wish, Work};
+use super::{CommandWork, TargetSelector};
 
 /// What a call asks for, in 16 bytes: its work, and its target as the call names it. The tab that
 /// a call without a target goes to is no part of it: a call that comes again is the same call,
@@ -26,7 +26,7 @@ impl CallDigest {
 
     /// The digest of a call.
     #[must_use]
-    pub fn of(work: &Work, target: &Wish) -> Self {
+    pub fn of(work: &CommandWork, target: &TargetSelector) -> Self {
         let mut hash = Sha256::new();
         let record = work.to_record();
         // Each part with its length: no two calls put together the same bytes.
@@ -62,7 +62,7 @@ impl CallDigest {
 impl CallKey {
     /// The key of a call, if it has one.
     #[must_use]
-    pub fn of(key: Option<Arc<str>>, work: &Work, target: &Wish) -> Option<Self> {
+    pub fn of(key: Option<Arc<str>>, work: &CommandWork, target: &TargetSelector) -> Option<Self> {
         Some(Self { key: key?, digest: CallDigest::of(work, target) })
     }
 }
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn calls_have_one_digest_if_work_and_target_are_the_same_and_else_another() {
         let work = |script: &str| {
-            Work::from(Action::ExecuteJs { script: script.to_owned(), user_gesture: None })
+            CommandWork::from(Action::ExecuteJs { script: script.to_owned(), user_gesture: None })
         };
-        let target = |browser: Option<&str>, tab: Option<i64>| Wish {
+        let target = |browser: Option<&str>, tab: Option<i64>| TargetSelector {
             browser: browser.map(str::to_owned),
             tab: tab.map(TabId),
         };
@@ -89,7 +89,7 @@ mod tests {
             (work("1"), target(Some("a"), None)),
             (work("1"), target(Some("b"), None)),
             (work("1"), target(Some("a"), Some(1))),
-            (Work::from(Action::Refresh {}), target(None, None)),
+            (CommandWork::from(Action::Refresh {}), target(None, None)),
         ];
         let digests: Vec<_> = calls.iter().map(|(work, to)| CallDigest::of(work, to)).collect();
         for (at, (work, to)) in calls.iter().enumerate() {
@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_same_in_every_build_since_the_journal_outlives_them() {
-        let work = Work::from(Action::ExecuteJs {
+        let work = CommandWork::from(Action::ExecuteJs {
             script: "document.title".to_owned(),
             user_gesture: None,
         });
-        let target = Wish { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) };
+        let target = TargetSelector { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) };
         let hex: String =
             CallDigest::of(&work, &target).bytes().iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(hex, "7e38b4fb2dd68bc960468efb00aa9138");

@@ -19,19 +19,19 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::limits;
-use super::work::Work;
+use super::work::CommandWork;
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandProgress, CorrelationId, InstanceId, Owner, QueryId,
     Timestamp, TracePhase, Transport, WorkKind,
 };
-pub use event::{Event, Reply, Step};
+pub use event::{EventReply, LifecycleEvent, Transition};
 pub use next_step::next_step_of_code;
-pub use outcome::{Expiry, Outcome};
-pub use saved::{Saved, Stage};
+pub use outcome::{CommandOutcome, ExpiryReason};
+pub use saved::{SavedCommand, SavedStage};
 
 /// What a command is; none of it ever changes.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct CommandSpec {
     /// Its name.
     pub id: CorrelationId,
     /// Its second name.
@@ -41,7 +41,7 @@ pub struct Facts {
     /// In whose lists it stands and whose caps it counts towards.
     pub client: ClientId,
     /// What it is about.
-    pub work: Work,
+    pub work: CommandWork,
     /// The parameters as they go over the wire, if they do.
     pub params: Arc<RawValue>,
     /// How long an extension may be at it, from `go`; how long any other may take from its
@@ -54,16 +54,16 @@ pub struct Facts {
 /// A command and where it stands. Cheap to clone: what can be large is shared.
 #[derive(Clone, Debug)]
 pub struct Command {
-    facts: Arc<Facts>,
-    state: State,
-    trace: Vec<Mark>,
+    facts: Arc<CommandSpec>,
+    state: CommandState,
+    trace: Vec<TracePoint>,
     /// Whether it was accepted in an earlier life of the daemon, which may have sent it.
     is_restored: bool,
 }
 
 /// Where a command stands. Each state has exactly the data that belongs to it.
 #[derive(Clone, Debug)]
-pub enum State {
+pub enum CommandState {
     /// Waits for its tab, or for a browser.
     Queued {
         /// How often it was delivered and came back.
@@ -78,18 +78,18 @@ pub enum State {
     /// Sent to an extension, which has not begun it (or, if it is safe, may have).
     Sent {
         /// Who has it.
-        hold: Hold,
+        hold: Delivery,
         /// When it must be claimed.
         respond_by: Timestamp,
     },
     /// It may begin in the page any moment: from here on it is never sent again.
     Started {
         /// Who has it.
-        hold: Hold,
+        hold: Delivery,
         /// When its running time and the grace for the report are over.
         execute_by: Timestamp,
         /// Whether its browser is away, and what that leads to.
-        away: Option<Away>,
+        away: Option<BrowserAbsence>,
         /// What the extension last said of it.
         progress: Option<CommandProgress>,
         /// Whether it may have begun: `go` has left, or whoever has it needs none.
@@ -107,9 +107,9 @@ pub enum State {
         /// When it ended.
         at: Timestamp,
         /// How.
-        outcome: Outcome,
+        outcome: CommandOutcome,
         /// Who had it last, if anybody did.
-        hold: Option<Hold>,
+        hold: Option<Delivery>,
         /// Until when its tab counts as taken, since the page may still be at it.
         lane_until: Option<Timestamp>,
         /// Whether its owner has had the outcome.
@@ -119,17 +119,17 @@ pub enum State {
 
 /// The browser of a command that has started is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Away {
+pub struct BrowserAbsence {
     /// When the command is given up.
     pub until: Timestamp,
     /// The reason that it then ends with. After a restart of the daemon the command's
     /// other deadlines wait for the browser too: what it did meanwhile should count.
-    pub lost: Expiry,
+    pub lost: ExpiryReason,
 }
 
 /// One delivery: who has the command, and the attempt that fences its reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct Delivery {
     /// Which delivery.
     pub attempt: Attempt,
     /// To whom.
@@ -149,24 +149,24 @@ pub struct Peer {
 
 /// The states without their data, and with what lanes need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// [`State::Queued`].
+pub enum CommandPhase {
+    /// [`CommandState::Queued`].
     Queued,
-    /// [`State::Sent`].
+    /// [`CommandState::Sent`].
     Sent,
-    /// [`State::Started`].
+    /// [`CommandState::Started`].
     Started,
-    /// [`State::Waiting`].
+    /// [`CommandState::Waiting`].
     Waiting,
-    /// [`State::Working`].
+    /// [`CommandState::Working`].
     Working,
-    /// [`State::Ended`], its tab still taken.
+    /// [`CommandState::Ended`], its tab still taken.
     Leaving,
-    /// [`State::Ended`].
+    /// [`CommandState::Ended`].
     Ended,
 }
 
-impl Phase {
+impl CommandPhase {
     /// Whether a command in this phase keeps its lane from others.
     #[must_use]
     pub const fn holds_lane(self) -> bool {
@@ -188,7 +188,7 @@ impl Phase {
 
 /// A phase of the command's life and when it was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct TracePoint {
     /// The phase.
     pub phase: TracePhase,
     /// When.
@@ -200,21 +200,21 @@ pub struct Mark {
 impl Command {
     /// A command that was just accepted (row 1).
     #[must_use]
-    pub fn new(facts: Facts) -> Self {
-        let queued = Mark { phase: TracePhase::Queued, at: facts.created, attempt: None };
-        let state = State::first(&facts.work);
+    pub fn new(facts: CommandSpec) -> Self {
+        let queued = TracePoint { phase: TracePhase::Queued, at: facts.created, attempt: None };
+        let state = CommandState::first(&facts.work);
         Self { facts: facts.into(), state, trace: vec![queued], is_restored: false }
     }
 
     /// What it is.
     #[must_use]
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &CommandSpec {
         &self.facts
     }
 
     /// The phases that it has been through, in the order of time.
     #[must_use]
-    pub fn marks(&self) -> &[Mark] {
+    pub fn marks(&self) -> &[TracePoint] {
         &self.trace
     }
 
@@ -232,58 +232,61 @@ impl Command {
 
     /// Where it stands.
     #[must_use]
-    pub const fn state(&self) -> &State {
+    pub const fn state(&self) -> &CommandState {
         &self.state
     }
 
     /// Where it stands, in a word.
     #[must_use]
-    pub const fn phase(&self) -> Phase {
+    pub const fn phase(&self) -> CommandPhase {
         match &self.state {
-            State::Queued { .. } => Phase::Queued,
-            State::Sent { .. } => Phase::Sent,
-            State::Started { .. } => Phase::Started,
-            State::Waiting => Phase::Waiting,
-            State::Working { .. } => Phase::Working,
-            State::Ended { lane_until: Some(_), .. } => Phase::Leaving,
-            State::Ended { lane_until: None, .. } => Phase::Ended,
+            CommandState::Queued { .. } => CommandPhase::Queued,
+            CommandState::Sent { .. } => CommandPhase::Sent,
+            CommandState::Started { .. } => CommandPhase::Started,
+            CommandState::Waiting => CommandPhase::Waiting,
+            CommandState::Working { .. } => CommandPhase::Working,
+            CommandState::Ended { lane_until: Some(_), .. } => CommandPhase::Leaving,
+            CommandState::Ended { lane_until: None, .. } => CommandPhase::Ended,
         }
     }
 
     /// Who has it, or had it last.
     #[must_use]
-    pub const fn hold(&self) -> Option<&Hold> {
+    pub const fn hold(&self) -> Option<&Delivery> {
         match &self.state {
-            State::Queued { .. } | State::Waiting | State::Working { .. } => None,
-            State::Sent { hold, .. } | State::Started { hold, .. } => Some(hold),
-            State::Ended { hold, .. } => hold.as_ref(),
+            CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
+                None
+            }
+            CommandState::Sent { hold, .. } | CommandState::Started { hold, .. } => Some(hold),
+            CommandState::Ended { hold, .. } => hold.as_ref(),
         }
     }
 
     /// Whether `go` may leave for this attempt (row 5a).
     #[must_use]
     pub fn may_go(&self, attempt: Attempt) -> bool {
-        matches!(&self.state, State::Started { hold, .. } if hold.attempt == attempt)
+        matches!(&self.state, CommandState::Started { hold, .. } if hold.attempt == attempt)
     }
 
     /// Whether it may have begun in the page.
     #[must_use]
     pub fn may_have_run(&self) -> bool {
         match &self.state {
-            State::Queued { attempts, may_have_run, .. } => {
+            CommandState::Queued { attempts, may_have_run, .. } => {
                 let was_sent = *attempts > 0 || self.is_restored;
                 *may_have_run || self.facts.work.is_safe() && was_sent
             }
-            State::Sent { hold, .. } => self.facts.work.is_safe() || hold.carrier.runs_at_once(),
-            State::Waiting => false,
-            State::Started { let_go, .. } => *let_go || self.facts.work.is_safe(),
-            State::Working { .. } => true,
-            State::Ended { outcome, .. } => match outcome {
-                Outcome::Complete { .. } | Outcome::Timeout { .. } => true,
-                Outcome::Error { error } => error.may_have_run.unwrap_or(true),
-                Outcome::Expired { may_have_run, .. } | Outcome::Cancelled { may_have_run, .. } => {
-                    *may_have_run
-                }
+            CommandState::Sent { hold, .. } => {
+                self.facts.work.is_safe() || hold.carrier.runs_at_once()
+            }
+            CommandState::Waiting => false,
+            CommandState::Started { let_go, .. } => *let_go || self.facts.work.is_safe(),
+            CommandState::Working { .. } => true,
+            CommandState::Ended { outcome, .. } => match outcome {
+                CommandOutcome::Complete { .. } | CommandOutcome::Timeout { .. } => true,
+                CommandOutcome::Error { error } => error.may_have_run.unwrap_or(true),
+                CommandOutcome::Expired { may_have_run, .. }
+                | CommandOutcome::Cancelled { may_have_run, .. } => *may_have_run,
             },
         }
     }
@@ -291,20 +294,22 @@ impl Command {
     /// Whether its owner has had its outcome.
     #[must_use]
     pub const fn is_read(&self) -> bool {
-        matches!(self.state, State::Ended { read: true, .. })
+        matches!(self.state, CommandState::Ended { read: true, .. })
     }
 
     /// How many bytes its result has, if it has one.
     #[must_use]
     pub fn result_size(&self) -> usize {
         match &self.state {
-            State::Ended { outcome: Outcome::Complete { result, .. }, .. } => result.get().len(),
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => 0,
+            CommandState::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } => {
+                result.get().len()
+            }
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => 0,
         }
     }
 
@@ -318,12 +323,12 @@ impl Command {
     #[must_use]
     pub fn retain_until(&self) -> Option<Timestamp> {
         match self.state {
-            State::Ended { at, .. } => Some(self.kept_until(at)),
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. } => None,
+            CommandState::Ended { at, .. } => Some(self.kept_until(at)),
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => None,
         }
     }
 
@@ -342,27 +347,27 @@ impl Command {
     pub fn next_deadline(&self) -> Timestamp {
         let total = self.total_by();
         match &self.state {
-            State::Queued { respond_by, .. } => total.min(respond_by.unwrap_or(total)),
-            State::Sent { respond_by, .. } => total.min(*respond_by),
-            State::Started { execute_by, away, .. } => match away {
+            CommandState::Queued { respond_by, .. } => total.min(respond_by.unwrap_or(total)),
+            CommandState::Sent { respond_by, .. } => total.min(*respond_by),
+            CommandState::Started { execute_by, away, .. } => match away {
                 None => total.min(*execute_by),
-                Some(Away { until, lost: Expiry::DaemonRestarted }) => *until,
-                Some(Away { until, .. }) => total.min(*execute_by).min(*until),
+                Some(BrowserAbsence { until, lost: ExpiryReason::DaemonRestarted }) => *until,
+                Some(BrowserAbsence { until, .. }) => total.min(*execute_by).min(*until),
             },
-            State::Waiting | State::Working { .. } => total,
-            State::Ended { at, lane_until, .. } => {
+            CommandState::Waiting | CommandState::Working { .. } => total,
+            CommandState::Ended { at, lane_until, .. } => {
                 lane_until.unwrap_or_else(|| self.kept_until(*at))
             }
         }
     }
 }
 
-impl State {
+impl CommandState {
     /// Of a command that was just accepted.
-    const fn first(work: &Work) -> Self {
+    const fn first(work: &CommandWork) -> Self {
         match work {
-            Work::Browser(_) => Self::queued(false),
-            Work::Annotations { .. } | Work::Job { .. } => Self::Waiting,
+            CommandWork::Browser(_) => Self::queued(false),
+            CommandWork::Annotations { .. } | CommandWork::Job { .. } => Self::Waiting,
         }
     }
 
@@ -372,7 +377,7 @@ impl State {
     }
 }
 
-impl Hold {
+impl Delivery {
     /// Whether a report of `attempt` from `peer` counts. The browser decides, not the
     /// life of its worker: an outbox outlives the worker that filled it.
     fn is(&self, peer: &Peer, attempt: Attempt) -> bool {

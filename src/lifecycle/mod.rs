@@ -17,11 +17,12 @@ mod work;
 
 pub use call_key::{CallDigest, CallKey};
 pub use command::{
-    Away, Command, Event, Expiry, Facts, Hold, Mark, Outcome, Peer, Phase, Reply, Saved, Stage,
-    State, Step, next_step_of_code,
+    BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery,
+    EventReply, ExpiryReason, LifecycleEvent, Peer, SavedCommand, SavedStage, TracePoint,
+    Transition, next_step_of_code,
 };
 pub use limits::Limits;
-pub use queue::{Freed, Lane, Manner, Queue, Wish};
-pub use rate::Rate;
-pub use retention::{Gone, Retention};
-pub use work::{Asked, Work};
+pub use queue::{CommandQueue, FreedLanes, Lane, SchedulingMode, TargetSelector};
+pub use rate::TokenBucket;
+pub use retention::{Retention, Tombstone};
+pub use work::{AwaitedDrawings, CommandWork};

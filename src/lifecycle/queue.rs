@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{Limits, Phase, Work};
+use super::{CommandPhase, CommandWork, Limits};
 use crate::protocol::{Action, BrowserId, ClientId, CorrelationId, TabId};
 
 /// Where a command runs.
@@ -24,7 +24,7 @@ pub struct Lane {
 
 /// What a call says of where its command is to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct TargetSelector {
     /// A browser, by id or by label.
     pub browser: Option<String>,
     /// A tab.
@@ -33,37 +33,37 @@ pub struct Wish {
 
 /// How a command makes its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum SchedulingMode {
     /// It waits until its lane is free, and then has the lane to itself.
     InTurn,
     /// It waits for no lane and holds none.
     PassingLanes,
 }
 
-impl Manner {
+impl SchedulingMode {
     /// How commands of this work make their way, if they need a lane at all.
     #[must_use]
-    pub fn of(work: &Work) -> Self {
+    pub fn of(work: &CommandWork) -> Self {
         let passes = work.action().is_some_and(Action::passes_lanes);
         if passes { Self::PassingLanes } else { Self::InTurn }
     }
 }
 
 /// The commands that wait and those that run. It knows ids only: the
-/// commands themselves are elsewhere and are followed by [`Queue::follow`].
+/// commands themselves are elsewhere and are followed by [`CommandQueue::follow`].
 #[derive(Debug, Default)]
-pub struct Queue {
-    tracks: HashMap<BrowserId, BTreeMap<TrackName, Track>>,
-    unplaced: Line,
-    places: HashMap<CorrelationId, Place>,
-    loads: HashMap<ClientId, Load>,
+pub struct CommandQueue {
+    tracks: HashMap<BrowserId, BTreeMap<LaneKey, LaneState>>,
+    unplaced: RunQueue,
+    places: HashMap<CorrelationId, ScheduledCommand>,
+    loads: HashMap<ClientId, ClientLoad>,
     /// How many have joined: each command's number, by which a client's own are in order.
     joined: u64,
 }
 
 /// In the order in which tracks are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum TrackName {
+enum LaneKey {
     /// Beside all lanes. Nobody ever occupies it.
     Passing,
     Lane(Option<TabId>),
@@ -71,29 +71,29 @@ enum TrackName {
 
 /// One lane, or what passes them: who is in it and who waits.
 #[derive(Debug, Default)]
-struct Track {
+struct LaneState {
     occupant: Option<CorrelationId>,
-    waiting: Line,
+    waiting: RunQueue,
 }
 
 /// Commands in the order of their turns.
 #[derive(Debug, Default)]
-struct Line {
+struct RunQueue {
     turns: VecDeque<ClientId>,
     /// Each client's own, by number.
     of: HashMap<ClientId, VecDeque<(u64, CorrelationId)>>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ScheduledCommand {
     number: u64,
     client: ClientId,
-    manner: Manner,
-    spot: Spot,
+    manner: SchedulingMode,
+    spot: Slot,
 }
 
 #[derive(Debug)]
-enum Spot {
+enum Slot {
     Unplaced,
     Waiting(Lane),
     Running(Lane),
@@ -101,7 +101,7 @@ enum Spot {
 
 /// Where something may run now that could not before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Freed {
+pub enum FreedLanes {
     /// Nowhere.
     Nothing,
     /// In this browser.
@@ -112,12 +112,12 @@ pub enum Freed {
 
 /// What one client has in the queue and in the lanes.
 #[derive(Debug, Default)]
-struct Load {
+struct ClientLoad {
     queued: usize,
     lanes: usize,
 }
 
-impl Queue {
+impl CommandQueue {
     /// How many commands of this client are queued.
     #[must_use]
     pub fn queued(&self, client: &ClientId) -> usize {
@@ -136,7 +136,7 @@ impl Queue {
         &mut self,
         client: ClientId,
         id: CorrelationId,
-        manner: Manner,
+        manner: SchedulingMode,
         lane: Option<Lane>,
     ) {
         self.loads.entry(client.clone()).or_default().queued += 1;
@@ -144,30 +144,37 @@ impl Queue {
         let spot = match lane {
             None => {
                 self.unplaced.insert(&client, number, id.clone());
-                Spot::Unplaced
+                Slot::Unplaced
             }
             Some(lane) => {
                 self.track(manner, &lane).waiting.insert(&client, number, id.clone());
-                Spot::Waiting(lane)
+                Slot::Waiting(lane)
             }
         };
-        self.places.insert(id, Place { number, client, manner, spot });
+        self.places.insert(id, ScheduledCommand { number, client, manner, spot });
     }
 
     /// Puts a command where it runs already: it was started in an earlier life of the daemon
     /// (row 17b). If its lane is taken, it runs beside it.
-    pub fn occupy(&mut self, client: ClientId, id: CorrelationId, mut manner: Manner, lane: Lane) {
-        if manner == Manner::InTurn {
+    pub fn occupy(
+        &mut self,
+        client: ClientId,
+        id: CorrelationId,
+        mut manner: SchedulingMode,
+        lane: Lane,
+    ) {
+        if manner == SchedulingMode::InTurn {
             let track = self.track(manner, &lane);
             if track.occupant.is_some() {
-                manner = Manner::PassingLanes;
+                manner = SchedulingMode::PassingLanes;
             } else {
                 track.occupant = Some(id.clone());
                 self.loads.entry(client.clone()).or_default().lanes += 1;
             }
         }
         let number = self.next_number();
-        self.places.insert(id, Place { number, client, manner, spot: Spot::Running(lane) });
+        self.places
+            .insert(id, ScheduledCommand { number, client, manner, spot: Slot::Running(lane) });
     }
 
     const fn next_number(&mut self) -> u64 {
@@ -185,13 +192,16 @@ impl Queue {
     /// its client that were submitted after it and named the lane.
     pub fn place(&mut self, id: &CorrelationId, lane: Lane) {
         let Some(place) = self.places.get(id) else { return };
-        if !matches!(place.spot, Spot::Unplaced) {
+        if !matches!(place.spot, Slot::Unplaced) {
             return;
         }
         let (number, client, manner) = (place.number, place.client.clone(), place.manner);
         self.unplaced.remove(&client, id);
         self.track(manner, &lane).waiting.insert(&client, number, id.clone());
-        self.places.insert(id.clone(), Place { number, client, manner, spot: Spot::Waiting(lane) });
+        self.places.insert(
+            id.clone(),
+            ScheduledCommand { number, client, manner, spot: Slot::Waiting(lane) },
+        );
     }
 
     /// The commands that wait for this browser.
@@ -206,14 +216,14 @@ impl Queue {
     pub fn next(&mut self, browser: &BrowserId, limits: &Limits) -> Option<(CorrelationId, Lane)> {
         let id = self.take_turn(browser, limits)?;
         let place = self.places.get_mut(&id)?;
-        let Spot::Waiting(lane) = &place.spot else { return None };
+        let Slot::Waiting(lane) = &place.spot else { return None };
         let (lane, manner) = (lane.clone(), place.manner);
-        place.spot = Spot::Running(lane.clone());
+        place.spot = Slot::Running(lane.clone());
         let load = self.loads.entry(place.client.clone()).or_default();
         load.queued = load.queued.saturating_sub(1);
         match manner {
-            Manner::PassingLanes => self.drop_if_idle(manner, &lane),
-            Manner::InTurn => {
+            SchedulingMode::PassingLanes => self.drop_if_idle(manner, &lane),
+            SchedulingMode::InTurn => {
                 load.lanes += 1;
                 self.track(manner, &lane).occupant = Some(id.clone());
             }
@@ -229,8 +239,8 @@ impl Queue {
         let tracks = self.tracks.get_mut(browser)?.iter_mut();
         let mut free = tracks.filter(|(_, track)| track.occupant.is_none());
         free.find_map(|(name, track)| match name {
-            TrackName::Passing => track.waiting.take_turn(|_| true),
-            TrackName::Lane(_) => track.waiting.take_turn(has_lanes),
+            LaneKey::Passing => track.waiting.take_turn(|_| true),
+            LaneKey::Lane(_) => track.waiting.take_turn(has_lanes),
         })
     }
 
@@ -244,38 +254,48 @@ impl Queue {
     /// command needs it no longer, one that came back goes to the front of its lane
     /// (row 7), one that ended while it waited leaves.
     #[must_use]
-    pub fn follow(&mut self, id: &CorrelationId, to: Phase, limits: &Limits) -> Freed {
-        let Some(Place { number, client, manner, spot }) = self.places.get(id) else {
-            return Freed::Nothing;
+    pub fn follow(&mut self, id: &CorrelationId, to: CommandPhase, limits: &Limits) -> FreedLanes {
+        let Some(ScheduledCommand { number, client, manner, spot }) = self.places.get(id) else {
+            return FreedLanes::Nothing;
         };
         match (spot, to) {
-            (Spot::Running(_), Phase::Sent | Phase::Started | Phase::Leaving)
-            | (Spot::Unplaced | Spot::Waiting(_), Phase::Queued) => Freed::Nothing,
-            (Spot::Running(lane), Phase::Queued | Phase::Ended) => {
+            (
+                Slot::Running(_),
+                CommandPhase::Sent | CommandPhase::Started | CommandPhase::Leaving,
+            )
+            | (Slot::Unplaced | Slot::Waiting(_), CommandPhase::Queued) => FreedLanes::Nothing,
+            (Slot::Running(lane), CommandPhase::Queued | CommandPhase::Ended) => {
                 let (number, manner) = (*number, *manner);
                 let (lane, client) = (lane.clone(), client.clone());
                 let was_held_up = self.loads.get(&client).is_some_and(|l| l.lanes >= limits.lanes);
                 self.leave(id);
-                if to == Phase::Queued {
-                    let spot = Spot::Waiting(lane.clone());
-                    self.return_to_front(id.clone(), Place { number, client, manner, spot });
+                if to == CommandPhase::Queued {
+                    let spot = Slot::Waiting(lane.clone());
+                    self.return_to_front(
+                        id.clone(),
+                        ScheduledCommand { number, client, manner, spot },
+                    );
                 }
                 match manner {
-                    Manner::InTurn if was_held_up => Freed::Everywhere,
-                    Manner::InTurn | Manner::PassingLanes => Freed::In(lane.browser),
+                    SchedulingMode::InTurn if was_held_up => FreedLanes::Everywhere,
+                    SchedulingMode::InTurn | SchedulingMode::PassingLanes => {
+                        FreedLanes::In(lane.browser)
+                    }
                 }
             }
             // What needs no lane is in none.
-            (Spot::Running(_), Phase::Waiting | Phase::Working)
-            | (Spot::Unplaced | Spot::Waiting(_), _) => {
+            (Slot::Running(_), CommandPhase::Waiting | CommandPhase::Working)
+            | (Slot::Unplaced | Slot::Waiting(_), _) => {
                 self.leave(id);
-                Freed::Nothing
+                FreedLanes::Nothing
             }
         }
     }
 
-    fn return_to_front(&mut self, id: CorrelationId, place: Place) {
-        let Place { number, client, manner, spot: Spot::Waiting(lane) } = &place else { return };
+    fn return_to_front(&mut self, id: CorrelationId, place: ScheduledCommand) {
+        let ScheduledCommand { number, client, manner, spot: Slot::Waiting(lane) } = &place else {
+            return;
+        };
         self.loads.entry(client.clone()).or_default().queued += 1;
         let waiting = &mut self.track(*manner, lane).waiting;
         waiting.insert(client, *number, id.clone());
@@ -285,20 +305,22 @@ impl Queue {
 
     /// Takes a command out of wherever it is.
     fn leave(&mut self, id: &CorrelationId) {
-        let Some(Place { client, manner, spot, .. }) = self.places.remove(id) else { return };
+        let Some(ScheduledCommand { client, manner, spot, .. }) = self.places.remove(id) else {
+            return;
+        };
         let load = self.loads.entry(client.clone()).or_default();
         match spot {
-            Spot::Unplaced => {
+            Slot::Unplaced => {
                 load.queued = load.queued.saturating_sub(1);
                 self.unplaced.remove(&client, id);
             }
-            Spot::Waiting(lane) => {
+            Slot::Waiting(lane) => {
                 load.queued = load.queued.saturating_sub(1);
                 self.track(manner, &lane).waiting.remove(&client, id);
                 self.drop_if_idle(manner, &lane);
             }
-            Spot::Running(_) if manner == Manner::PassingLanes => {}
-            Spot::Running(lane) => {
+            Slot::Running(_) if manner == SchedulingMode::PassingLanes => {}
+            Slot::Running(lane) => {
                 load.lanes = load.lanes.saturating_sub(1);
                 self.track(manner, &lane).occupant = None;
                 self.drop_if_idle(manner, &lane);
@@ -309,14 +331,14 @@ impl Queue {
         }
     }
 
-    fn track(&mut self, manner: Manner, lane: &Lane) -> &mut Track {
+    fn track(&mut self, manner: SchedulingMode, lane: &Lane) -> &mut LaneState {
         let tracks = self.tracks.entry(lane.browser.clone()).or_default();
-        tracks.entry(TrackName::of(manner, lane)).or_default()
+        tracks.entry(LaneKey::of(manner, lane)).or_default()
     }
 
-    fn drop_if_idle(&mut self, manner: Manner, lane: &Lane) {
+    fn drop_if_idle(&mut self, manner: SchedulingMode, lane: &Lane) {
         let Some(tracks) = self.tracks.get_mut(&lane.browser) else { return };
-        let name = TrackName::of(manner, lane);
+        let name = LaneKey::of(manner, lane);
         if tracks.get(&name).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
             tracks.remove(&name);
         }
@@ -326,16 +348,16 @@ impl Queue {
     }
 }
 
-impl TrackName {
-    const fn of(manner: Manner, lane: &Lane) -> Self {
+impl LaneKey {
+    const fn of(manner: SchedulingMode, lane: &Lane) -> Self {
         match manner {
-            Manner::InTurn => Self::Lane(lane.tab),
-            Manner::PassingLanes => Self::Passing,
+            SchedulingMode::InTurn => Self::Lane(lane.tab),
+            SchedulingMode::PassingLanes => Self::Passing,
         }
     }
 }
 
-impl Line {
+impl RunQueue {
     fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
@@ -396,50 +418,50 @@ mod tests {
         Lane { browser: browser.into(), tab: Some(TabId(tab)) }
     }
 
-    fn join(queue: &mut Queue, client: &str, id: &str, tab: i64) {
-        queue.join(client.into(), id.into(), Manner::InTurn, Some(lane("b", tab)));
+    fn join(queue: &mut CommandQueue, client: &str, id: &str, tab: i64) {
+        queue.join(client.into(), id.into(), SchedulingMode::InTurn, Some(lane("b", tab)));
     }
 
-    fn pass(queue: &mut Queue, client: &str, id: &str, tab: i64) {
-        queue.join(client.into(), id.into(), Manner::PassingLanes, Some(lane("b", tab)));
+    fn pass(queue: &mut CommandQueue, client: &str, id: &str, tab: i64) {
+        queue.join(client.into(), id.into(), SchedulingMode::PassingLanes, Some(lane("b", tab)));
     }
 
-    fn occupy(queue: &mut Queue, client: &str, id: &str, manner: Manner) {
+    fn occupy(queue: &mut CommandQueue, client: &str, id: &str, manner: SchedulingMode) {
         queue.occupy(client.into(), id.into(), manner, lane("b", 7));
     }
 
     /// Takes whatever may run in browser `b` now.
-    fn take(queue: &mut Queue) -> Vec<String> {
+    fn take(queue: &mut CommandQueue) -> Vec<String> {
         let limits = Limits::default();
         let browser = BrowserId::from("b");
         std::iter::from_fn(|| queue.next(&browser, &limits)).map(|(id, _)| id.to_string()).collect()
     }
 
-    fn follow(queue: &mut Queue, id: &str, to: Phase) -> Freed {
+    fn follow(queue: &mut CommandQueue, id: &str, to: CommandPhase) -> FreedLanes {
         queue.follow(&id.into(), to, &Limits::default())
     }
 
-    fn end(queue: &mut Queue, id: &str) -> Freed {
-        follow(queue, id, Phase::Ended)
+    fn end(queue: &mut CommandQueue, id: &str) -> FreedLanes {
+        follow(queue, id, CommandPhase::Ended)
     }
 
     #[test]
     fn a_tab_runs_one_command_at_a_time_in_the_order_of_submission() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         for id in ["1", "2", "3"] {
             join(&mut queue, "ann", id, 7);
         }
         for id in ["1", "2", "3"] {
             assert_eq!(take(&mut queue), [id]);
             assert!(take(&mut queue).is_empty());
-            assert_eq!(end(&mut queue, id), Freed::In("b".into()));
+            assert_eq!(end(&mut queue, id), FreedLanes::In("b".into()));
         }
         assert!(take(&mut queue).is_empty());
     }
 
     #[test]
     fn tabs_run_side_by_side() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "ann", "2", 8);
         assert_eq!(take(&mut queue), ["1", "2"]);
@@ -447,7 +469,7 @@ mod tests {
 
     #[test]
     fn clients_take_turns_in_a_tab() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         for id in ["a1", "a2", "a3"] {
             join(&mut queue, "ann", id, 7);
         }
@@ -462,26 +484,26 @@ mod tests {
 
     #[test]
     fn a_client_runs_in_five_tabs_at_a_time_and_others_are_not_held_up_by_it() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         for tab in 1..=6 {
             join(&mut queue, "ann", &format!("a{tab}"), tab);
         }
         join(&mut queue, "bob", "b6", 6);
         assert_eq!(take(&mut queue), ["a1", "a2", "a3", "a4", "a5", "b6"]);
-        assert_eq!(end(&mut queue, "b6"), Freed::In("b".into()));
+        assert_eq!(end(&mut queue, "b6"), FreedLanes::In("b".into()));
         assert!(take(&mut queue).is_empty());
-        assert_eq!(end(&mut queue, "a3"), Freed::Everywhere);
+        assert_eq!(end(&mut queue, "a3"), FreedLanes::Everywhere);
         assert_eq!(take(&mut queue), ["a6"]);
     }
 
     #[test]
     fn a_command_that_came_back_goes_first() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "ann", "2", 7);
         join(&mut queue, "bob", "3", 7);
         assert_eq!(take(&mut queue), ["1"]);
-        assert_eq!(follow(&mut queue, "1", Phase::Queued), Freed::In("b".into()));
+        assert_eq!(follow(&mut queue, "1", CommandPhase::Queued), FreedLanes::In("b".into()));
         assert_eq!(queue.queued(&"ann".into()), 2, "it counts as queued again");
         assert_eq!(take(&mut queue), ["1"]);
         let _ = end(&mut queue, "1");
@@ -492,7 +514,7 @@ mod tests {
 
     #[test]
     fn the_browsers_where_something_waits_or_runs_are_known() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         assert!(queue.browsers().is_empty());
         join(&mut queue, "ann", "1", 7);
         assert_eq!(queue.browsers(), ["b".into()]);
@@ -503,26 +525,26 @@ mod tests {
 
     #[test]
     fn a_lane_stays_taken_while_the_page_may_still_be_at_it() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "ann", "2", 7);
         assert_eq!(take(&mut queue), ["1"]);
-        assert_eq!(follow(&mut queue, "1", Phase::Leaving), Freed::Nothing);
+        assert_eq!(follow(&mut queue, "1", CommandPhase::Leaving), FreedLanes::Nothing);
         assert!(take(&mut queue).is_empty());
-        assert_eq!(end(&mut queue, "1"), Freed::In("b".into()));
+        assert_eq!(end(&mut queue, "1"), FreedLanes::In("b".into()));
         assert_eq!(take(&mut queue), ["2"]);
     }
 
     #[test]
     fn a_command_that_ends_while_it_waits_leaves_and_no_longer_counts() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         for id in ["1", "2"] {
             join(&mut queue, "ann", id, 7);
         }
-        queue.join("ann".into(), "3".into(), Manner::InTurn, None);
+        queue.join("ann".into(), "3".into(), SchedulingMode::InTurn, None);
         assert_eq!(queue.queued(&"ann".into()), 3);
-        assert_eq!(end(&mut queue, "1"), Freed::Nothing);
-        assert_eq!(end(&mut queue, "3"), Freed::Nothing);
+        assert_eq!(end(&mut queue, "1"), FreedLanes::Nothing);
+        assert_eq!(end(&mut queue, "3"), FreedLanes::Nothing);
         assert_eq!(queue.queued(&"ann".into()), 1);
         assert_eq!(take(&mut queue), ["2"]);
         assert!(queue.unplaced().is_empty());
@@ -530,11 +552,11 @@ mod tests {
 
     #[test]
     fn the_sixth_queued_command_of_a_client_is_too_many_and_only_for_that_client() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         let limits = Limits::default();
         for id in 0..5 {
             assert!(!queue.is_full_for(&"ann".into(), &limits));
-            queue.join("ann".into(), format!("{id}").into(), Manner::InTurn, None);
+            queue.join("ann".into(), format!("{id}").into(), SchedulingMode::InTurn, None);
         }
         assert!(queue.is_full_for(&"ann".into(), &limits));
         assert!(!queue.is_full_for(&"bob".into(), &limits));
@@ -542,10 +564,10 @@ mod tests {
 
     #[test]
     fn commands_without_a_browser_are_placed_in_the_order_of_their_turns() {
-        let mut queue = Queue::default();
-        queue.join("ann".into(), "a1".into(), Manner::InTurn, None);
-        queue.join("ann".into(), "a2".into(), Manner::InTurn, None);
-        queue.join("bob".into(), "b1".into(), Manner::InTurn, None);
+        let mut queue = CommandQueue::default();
+        queue.join("ann".into(), "a1".into(), SchedulingMode::InTurn, None);
+        queue.join("ann".into(), "a2".into(), SchedulingMode::InTurn, None);
+        queue.join("bob".into(), "b1".into(), SchedulingMode::InTurn, None);
         let waiting = queue.unplaced();
         assert_eq!(waiting, ["a1".into(), "b1".into(), "a2".into()]);
         for id in &waiting {
@@ -558,8 +580,8 @@ mod tests {
 
     #[test]
     fn what_waited_for_any_browser_comes_before_what_its_client_submitted_later() {
-        let mut queue = Queue::default();
-        queue.join("ann".into(), "1".into(), Manner::InTurn, None);
+        let mut queue = CommandQueue::default();
+        queue.join("ann".into(), "1".into(), SchedulingMode::InTurn, None);
         join(&mut queue, "ann", "2", 7);
         queue.place(&"1".into(), lane("b", 7));
         assert_eq!(take(&mut queue), ["1"]);
@@ -569,7 +591,7 @@ mod tests {
 
     #[test]
     fn what_passes_the_lanes_runs_at_once_in_a_tab_where_something_runs() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "ann", "2", 7);
         assert_eq!(take(&mut queue), ["1"]);
@@ -581,12 +603,12 @@ mod tests {
 
     #[test]
     fn what_passes_the_lanes_keeps_nothing_from_running_and_frees_nothing() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         pass(&mut queue, "ann", "close", 7);
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "ann", "2", 7);
         assert_eq!(take(&mut queue), ["close", "1"]);
-        assert_eq!(end(&mut queue, "close"), Freed::In("b".into()));
+        assert_eq!(end(&mut queue, "close"), FreedLanes::In("b".into()));
         assert!(take(&mut queue).is_empty(), "1 still has the lane");
         let _ = end(&mut queue, "1");
         assert_eq!(take(&mut queue), ["2"]);
@@ -594,7 +616,7 @@ mod tests {
 
     #[test]
     fn what_passes_the_lanes_needs_no_place_among_a_clients_lanes_and_takes_none() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         for tab in 1..=4 {
             join(&mut queue, "ann", &format!("a{tab}"), tab);
             pass(&mut queue, "ann", &format!("p{tab}"), tab);
@@ -606,14 +628,14 @@ mod tests {
         assert_eq!(take(&mut queue), ["a5"]);
         pass(&mut queue, "ann", "p6", 6);
         assert_eq!(take(&mut queue), ["p6"]);
-        assert_eq!(end(&mut queue, "p6"), Freed::In("b".into()));
+        assert_eq!(end(&mut queue, "p6"), FreedLanes::In("b".into()));
         assert!(take(&mut queue).is_empty());
     }
 
     #[test]
     fn what_passes_the_lanes_counts_as_queued_while_it_waits_and_passes_again_when_it_came_back() {
-        let mut queue = Queue::default();
-        queue.join("ann".into(), "close".into(), Manner::PassingLanes, None);
+        let mut queue = CommandQueue::default();
+        queue.join("ann".into(), "close".into(), SchedulingMode::PassingLanes, None);
         assert_eq!(queue.queued(&"ann".into()), 1);
         join(&mut queue, "ann", "1", 7);
         assert_eq!(take(&mut queue), ["1"]);
@@ -621,38 +643,38 @@ mod tests {
         assert_eq!(queue.waiting_for(&"b".into()), ["close".into()]);
         assert_eq!(take(&mut queue), ["close"]);
         assert_eq!(queue.queued(&"ann".into()), 0);
-        assert_eq!(follow(&mut queue, "close", Phase::Queued), Freed::In("b".into()));
+        assert_eq!(follow(&mut queue, "close", CommandPhase::Queued), FreedLanes::In("b".into()));
         assert_eq!(take(&mut queue), ["close"]);
     }
 
     #[test]
     fn what_ran_before_a_restart_has_its_lane_until_it_ends() {
-        let mut queue = Queue::default();
-        occupy(&mut queue, "ann", "1", Manner::InTurn);
+        let mut queue = CommandQueue::default();
+        occupy(&mut queue, "ann", "1", SchedulingMode::InTurn);
         join(&mut queue, "ann", "2", 7);
         assert!(take(&mut queue).is_empty());
         assert_eq!(queue.queued(&"ann".into()), 1);
-        assert_eq!(end(&mut queue, "1"), Freed::In("b".into()));
+        assert_eq!(end(&mut queue, "1"), FreedLanes::In("b".into()));
         assert_eq!(take(&mut queue), ["2"]);
     }
 
     #[test]
     fn what_ran_before_a_restart_counts_towards_its_clients_lanes() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         for tab in 1..=5 {
             let id = format!("a{tab}");
-            queue.occupy("ann".into(), id.into(), Manner::InTurn, lane("b", tab));
+            queue.occupy("ann".into(), id.into(), SchedulingMode::InTurn, lane("b", tab));
         }
         join(&mut queue, "ann", "a6", 6);
         assert!(take(&mut queue).is_empty());
-        assert_eq!(end(&mut queue, "a1"), Freed::Everywhere);
+        assert_eq!(end(&mut queue, "a1"), FreedLanes::Everywhere);
         assert_eq!(take(&mut queue), ["a6"]);
     }
 
     #[test]
     fn what_passed_the_lanes_before_a_restart_holds_none_after_it() {
-        let mut queue = Queue::default();
-        occupy(&mut queue, "ann", "close", Manner::PassingLanes);
+        let mut queue = CommandQueue::default();
+        occupy(&mut queue, "ann", "close", SchedulingMode::PassingLanes);
         join(&mut queue, "ann", "1", 7);
         assert_eq!(take(&mut queue), ["1"]);
         let _ = end(&mut queue, "close");
@@ -662,9 +684,9 @@ mod tests {
 
     #[test]
     fn of_two_that_ran_in_one_lane_before_a_restart_the_first_keeps_it() {
-        let mut queue = Queue::default();
-        occupy(&mut queue, "ann", "1", Manner::InTurn);
-        occupy(&mut queue, "bob", "2", Manner::InTurn);
+        let mut queue = CommandQueue::default();
+        occupy(&mut queue, "ann", "1", SchedulingMode::InTurn);
+        occupy(&mut queue, "bob", "2", SchedulingMode::InTurn);
         join(&mut queue, "ann", "3", 7);
         let _ = end(&mut queue, "2");
         assert!(take(&mut queue).is_empty(), "1 still has it");
@@ -676,7 +698,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_behind_when_all_commands_have_ended() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         join(&mut queue, "ann", "1", 7);
         join(&mut queue, "bob", "2", 7);
         pass(&mut queue, "bob", "3", 7);

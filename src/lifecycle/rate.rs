@@ -8,13 +8,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// A token bucket: `per_minute` at once, refilled evenly over a minute.
 #[derive(Debug)]
-pub struct Rate {
+pub struct TokenBucket {
     per_minute: usize,
     /// When the bucket will be full again. Each call moves it on by one token's time.
     full_at: Timestamp,
 }
 
-impl Rate {
+impl TokenBucket {
     /// A full bucket. `per_minute` 0 means no limit.
     #[must_use]
     pub const fn new(per_minute: usize, now: Timestamp) -> Self {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_burst_of_a_minutes_worth_passes_and_the_next_call_is_told_when_to_come_back() {
         let now = Timestamp::from_unix_micros(1_000_000_000);
-        let mut rate = Rate::new(60, now);
+        let mut rate = TokenBucket::new(60, now);
         for _ in 0..60 {
             assert_eq!(rate.take(now), Ok(()));
         }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn of_many_at_once_all_are_taken_or_none() {
         let now = Timestamp::from_unix_micros(1_000_000_000);
-        let mut rate = Rate::new(6_000_000, now);
+        let mut rate = TokenBucket::new(6_000_000, now);
         assert_eq!(rate.take_many(4_000_000, now), Ok(()));
         assert_eq!(rate.take_many(3_000_000, now), Err(Duration::from_secs(10)));
         assert_eq!(rate.take_many(2_000_000, now), Ok(()));
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn zero_means_no_limit() {
         let now = Timestamp::from_unix_micros(0);
-        let mut rate = Rate::new(0, now);
+        let mut rate = TokenBucket::new(0, now);
         assert!((0..10_000).all(|_| rate.take(now).is_ok()));
     }
 }

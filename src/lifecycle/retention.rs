@@ -4,33 +4,33 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Expiry, Limits};
+use super::{ExpiryReason, Limits};
 use crate::protocol::{ClientId, CorrelationId, FailedCommand, Owner, Timestamp};
 
 /// What is kept of each client's ended commands. It knows ids only, but for failures.
 #[derive(Debug, Default)]
 pub struct Retention {
-    shelves: HashMap<ClientId, Shelf>,
-    gone: HashMap<CorrelationId, Gone>,
+    shelves: HashMap<ClientId, ClientHistory>,
+    gone: HashMap<CorrelationId, Tombstone>,
 }
 
 /// What is kept of one client's.
 #[derive(Debug, Default)]
-struct Shelf {
-    ended: VecDeque<Kept>,
+struct ClientHistory {
+    ended: VecDeque<RetainedResult>,
     failures: VecDeque<FailedCommand>,
     tombstones: VecDeque<CorrelationId>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct RetainedResult {
     id: CorrelationId,
     read: bool,
 }
 
 /// What is remembered of a command whose record is gone.
 #[derive(Clone, Debug)]
-pub struct Gone {
+pub struct Tombstone {
     /// Who may know that it was.
     pub owner: Owner,
     /// When its record went.
@@ -50,7 +50,7 @@ impl Retention {
         limits: &Limits,
     ) -> Option<CorrelationId> {
         let ended = &mut self.shelves.entry(client.clone()).or_default().ended;
-        ended.push_back(Kept { id, read: false });
+        ended.push_back(RetainedResult { id, read: false });
         if ended.len() <= limits.retained {
             return None;
         }
@@ -92,7 +92,7 @@ impl Retention {
         &mut self,
         client: &ClientId,
         id: &CorrelationId,
-        gone: Gone,
+        gone: Tombstone,
         unread: Option<FailedCommand>,
         limits: &Limits,
     ) -> Option<CorrelationId> {
@@ -114,7 +114,7 @@ impl Retention {
         &mut self,
         client: &ClientId,
         id: &CorrelationId,
-        gone: Gone,
+        gone: Tombstone,
         limits: &Limits,
     ) -> Option<CorrelationId> {
         let tombstones = &mut self.shelves.entry(client.clone()).or_default().tombstones;
@@ -130,7 +130,7 @@ impl Retention {
 
     /// What is remembered of a command whose record is gone.
     #[must_use]
-    pub fn tombstone(&self, id: &CorrelationId) -> Option<&Gone> {
+    pub fn tombstone(&self, id: &CorrelationId) -> Option<&Tombstone> {
         self.gone.get(id)
     }
 
@@ -143,9 +143,9 @@ impl Retention {
     }
 }
 
-impl Gone {
+impl Tombstone {
     /// Why a late question gets no result.
-    pub const REASON: Expiry = Expiry::ResultExpired;
+    pub const REASON: ExpiryReason = ExpiryReason::ResultExpired;
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
 
     fn bury(retention: &mut Retention, id: &str, unread: Option<FailedCommand>) {
         let _ = retention.keep(&"ann".into(), id.into(), &limits());
-        let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
+        let gone = Tombstone { owner: "user".into(), at: NOW, may_have_run: true };
         let _ = retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
     }
 
@@ -196,7 +196,7 @@ mod tests {
         for id in ["1", "2", "3"] {
             let _ = retention.keep(&ann, id.into(), &limits());
         }
-        let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
+        let gone = Tombstone { owner: "user".into(), at: NOW, may_have_run: true };
         retention.bury(&ann, &"2".into(), gone, None, &limits());
         let kept: Vec<_> = retention.kept(&ann).map(CorrelationId::as_str).collect();
         assert_eq!(kept, ["1", "3"]);
@@ -231,7 +231,7 @@ mod tests {
         let mut retention = Retention::default();
         let _ = retention.keep(&"ann".into(), "1".into(), &limits());
         retention.forget_client(&"ann".into());
-        let gone = Gone { owner: "user".into(), at: NOW, may_have_run: true };
+        let gone = Tombstone { owner: "user".into(), at: NOW, may_have_run: true };
         let unread = Some(failure("1"));
         let gone = retention.bury(&"ann".into(), &"1".into(), gone, unread, &limits());
         assert_eq!(gone, None);

@@ -15,11 +15,11 @@ use crate::protocol::{
 /// What a command is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Work {
+pub enum CommandWork {
     /// A person is asked to draw; nothing is sent, and a drawing ends it.
     Annotations {
         /// Which drawings are meant.
-        annotations: Asked,
+        annotations: AwaitedDrawings,
     },
     /// The daemon does it itself.
     Job {
@@ -32,13 +32,13 @@ pub enum Work {
 
 /// Which drawings somebody waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AwaitedDrawings {
     /// Those of this session; none: those of no session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionName>,
 }
 
-impl Work {
+impl CommandWork {
     /// The name that lists show.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -133,7 +133,7 @@ impl Work {
     }
 }
 
-impl From<Action> for Work {
+impl From<Action> for CommandWork {
     fn from(action: Action) -> Self {
         Self::Browser(action)
     }

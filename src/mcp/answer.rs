@@ -8,7 +8,7 @@ use super::era::Era;
 use super::message::{Fault, Id, Request, RpcError};
 use super::methods::server_info;
 use super::progress::CallProgress;
-use crate::hub::Refusal;
+use crate::hub::RefusalReason;
 use crate::protocol::CorrelationId;
 use crate::tools::{Outcome, Picture, ToolResult};
 
@@ -161,7 +161,7 @@ pub fn body_of(result: &Value) -> Option<Value> {
 /// take it.
 #[must_use]
 pub fn is_farewell(answer: &str) -> bool {
-    let code = Refusal::ShuttingDown.code();
+    let code = RefusalReason::ShuttingDown.code();
     let refuses = |answer: &Value| {
         let result = &answer["result"];
         result["isError"] == true && body_of(result).is_some_and(|body| body["error"] == code)

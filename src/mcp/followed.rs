@@ -6,17 +6,17 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
-use crate::hub::{Following, Term};
+use crate::hub::{CommandFollower, CommandLifetime};
 use crate::protocol::CommandReport;
 
 /// Commands that are followed side by side, each until its end was told.
 #[derive(Default)]
 pub(super) struct Followed(FuturesUnordered<BoxFuture<'static, Next>>);
 
-type Next = (Following, Option<CommandReport>);
+type Next = (CommandFollower, Option<CommandReport>);
 
 impl Followed {
-    pub(super) fn add(&self, following: Following) {
+    pub(super) fn add(&self, following: CommandFollower) {
         self.add_after(future::ready(()), following);
     }
 
@@ -24,7 +24,7 @@ impl Followed {
     pub(super) fn add_after(
         &self,
         before: impl Future<Output = ()> + Send + 'static,
-        mut following: Following,
+        mut following: CommandFollower,
     ) {
         self.0.push(Box::pin(async move {
             before.await;
@@ -36,7 +36,7 @@ impl Followed {
     /// What is told next of any of them; `None` while there are none.
     ///
     /// Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<(CommandReport, Term)> {
+    pub(super) async fn next(&mut self) -> Option<(CommandReport, CommandLifetime)> {
         loop {
             let (following, report) = self.0.next().await?;
             if let Some(report) = report {

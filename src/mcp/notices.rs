@@ -13,7 +13,7 @@ use super::followed::Followed;
 use super::job_calls::JobCalls;
 use super::message::Request;
 use super::progress::{PROGRESS, notification};
-use crate::hub::{Caller, Events, Hub, News};
+use crate::hub::{Caller, CommandObserver, Hub, ObserverEvent};
 use crate::protocol::{CommandReport, CommandStatus, CommandSummary, CorrelationId, StatusWord};
 use crate::tools::JobView;
 
@@ -42,7 +42,7 @@ pub struct JobNotices {
     is_job: fn(&CorrelationId) -> bool,
     /// The calls that begin jobs.
     calls: JobCalls<Caller>,
-    events: Events,
+    events: CommandObserver,
     jobs: Followed,
     /// Those that are followed, until the news of their end has come.
     known: Vec<CorrelationId>,
@@ -83,8 +83,8 @@ impl JobNotices {
                 news = self.events.next() => news?,
             };
             match news {
-                News::Changed(command) => self.consider(&command),
-                News::Skipped(_) => {
+                ObserverEvent::Changed(command) => self.consider(&command),
+                ObserverEvent::Skipped(_) => {
                     // What the ring still has is older than what is seen now. A job whose
                     // whole life was skipped is not told of.
                     self.events = self.hub.events(&self.caller.owner);
@@ -159,7 +159,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::hub::{Link, Outbox, Submission, Wish};
+    use crate::hub::{ExtensionLink, Outbox, Submission, TargetSelector};
     use crate::lifecycle::{Limits, Peer, limits};
     use crate::protocol::{
         Action, Attempt, BrowserId, ExtensionReport, FromExtension, InstanceId, ReadyFrame,
@@ -175,7 +175,7 @@ mod tests {
     /// Commands that stand for jobs: they run in a browser, and end as they are told to.
     struct World {
         hub: Hub,
-        link: Link,
+        link: ExtensionLink,
         outbox: Outbox,
         calls: JobCalls<Caller>,
     }
@@ -208,7 +208,7 @@ mod tests {
         async fn begin(&mut self, owner: &str, client: &str) -> (CorrelationId, Attempt) {
             let call = Submission {
                 action: Action::TabList {},
-                wish: Wish::default(),
+                wish: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
             };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Number, Value, json};
 
-use crate::hub::Following;
+use crate::hub::CommandFollower;
 use crate::protocol::{self, CommandStatus};
 
 /// The notification that says how far something is.
@@ -13,7 +13,7 @@ pub(super) const PROGRESS: &str = "notifications/progress";
 #[derive(Debug)]
 pub struct CallProgress {
     token: Value,
-    following: Following,
+    following: CommandFollower,
     said: Option<Said>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn progress_token(params: &Map<String, Value>) -> Option<&Value> {
 }
 
 impl CallProgress {
-    pub(super) const fn new(token: Value, following: Following) -> Self {
+    pub(super) const fn new(token: Value, following: CommandFollower) -> Self {
         Self { token, following, said: None }
     }
 

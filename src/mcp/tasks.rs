@@ -11,7 +11,7 @@ use super::answer::{Answer, COMPLETE, CallResult, Done};
 use super::era::{Era, META_CAPABILITIES};
 use super::message::{Fault, Id, Request, RpcError};
 use crate::home::AgentFiles;
-use crate::hub::{Caller, Hub, Refused, Seen, Term};
+use crate::hub::{CallRefusal, Caller, CommandLifetime, CommandLookup, Hub};
 use crate::lifecycle::limits;
 use crate::protocol::{CommandReport, CommandStatus, CorrelationId, ReportedError, Timestamp};
 use crate::tools::{Detail, ToolResult};
@@ -140,8 +140,8 @@ async fn update(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, R
 async fn cancel(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
     hub.admit(caller).await.map_err(|why| refused(&why))?;
     match hub.cancel(caller, &task_id(request)?).await {
-        Ok(Seen::Command(_)) => Ok(Done::modern(&request.id, COMPLETE, &json!({}))),
-        Ok(Seen::Gone(_) | Seen::NotFound) => Err(not_found()),
+        Ok(CommandLookup::Command(_)) => Ok(Done::modern(&request.id, COMPLETE, &json!({}))),
+        Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) => Err(not_found()),
         Err(why) => Err(refused(&why)),
     }
 }
@@ -162,27 +162,29 @@ pub(super) async fn answer_call(
     // Whether it is over is what the look says.
     let _ = tokio::time::timeout(AT_ONCE, following.finished()).await;
     match hub.look(caller, command, false).await {
-        Ok(Seen::Command(report)) if report.is_pending() => {
+        Ok(CommandLookup::Command(report)) if report.is_pending() => {
             let task = Task {
                 status_message: message(&queued),
                 ..Task::of(*report, term, hub.agent_files())
             };
             Done::modern(id, "task", &task)
         }
-        Ok(Seen::Command(report)) => match broke_off(&report.status) {
+        Ok(CommandLookup::Command(report)) => match broke_off(&report.status) {
             Some(error) => {
                 Done { hands_over: Some(report.correlation_id), ..Done::error(error, id) }
             }
             None => {
                 let result = ToolResult::of_own_command(
-                    Seen::Command(report),
+                    CommandLookup::Command(report),
                     Detail::Brief,
                     hub.agent_files(),
                 );
                 Done::of(result, id, Era::Modern)
             }
         },
-        Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => Done::of(queued, id, Era::Modern),
+        Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) | Err(_) => {
+            Done::of(queued, id, Era::Modern)
+        }
     }
 }
 
@@ -195,7 +197,11 @@ fn message(result: &ToolResult) -> Option<String> {
 
 impl Task {
     /// A command as a task.
-    pub(super) fn of(report: CommandReport, term: Term, files: Option<&AgentFiles>) -> Self {
+    pub(super) fn of(
+        report: CommandReport,
+        term: CommandLifetime,
+        files: Option<&AgentFiles>,
+    ) -> Self {
         let ended_at = report.status.ended_at();
         let length = ended_at.unwrap_or(term.total_by).since(term.created_at) + limits::RETAIN;
         let (status, status_message, last_updated_at) = stand(&report, term);
@@ -218,15 +224,15 @@ impl Task {
         let id = task_id(request)?;
         let term = hub.follow(caller, &id).ok_or_else(not_found)?.term();
         match hub.look(caller, &id, false).await {
-            Ok(Seen::Command(report)) => Ok(Self::of(*report, term, hub.agent_files())),
-            Ok(Seen::Gone(_) | Seen::NotFound) => Err(not_found()),
+            Ok(CommandLookup::Command(report)) => Ok(Self::of(*report, term, hub.agent_files())),
+            Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) => Err(not_found()),
             Err(why) => Err(refused(&why)),
         }
     }
 }
 
 /// How a task stands, what is to be said of that, and since when it does.
-fn stand(report: &CommandReport, term: Term) -> (TaskStatus, Option<String>, Timestamp) {
+fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<String>, Timestamp) {
     let status = &report.status;
     match status {
         CommandStatus::Pending { delivered_at, started_at, progress, .. } => {
@@ -264,7 +270,8 @@ fn broke_off(status: &CommandStatus) -> Option<RpcError> {
 
 /// What the call of the tool would have answered.
 fn result(report: CommandReport, files: Option<&AgentFiles>) -> Box<RawValue> {
-    let result = ToolResult::of_own_command(Seen::Command(report.into()), Detail::Brief, files);
+    let result =
+        ToolResult::of_own_command(CommandLookup::Command(report.into()), Detail::Brief, files);
     to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
 }
 
@@ -274,7 +281,7 @@ fn not_found() -> RpcError {
 }
 
 /// A request that was not taken.
-pub(super) fn refused(why: &Refused) -> RpcError {
+pub(super) fn refused(why: &CallRefusal) -> RpcError {
     let body = serde_json::from_str(ToolResult::refused(why).body.get()).unwrap_or_default();
     RpcError { fault: Fault::Refused, message: why.why.message(), data: Some(Box::new(body)) }
 }

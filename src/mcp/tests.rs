@@ -7,8 +7,8 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hub::{Caller, Hub, Undertaking};
-use crate::lifecycle::{Outcome as End, Work};
+use crate::hub::{Caller, HostTask, Hub};
+use crate::lifecycle::{CommandOutcome, CommandWork};
 use crate::mcp::era::META_CAPABILITIES;
 use crate::protocol::{Job, MonitorSync, ReportedError, garbled};
 use crate::tools::{Outcome, Tools};
@@ -374,9 +374,9 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
         let tools = Tools::new(hub.clone(), std::time::Duration::ZERO);
         let caller = Caller { owner: "user".into(), client: "a".into() };
         let job = MonitorSync { path: "/".to_owned(), recursive: None, verify: None };
-        let undertaking = Undertaking {
-            work: Work::Job { job: Job::MonitorSync(job) },
-            target: crate::hub::Wish::default(),
+        let undertaking = HostTask {
+            work: CommandWork::Job { job: Job::MonitorSync(job) },
+            target: crate::hub::TargetSelector::default(),
             deadline: std::time::Duration::from_secs(60),
             estimate: std::time::Duration::ZERO,
             idempotency_key: None,
@@ -384,7 +384,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
         let id = hub.undertake(&caller, undertaking).unwrap().accepted.id;
         assert!(hub.begin_job(&id));
         let error = ReportedError::new(code, "why");
-        assert!(hub.finish(&id, End::Error { error: error.into() }));
+        assert!(hub.finish(&id, CommandOutcome::Error { error: error.into() }));
         let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         let meta = json!({META_VERSION: MODERN_VERSION, META_CAPABILITIES: capabilities});
         let get = request(json!({

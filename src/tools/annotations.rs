@@ -19,7 +19,7 @@ use crate::annotations::{
     AnnotationError, AnnotationService, DrawingRequest, DrawingWait, ToolsOpening,
 };
 use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
-use crate::hub::{Caller, Hub, Refused, Seen, Submitted};
+use crate::hub::{CallRefusal, Caller, CommandLookup, Hub, SubmittedCommand};
 use crate::protocol::{
     CommandReport, CorrelationId, DrawingPrompt, PageMark, QueryId, SessionName,
 };
@@ -118,7 +118,7 @@ pub(super) async fn call(
 async fn answer(
     hub: &Hub,
     caller: &Caller,
-    submitted: Submitted,
+    submitted: SubmittedCommand,
     opening: Option<ToolsOpening>,
     wait: Duration,
     with_trace: bool,
@@ -134,7 +134,7 @@ async fn answer(
         return Call { submitted: command.clone(), waits_for: command, outcome };
     }
     let seen = hub.look(caller, &submitted.accepted.id, false).await;
-    if !matches!(&seen, Ok(Seen::Command(report)) if report.is_pending()) {
+    if !matches!(&seen, Ok(CommandLookup::Command(report)) if report.is_pending()) {
         return finished(hub, caller, &submitted).await;
     }
     let waiting = waiting(&submitted, opening.as_ref());
@@ -142,7 +142,7 @@ async fn answer(
     Call { submitted: Some(submitted.accepted.id), waits_for: None, outcome }
 }
 
-async fn finished(hub: &Hub, caller: &Caller, submitted: &Submitted) -> Call {
+async fn finished(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> Call {
     let id = &submitted.accepted.id;
     let seen = hub.look(caller, id, false).await;
     let result = ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files());
@@ -206,7 +206,7 @@ pub(super) fn answers(answers: &mut Answers) {
     drawn.are::<Nothing>().are::<ListOfDrawings>().are::<Cleared>();
 }
 
-fn waiting<'a>(submitted: &'a Submitted, opening: Option<&'a ToolsOpening>) -> Waiting<'a> {
+fn waiting<'a>(submitted: &'a SubmittedCommand, opening: Option<&'a ToolsOpening>) -> Waiting<'a> {
     let accepted = &submitted.accepted;
     let id = &accepted.id;
     let opened = opening.map(Opened::of);
@@ -249,9 +249,11 @@ enum Opened<'a> {
 impl<'a> Opened<'a> {
     fn of(opening: &'a ToolsOpening) -> Self {
         match opening {
-            ToolsOpening::Asked(Seen::Command(report)) => Self::Asked(report),
-            ToolsOpening::Asked(Seen::Gone(_) | Seen::NotFound) => Self::Unknown {},
-            ToolsOpening::Refused(Refused { why, .. }) => Self::Refused {
+            ToolsOpening::Asked(CommandLookup::Command(report)) => Self::Asked(report),
+            ToolsOpening::Asked(CommandLookup::Evicted(_) | CommandLookup::NotFound) => {
+                Self::Unknown {}
+            }
+            ToolsOpening::Refused(CallRefusal { why, .. }) => Self::Refused {
                 status: status::Refused::Refused,
                 failure: Failure::new(why.code(), why.message(), why.hint()),
             },

@@ -15,7 +15,9 @@ use super::observe::{Nothing, command_result};
 use super::parts::Part;
 use super::result::{Told, status};
 use super::{Call, ToolResult, Tools, noise, read, sites, stored, streams};
-use crate::hub::{Caller, CaptureChange, ClientSummary, Requests, Storage, Wish};
+use crate::hub::{
+    Caller, CaptureChange, ClientSummary, RequestCounts, StorageStatus, TargetSelector,
+};
 use crate::protocol::{ClientId, SERVER_VERSION, StreamKind, TabId};
 
 pub(super) const NAME: &str = "configure";
@@ -106,8 +108,8 @@ struct HealthAnswer {
     browsers: usize,
     /// How many are known.
     clients: usize,
-    requests: Requests,
-    storage: Storage,
+    requests: RequestCounts,
+    storage: StorageStatus,
 }
 
 /// This owner's clients, the one heard of last first.
@@ -173,7 +175,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
         }
         Configure::Capture { on, streams, tab_id, browser } => {
             let streams = streams.map(|streams| streams.into_iter().collect());
-            let of = Wish { browser, tab: tab_id };
+            let of = TargetSelector { browser, tab: tab_id };
             streams::capture(hub, caller, &CaptureChange { on: on != Some(false), streams, of })
         }
         Configure::NoiseRule { pattern, remove } => {

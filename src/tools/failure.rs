@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::ToolResult;
 use super::job_view::JobView;
 use super::result::status;
-use crate::hub::{BrowserChoice, Refusal, Refused};
+use crate::hub::{BrowserChoice, CallRefusal, RefusalReason};
 use crate::protocol::{BrowserTab, CorrelationId, PageMark};
 use crate::streams::NoiseRule;
 
@@ -132,8 +132,8 @@ impl NotFound {
 }
 
 impl RefusedCall {
-    pub(super) fn of(refused: &Refused) -> Self {
-        let Refused { id, why } = refused;
+    pub(super) fn of(refused: &CallRefusal) -> Self {
+        let CallRefusal { id, why } = refused;
         let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let plain = Self {
             failure: Failure::new(why.code(), why.message(), why.hint()),
@@ -145,25 +145,26 @@ impl RefusedCall {
             page: None,
         };
         match why {
-            Refusal::QueueFull { queued, .. } => Self { queued: Some(*queued), ..plain },
-            Refusal::AmbiguousBrowser { browsers } | Refusal::BrowserGone { browsers, .. } => {
+            RefusalReason::QueueFull { queued, .. } => Self { queued: Some(*queued), ..plain },
+            RefusalReason::AmbiguousBrowser { browsers }
+            | RefusalReason::BrowserGone { browsers, .. } => {
                 Self { browsers: Some(browsers.clone()), ..plain }
             }
-            Refusal::TabGone { tabs, .. } => {
+            RefusalReason::TabGone { tabs, .. } => {
                 Self { page: Some(PageMark::any()), ..plain.with_tabs(tabs) }
             }
-            Refusal::RateLimited { .. }
-            | Refusal::TooManyWaiters { .. }
-            | Refusal::TooMany { .. }
-            | Refusal::UnsupportedAction { .. }
-            | Refusal::ControlSwitchedOff { .. }
-            | Refusal::NoChoiceOfTab { .. }
-            | Refusal::NoTabKnown { .. }
-            | Refusal::StoppedByUser { .. }
-            | Refusal::ExtensionChanged { .. }
-            | Refusal::KeyReused { .. }
-            | Refusal::StorageUnavailable { .. }
-            | Refusal::ShuttingDown => plain,
+            RefusalReason::RateLimited { .. }
+            | RefusalReason::TooManyWaiters { .. }
+            | RefusalReason::TooMany { .. }
+            | RefusalReason::UnsupportedAction { .. }
+            | RefusalReason::ControlSwitchedOff { .. }
+            | RefusalReason::NoChoiceOfTab { .. }
+            | RefusalReason::NoTabKnown { .. }
+            | RefusalReason::StoppedByUser { .. }
+            | RefusalReason::ExtensionChanged { .. }
+            | RefusalReason::KeyReused { .. }
+            | RefusalReason::StorageUnavailable { .. }
+            | RefusalReason::ShuttingDown => plain,
         }
     }
 

@@ -12,7 +12,7 @@ use super::failure::{Failure, RefusedCall, RefusedJob};
 use super::job_view::{JobView, Message};
 use super::result::Told;
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::hub::{Caller, Hub, Seen, Submitted};
+use crate::hub::{Caller, CommandLookup, Hub, SubmittedCommand};
 use crate::jobs::{JobRejection, SyncError};
 use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
 
@@ -88,14 +88,14 @@ pub(super) async fn call(
     }
 }
 
-async fn queued(hub: &Hub, caller: &Caller, submitted: &Submitted) -> QueuedJob {
+async fn queued(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> QueuedJob {
     let accepted = &submitted.accepted;
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
     let has_begun = match hub.look(caller, id, false).await {
-        Ok(Seen::Command(report)) => {
+        Ok(CommandLookup::Command(report)) => {
             !matches!(report.status, CommandStatus::Pending { started_at: None, .. })
         }
-        Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => false,
+        Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) | Err(_) => false,
     };
     let status = if has_begun { JobStatus::Running } else { JobStatus::Queued };
     let text = format!(

@@ -15,7 +15,7 @@ use super::parts::{AnswerRange, Part};
 use super::result::{Told, status};
 use super::streams::{self, StreamArguments};
 use super::{Call, Outcome, ToolResult, Tools, read};
-use crate::hub::{BrowserSummary, Caller, Hub, Lists, TabSummary, Wish};
+use crate::hub::{BrowserSummary, Caller, CommandLists, Hub, TabSummary, TargetSelector};
 use crate::lifecycle::limits;
 use crate::protocol::{
     CorrelationId, FailedCommand, FinishedCommand, PageMark, PendingCommand, StreamKind, TabId,
@@ -205,7 +205,7 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
             streams::read(hub, caller, of(StreamKind::ExtensionLogs), wanted).await
         }
         Observe::Page { tab_id, browser } => {
-            streams::page(hub, caller, &Wish { browser, tab: tab_id }).await
+            streams::page(hub, caller, &TargetSelector { browser, tab: tab_id }).await
         }
     };
     Call::done(result.in_parts(range, &same_call(given)))
@@ -313,7 +313,7 @@ pub(super) async fn command_result(
     Call { submitted: None, waits_for, outcome }
 }
 
-fn pending_commands(lists: Lists) -> ToolResult {
-    let Lists { pending, completed, failed } = lists;
+fn pending_commands(lists: CommandLists) -> ToolResult {
+    let CommandLists { pending, completed, failed } = lists;
     ToolResult::of(&PendingCommands { pending, completed, failed, page: PageMark::any() })
 }

@@ -12,8 +12,8 @@ use super::job_view::JobView;
 use super::parts::{AnswerPart, AnswerRange, Part, PartPlace};
 use super::picture::{Picture, newest_drawing, take_picture};
 use crate::home::AgentFiles;
-use crate::hub::{Refusal, Refused, Seen};
-use crate::lifecycle::Gone;
+use crate::hub::{CallRefusal, CommandLookup, RefusalReason};
+use crate::lifecycle::Tombstone;
 use crate::protocol::{CommandReport, CommandStatus, CorrelationId, Timestamp, WorkKind};
 
 /// What a tool call answers.
@@ -113,8 +113,8 @@ impl ToolResult {
 
     /// A call that was not taken.
     #[must_use]
-    pub fn refused(refused: &Refused) -> Self {
-        let lacks_browser = matches!(refused.why, Refusal::BrowserGone { .. });
+    pub fn refused(refused: &CallRefusal) -> Self {
+        let lacks_browser = matches!(refused.why, RefusalReason::BrowserGone { .. });
         Self { lacks_browser, ..Self::failed(&RefusedCall::of(refused)) }
     }
 
@@ -129,9 +129,9 @@ impl ToolResult {
     /// The answer to a call that submitted a command and waited for it: if the command
     /// failed, so did the call. Waits for drawings and jobs are always told in full.
     #[must_use]
-    pub fn of_own_command(seen: Seen, detail: Detail, files: Option<&AgentFiles>) -> Self {
+    pub fn of_own_command(seen: CommandLookup, detail: Detail, files: Option<&AgentFiles>) -> Self {
         let failed = match &seen {
-            Seen::Command(report) => match report.status {
+            CommandLookup::Command(report) => match report.status {
                 CommandStatus::Error { .. }
                 | CommandStatus::Timeout { .. }
                 | CommandStatus::Expired { .. } => true,
@@ -139,14 +139,14 @@ impl ToolResult {
                 | CommandStatus::Complete { .. }
                 | CommandStatus::Cancelled { .. } => false,
             },
-            Seen::Gone(_) | Seen::NotFound => true,
+            CommandLookup::Evicted(_) | CommandLookup::NotFound => true,
         };
         Self { is_error: failed, ..Self::of_command(seen, None, detail, files) }
     }
 
     /// What is known of a command, if it can be told.
     pub(super) fn of_seen(
-        seen: Result<Seen, Refused>,
+        seen: Result<CommandLookup, CallRefusal>,
         part: Option<Part>,
         detail: Detail,
         files: Option<&AgentFiles>,
@@ -159,22 +159,22 @@ impl ToolResult {
 
     /// What is known of a command. Its picture goes to a file if that was asked for.
     fn of_command(
-        seen: Seen,
+        seen: CommandLookup,
         part: Option<Part>,
         detail: Detail,
         files: Option<&AgentFiles>,
     ) -> Self {
         match seen {
-            Seen::Command(report)
+            CommandLookup::Command(report)
                 if detail == Detail::Brief
                     && part.is_none()
                     && report.kind == WorkKind::Browser =>
             {
                 Self::in_brief(*report, files)
             }
-            Seen::Command(report) => Self::of_report(*report, part, files),
-            Seen::Gone(gone) => Self::of(&Told::of_gone(&gone)),
-            Seen::NotFound => Self::failed(&NotFound::command()),
+            CommandLookup::Command(report) => Self::of_report(*report, part, files),
+            CommandLookup::Evicted(gone) => Self::of(&Told::of_gone(&gone)),
+            CommandLookup::NotFound => Self::failed(&NotFound::command()),
         }
     }
 
@@ -203,13 +203,13 @@ impl ToolResult {
 }
 
 impl Told {
-    fn of_gone(gone: &Gone) -> Self {
+    fn of_gone(gone: &Tombstone) -> Self {
         Self::Gone {
             status: status::Expired::Expired,
-            error: Gone::REASON.message(),
+            error: Tombstone::REASON.message(),
             expired_at: gone.at,
-            reason: Gone::REASON.code(),
-            hint: Gone::REASON.hint(),
+            reason: Tombstone::REASON.code(),
+            hint: Tombstone::REASON.hint(),
             may_have_run: gone.may_have_run,
         }
     }

@@ -12,7 +12,7 @@ use super::parts::{Part, PartPlace, cut};
 use super::result::status;
 use super::{ToolResult, Tools};
 use crate::home::{NAME_MAX, StoreError, StoredValue, ValueName, ValueStore};
-use crate::hub::{Caller, Refusal};
+use crate::hub::{Caller, RefusalReason};
 use crate::protocol::{Owner, Timestamp};
 
 /// Where a value is stored whose name is not given.
@@ -190,7 +190,7 @@ pub(super) fn no_disk() -> ToolResult {
 
 /// What is said if the disk does not do its part.
 pub(super) fn unavailable(why: &str) -> ToolResult {
-    let refusal = Refusal::StorageUnavailable { why: why.into() };
+    let refusal = RefusalReason::StorageUnavailable { why: why.into() };
     let message = format!("The disk did not do what was asked: {why}");
     Failure::new(refusal.code(), message, refusal.hint()).into()
 }

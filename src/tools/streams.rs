@@ -13,7 +13,7 @@ use super::answers::Answers;
 use super::failure::Failure;
 use super::parts::{AnswerRange, USUAL_PART};
 use super::result::status;
-use crate::hub::{Caller, CaptureChange, Capturing, Hub, Wish};
+use crate::hub::{Caller, CaptureChange, CaptureStatus, Hub, TargetSelector};
 use crate::protocol::{BrowserId, PageMark, StreamKind, TabId};
 use crate::streams::{
     CursorError, EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LogLevel, PageCursor, PageQuery,
@@ -124,7 +124,7 @@ pub(super) struct PageAnswer {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CaptureAnswer {
     status: status::Ok,
-    capturing: Capturing,
+    capturing: CaptureStatus,
     /// Which browsers it does not reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -291,7 +291,7 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
 }
 
 /// What is known of a page.
-pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &Wish) -> ToolResult {
+pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &TargetSelector) -> ToolResult {
     let (browser, tab) = match hub.find_tab(caller, wish) {
         Ok(found) => found,
         Err(refused) => return ToolResult::refused(&refused),

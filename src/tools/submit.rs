@@ -11,7 +11,9 @@ use super::brief::Detail;
 use super::failure::Failure;
 use super::result::status;
 use super::{Call, Outcome, ToolResult, Tools};
-use crate::hub::{Accepted, Caller, Hub, Refused, Submission, Submitted, Wish};
+use crate::hub::{
+    CallRefusal, Caller, CommandReceipt, Hub, Submission, SubmittedCommand, TargetSelector,
+};
 use crate::lifecycle::limits;
 use crate::protocol::{
     Action, CorrelationId, IDEMPOTENCY_KEY_FORM, QueryId, TabId, is_idempotency_key,
@@ -65,8 +67,8 @@ pub(super) struct Asked {
 
 impl InPlace {
     /// What the call says of where.
-    pub(super) fn into_wish(self) -> Wish {
-        Wish { browser: self.browser, tab: self.tab_id }
+    pub(super) fn into_wish(self) -> TargetSelector {
+        TargetSelector { browser: self.browser, tab: self.tab_id }
     }
 }
 
@@ -129,10 +131,10 @@ impl Asked {
 async fn finish(
     hub: &Hub,
     caller: &Caller,
-    submitted: &Submitted,
+    submitted: &SubmittedCommand,
     wait: Duration,
     with_trace: bool,
-) -> Result<ToolResult, Refused> {
+) -> Result<ToolResult, CallRefusal> {
     let waited = tokio::select! {
         biased;
         waited = hub.wait(caller, &submitted.accepted.id, wait, with_trace) => waited,
@@ -155,7 +157,7 @@ fn wrong_key() -> ToolResult {
     Failure::of_param("idempotency_key", message, hint).expecting(IDEMPOTENCY_KEY_FORM).into()
 }
 
-fn queued<'a>(hub: &Hub, accepted: &'a Accepted) -> Queued<'a> {
+fn queued<'a>(hub: &Hub, accepted: &'a CommandReceipt) -> Queued<'a> {
     let id = &accepted.id;
     let how = format!(
         "Get its result with observe({{what:\"command_result\", correlation_id:\"{id}\", \

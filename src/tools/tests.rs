@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::*;
-use crate::engine::History;
-use crate::hub::Reading;
+use crate::engine::RecordedHistory;
+use crate::hub::ClockSample;
 use crate::journal::Journal;
 use crate::lifecycle::Limits;
 use crate::protocol::garbled;
@@ -340,7 +340,8 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
 #[tokio::test(start_paused = true)]
 async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
     let (journal, mut pages) = Journal::channel();
-    let hub = Hub::open(Limits::default(), journal, History::default(), &Reading::now());
+    let hub =
+        Hub::open(Limits::default(), journal, RecordedHistory::default(), &ClockSample::now());
     let tools = Tools::new(hub.clone(), Duration::ZERO);
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     let given = json!({"action": "page_info"}).as_object().unwrap().clone();

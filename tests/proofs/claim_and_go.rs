@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use tabwire::lifecycle::{
-    Command, Event, Expiry, Facts, Hold, Outcome, Peer, Phase, Reply, Saved, Stage, State, Step,
-    limits,
+    Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery, EventReply,
+    ExpiryReason, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
 };
 use tabwire::protocol::{Action, Attempt, ExtensionReport, InFlightState, Timestamp, Transport};
 
@@ -40,8 +40,8 @@ const ALL_RULES: Rules = Rules { go_waits_for_commit: true, never_again_once_sta
 struct World {
     command: Exact<Command>,
     /// What the journal says of the command, and what of that is committed.
-    written: Exact<Stage>,
-    committed: Exact<Stage>,
+    written: Exact<SavedStage>,
+    committed: Exact<SavedStage>,
     /// Frames that leave with the next commit.
     held_back: Vec<Told>,
     epoch: u8,
@@ -90,47 +90,49 @@ impl<T> Hash for Exact<T> {
 impl From<Command> for Exact<Command> {
     fn from(of: Command) -> Self {
         let view = match of.state() {
-            State::Queued { attempts, respond_by, .. } => {
+            CommandState::Queued { attempts, respond_by, .. } => {
                 View::Queued { attempts: *attempts, had_respond: respond_by.is_some() }
             }
-            State::Sent { hold, .. } => {
+            CommandState::Sent { hold, .. } => {
                 View::Sent { attempt: hold.attempt.0, by: worker_of(&hold.by) }
             }
-            State::Started { hold, away, let_go, .. } => {
+            CommandState::Started { hold, away, let_go, .. } => {
                 let (away, let_go) = (away.map(|away| away.lost.code()), *let_go);
                 View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away, let_go }
             }
-            State::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
-            State::Waiting | State::Working { .. } => unreachable!("it is for a browser"),
+            CommandState::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
+            CommandState::Waiting | CommandState::Working { .. } => {
+                unreachable!("it is for a browser")
+            }
         };
         Self { of, view }
     }
 }
 
-impl From<Stage> for Exact<Stage> {
-    fn from(of: Stage) -> Self {
+impl From<SavedStage> for Exact<SavedStage> {
+    fn from(of: SavedStage) -> Self {
         let view = match &of {
-            Stage::Accepted => View::Queued { attempts: 0, had_respond: false },
-            Stage::Started { hold, .. } => {
+            SavedStage::Accepted => View::Queued { attempts: 0, had_respond: false },
+            SavedStage::Started { hold, .. } => {
                 let (away, let_go) = (None, true);
                 View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away, let_go }
             }
-            Stage::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
-            Stage::Working { .. } => unreachable!("it is for a browser"),
+            SavedStage::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
+            SavedStage::Working { .. } => unreachable!("it is for a browser"),
         };
         Self { of, view }
     }
 }
 
 impl View {
-    fn of_end(outcome: &Outcome, hold: Option<&Hold>) -> Self {
+    fn of_end(outcome: &CommandOutcome, hold: Option<&Delivery>) -> Self {
         let hold = hold.map(|hold| (hold.attempt.0, worker_of(&hold.by)));
         let (how, may_have_run) = match outcome {
-            Outcome::Complete { .. } => ("complete", true),
-            Outcome::Error { .. } => ("error", true),
-            Outcome::Timeout { .. } => ("timeout", true),
-            Outcome::Expired { reason, may_have_run } => (reason.code(), *may_have_run),
-            Outcome::Cancelled { may_have_run, .. } => ("cancelled", *may_have_run),
+            CommandOutcome::Complete { .. } => ("complete", true),
+            CommandOutcome::Error { .. } => ("error", true),
+            CommandOutcome::Timeout { .. } => ("timeout", true),
+            CommandOutcome::Expired { reason, may_have_run } => (reason.code(), *may_have_run),
+            CommandOutcome::Cancelled { may_have_run, .. } => ("cancelled", *may_have_run),
         };
         Self::Ended { how, may_have_run, hold }
     }
@@ -205,9 +207,9 @@ fn worker_of(peer: &Peer) -> usize {
     peer.instance.as_str().parse().expect("a number")
 }
 
-fn facts() -> Facts {
+fn facts() -> CommandSpec {
     let action = Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
-    Facts {
+    CommandSpec {
         id: "exec_1".into(),
         query_id: "q_1".into(),
         owner: "user".into(),
@@ -225,15 +227,15 @@ fn result() -> ExtensionReport {
 }
 
 fn is_complete(command: &Command) -> bool {
-    matches!(command.state(), State::Ended { outcome: Outcome::Complete { .. }, .. })
+    matches!(command.state(), CommandState::Ended { outcome: CommandOutcome::Complete { .. }, .. })
 }
 
 impl World {
     fn new() -> Self {
         Self {
             command: Command::new(facts()).into(),
-            written: Stage::Accepted.into(),
-            committed: Stage::Accepted.into(),
+            written: SavedStage::Accepted.into(),
+            committed: SavedStage::Accepted.into(),
             held_back: Vec::new(),
             epoch: 1,
             link: None,
@@ -247,13 +249,13 @@ impl World {
 
     // ── The daemon ──────────────────────────────────────────────────────────────────
 
-    fn apply(&mut self, event: Event, now: Timestamp) -> Reply {
+    fn apply(&mut self, event: LifecycleEvent, now: Timestamp) -> EventReply {
         let before = self.command.of.phase();
         let step = self.command.of.apply(event, now);
         self.command = self.command.of.clone().into();
         let (to, reply, cancel) = match step {
-            Step::Unchanged(reply) => return reply,
-            Step::Changed { to, reply, cancel, .. } => (to, reply, cancel),
+            Transition::Unchanged(reply) => return reply,
+            Transition::Changed { to, reply, cancel, .. } => (to, reply, cancel),
         };
         if to != before
             && let Some(stage) = stage_of(&self.command.of)
@@ -266,13 +268,13 @@ impl World {
         reply
     }
 
-    fn answer(&mut self, attempt: Attempt, event: Event, rules: Rules) {
+    fn answer(&mut self, attempt: Attempt, event: LifecycleEvent, rules: Rules) {
         match self.apply(event, NOW) {
-            Reply::Nothing => {}
-            Reply::Nack(_) => self.tell(Told::Settled(attempt)),
-            Reply::Ack => self.tell_committed(Told::Settled(attempt)),
-            Reply::Go if rules.go_waits_for_commit => self.tell_committed(Told::Go(attempt)),
-            Reply::Go => self.release(Told::Go(attempt)),
+            EventReply::Nothing => {}
+            EventReply::Nack(_) => self.tell(Told::Settled(attempt)),
+            EventReply::Ack => self.tell_committed(Told::Settled(attempt)),
+            EventReply::Go if rules.go_waits_for_commit => self.tell_committed(Told::Go(attempt)),
+            EventReply::Go => self.release(Told::Go(attempt)),
         }
     }
 
@@ -292,12 +294,12 @@ impl World {
 
     fn release(&mut self, told: Told) {
         if let Told::Go(attempt) = told {
-            if self.apply(Event::Go(attempt), NOW) != Reply::Go {
+            if self.apply(LifecycleEvent::Go(attempt), NOW) != EventReply::Go {
                 return;
             }
             let is_recorded = matches!(
                 &self.committed.of,
-                Stage::Started { hold, .. } if hold.attempt == attempt
+                SavedStage::Started { hold, .. } if hold.attempt == attempt
             );
             self.went_unrecorded |= !is_recorded;
         }
@@ -318,12 +320,13 @@ impl World {
             Said::Ready(_) | Said::Claim(_) | Said::Stopped(..) => None,
         });
         self.straggler = reports.or(self.straggler);
-        if self.command.of.phase() == Phase::Started && !rules.never_again_once_started {
-            let accepted = Saved { facts: facts(), stage: Stage::Accepted, trace: Vec::new() };
+        if self.command.of.phase() == CommandPhase::Started && !rules.never_again_once_started {
+            let accepted =
+                SavedCommand { facts: facts(), stage: SavedStage::Accepted, trace: Vec::new() };
             self.command = Command::restore(accepted, true, NOW).into();
         }
-        if matches!(self.command.of.phase(), Phase::Sent | Phase::Started) {
-            self.apply(Event::LinkClosed, NOW);
+        if matches!(self.command.of.phase(), CommandPhase::Sent | CommandPhase::Started) {
+            self.apply(LifecycleEvent::LinkClosed, NOW);
         }
     }
 
@@ -333,7 +336,7 @@ impl World {
         }
         self.written = self.committed.clone();
         let stage = self.written.of.clone();
-        let saved = Saved { facts: facts(), stage, trace: Vec::new() };
+        let saved = SavedCommand { facts: facts(), stage, trace: Vec::new() };
         self.command = Command::restore(saved, true, NOW).into();
         self.held_back.clear();
         self.link = None;
@@ -350,20 +353,22 @@ impl World {
                 }
                 self.settles(worker, has, rules);
             }
-            Said::Claim(attempt) => self.answer(attempt, Event::Claim(peer, attempt), rules),
+            Said::Claim(attempt) => {
+                self.answer(attempt, LifecycleEvent::Claim(peer, attempt), rules)
+            }
             Said::Report(attempt) => {
-                self.answer(attempt, Event::Report(peer, attempt, result()), rules);
+                self.answer(attempt, LifecycleEvent::Report(peer, attempt, result()), rules);
             }
             Said::Stopped(attempt, may_have_run) => {
                 let report = ExtensionReport::Cancelled { may_have_run };
-                self.answer(attempt, Event::Report(peer, attempt, report), rules);
+                self.answer(attempt, LifecycleEvent::Report(peer, attempt, report), rules);
             }
         }
     }
 
     /// The extension is there: what it had is settled first (rows 11a, 12).
     fn settles(&mut self, worker: usize, has: Option<(Attempt, InFlight)>, rules: Rules) {
-        let held = matches!(self.command.of.phase(), Phase::Sent | Phase::Started);
+        let held = matches!(self.command.of.phase(), CommandPhase::Sent | CommandPhase::Started);
         let Some(hold) = self.command.of.hold().filter(|_| held) else { return };
         let attempt = hold.attempt;
         let says = has.filter(|(of, _)| *of == attempt).map(|(_, state)| match state {
@@ -371,7 +376,7 @@ impl World {
             InFlight::Running => InFlightState::Running,
             InFlight::Done => InFlightState::Done,
         });
-        self.answer(attempt, Event::Back(peer(worker), says), rules);
+        self.answer(attempt, LifecycleEvent::Back(peer(worker), says), rules);
     }
 
     // ── The extension ───────────────────────────────────────────────────────────────
@@ -430,13 +435,13 @@ impl World {
 }
 
 /// What is recorded when a command comes to this state, if anything is.
-fn stage_of(command: &Command) -> Option<Stage> {
+fn stage_of(command: &Command) -> Option<SavedStage> {
     match command.state().clone() {
-        State::Queued { .. } | State::Sent { .. } => None,
-        State::Waiting | State::Working { .. } => unreachable!("it is for a browser"),
-        State::Started { hold, .. } => Some(Stage::Started { hold, at: NOW }),
-        State::Ended { at, outcome, hold, read, .. } => {
-            Some(Stage::Ended { at, outcome, hold, read })
+        CommandState::Queued { .. } | CommandState::Sent { .. } => None,
+        CommandState::Waiting | CommandState::Working { .. } => unreachable!("it is for a browser"),
+        CommandState::Started { hold, .. } => Some(SavedStage::Started { hold, at: NOW }),
+        CommandState::Ended { at, outcome, hold, read, .. } => {
+            Some(SavedStage::Ended { at, outcome, hold, read })
         }
     }
 }
@@ -470,7 +475,7 @@ impl Model for Rules {
             moves.extend((!link.up.is_empty()).then_some(Move::Up));
             let quiet = link.up.is_empty() && link.down.is_empty();
             moves.extend((claims && quiet).then_some(Move::ClaimAgain));
-            let queued = world.command.of.phase() == Phase::Queued;
+            let queued = world.command.of.phase() == CommandPhase::Queued;
             moves.extend((link.is_ready && queued).then_some(Move::Deliver));
         }
         moves.extend(world.straggler.is_some().then_some(Move::Straggle));
@@ -524,16 +529,16 @@ impl Model for Rules {
             }
             Move::Deliver => {
                 let worker = world.link.as_ref()?.worker;
-                world.apply(Event::Deliver(peer(worker), Transport::WebSocket), NOW);
+                world.apply(LifecycleEvent::Deliver(peer(worker), Transport::WebSocket), NOW);
                 let attempt = world.command.of.hold()?.attempt;
                 world.tell(Told::Command(attempt));
             }
             Move::Cancel => {
-                world.apply(Event::Cancel, NOW);
+                world.apply(LifecycleEvent::Cancel, NOW);
             }
             Move::Deadline => {
                 let due = world.command.of.next_deadline();
-                world.apply(Event::Tick, due);
+                world.apply(LifecycleEvent::Tick, due);
             }
             Move::Commit => world.commit(),
             Move::Crash { loses_tail } => world.crash(loses_tail),
@@ -552,13 +557,13 @@ impl Model for Rules {
                 !is_complete(&world.command.of) || world.runs == 1
             }),
             Property::always("a recorded end stands", |_, world: &World| {
-                !matches!(world.committed.of, Stage::Ended { .. })
+                !matches!(world.committed.of, SavedStage::Ended { .. })
                     || world.committed.view == world.command.view
             }),
             Property::always("an end can be reached", |_, world: &World| {
                 let mut command = world.command.of.clone();
                 let latest = command.total_by().max(NOW + limits::AWAY);
-                let _ = command.apply(Event::Tick, latest);
+                let _ = command.apply(LifecycleEvent::Tick, latest);
                 command.phase().is_terminal()
             }),
             Property::sometimes("a result counts after two crashes", |_, world: &World| {
@@ -571,8 +576,11 @@ impl Model for Rules {
             Property::sometimes("its browser has lost it in a restart", |_, world: &World| {
                 matches!(
                     world.command.of.state(),
-                    State::Ended {
-                        outcome: Outcome::Expired { reason: Expiry::DaemonRestarted, .. },
+                    CommandState::Ended {
+                        outcome: CommandOutcome::Expired {
+                            reason: ExpiryReason::DaemonRestarted,
+                            ..
+                        },
                         ..
                     }
                 )

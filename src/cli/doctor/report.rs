@@ -9,7 +9,7 @@ use crate::cli::daemon_client::DaemonClient;
 use crate::cli::output_file::{write_named, write_new};
 use crate::config::DaemonLocation;
 use crate::home::Home;
-use crate::hub::Reading;
+use crate::hub::ClockSample;
 use crate::proof::{DEFAULT_OWNER, KEY_LENGTH};
 use crate::protocol::{EXTENSION_ID, PROTOCOL_VERSION, SERVER_VERSION};
 use crate::streams::{REDACTED, redact};
@@ -43,7 +43,7 @@ pub(super) async fn write(
     let home = location.home().ok().and_then(|dir| Home::find(&dir).ok().flatten());
     let cleaner = TextCleaner::new(home.as_ref());
     let report = cleaner.value(&json!({
-        "written_at": Reading::now().system,
+        "written_at": ClockSample::now().system,
         "versions": versions(),
         "system": system(),
         "doctor": doctor,

@@ -22,7 +22,7 @@ use super::state::{Answered, State, answer, awaits};
 use crate::edge::Edge;
 use crate::edge::connections::Holder;
 use crate::edge::conversation::{self, Close, Heard, Lost, close_of, listen};
-use crate::hub::{Link, Outbox};
+use crate::hub::{ExtensionLink, Outbox};
 use crate::proof;
 use crate::protocol::{FrameError, FromExtension};
 
@@ -63,7 +63,7 @@ impl Session {
         edge: Arc<Edge>,
         token: String,
         extension: &str,
-        link: Link,
+        link: ExtensionLink,
         outbox: Outbox,
     ) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let (said, batches) = mpsc::channel(1);
@@ -99,7 +99,7 @@ impl Session {
     async fn run(
         self: Arc<Self>,
         edge: Arc<Edge>,
-        link: Link,
+        link: ExtensionLink,
         mut outbox: Outbox,
         mut batches: mpsc::Receiver<Batch>,
     ) {

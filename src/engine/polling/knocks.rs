@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::sessions::{Poller, is_browser_of};
-use crate::engine::browsers::Browser;
+use crate::engine::browsers::BrowserState;
 use crate::engine::{Engine, Transaction};
 use crate::home::{LegacyAnswer, LegacyMode, PollingPolicy};
 use crate::protocol::{
@@ -187,7 +187,7 @@ impl Engine {
     /// The extensions that poll now.
     #[must_use]
     pub fn polling_extensions(&self) -> Vec<String> {
-        let pollers = self.browsers.values().filter_map(Browser::poller);
+        let pollers = self.browsers.values().filter_map(BrowserState::poller);
         let here = pollers.filter(|poller| poller.is_here);
         here.map(|poller| poller.extension_id.clone()).collect()
     }
@@ -264,7 +264,7 @@ impl Transaction<'_> {
     /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
     /// it from a browser: no other is connected, or it `lacks` the one that it named.
     pub fn poller_news(&mut self, lacks: bool) -> (Arc<PollingPolicy>, KnockList) {
-        let asks = lacks || !self.browsers.values().any(Browser::is_connected);
+        let asks = lacks || !self.browsers.values().any(BrowserState::is_connected);
         let knocks = if asks { self.knock_list() } else { KnockList::default() };
         (self.knocks.rights.clone(), knocks)
     }

@@ -8,7 +8,7 @@ mod syncs;
 
 pub(super) use knocks::Knocks;
 pub use knocks::{KnockList, KnockSummary, NamelessPoller};
-pub use polls::{Glimpse, Poll, Verdict};
+pub use polls::{PendingQuerySummary, PollRequest, ReportDisposition};
 pub use sessions::{Assignment, PollId};
-pub(super) use sessions::{Poller, Sessions, is_browser_of, is_poller};
+pub(super) use sessions::{Poller, PollerSessions, is_browser_of, is_poller};
 pub use syncs::BegunSync;

@@ -7,9 +7,9 @@
 
 use super::sessions::{Assignment, PollId, Poller, first_browser_of, is_browser_of};
 use crate::engine::analyses::take_secrets_out;
-use crate::engine::entry::Seq;
+use crate::engine::entry::JournalSeq;
 use crate::engine::{Engine, Transaction, targets};
-use crate::lifecycle::{Command, Event, Hold, Lane, Peer, Reply, Work};
+use crate::lifecycle::{Command, CommandWork, Delivery, EventReply, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
     Attempt, BrowserId, CorrelationId, ExtensionReport, InstanceId, LEGACY_ACTIONS, LegacyAction,
     LegacyQuery, LegacyReport, NackReason, ReportedError, Timestamp, Transport, plain_version,
@@ -20,7 +20,7 @@ const POLLER_LABEL: &str = "Older extension";
 
 /// One poll.
 #[derive(Clone, Debug)]
-pub struct Poll {
+pub struct PollRequest {
     /// Which life of the extension's worker asks.
     pub session: InstanceId,
     /// The version that the extension says it has.
@@ -33,7 +33,7 @@ pub struct Poll {
 
 /// What became of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReportDisposition {
     /// It counts, or it is the one that counts already.
     Accepted,
     /// It does not.
@@ -42,7 +42,7 @@ pub enum Verdict {
 
 /// A command that is not over, as anybody on this computer may see it.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Glimpse {
+pub struct PendingQuerySummary {
     /// The beginning of its second name.
     pub id: String,
     /// Its action.
@@ -70,10 +70,10 @@ impl Engine {
 
     /// The commands that are not over, for a look from outside, oldest first.
     #[must_use]
-    pub fn glimpse(&self, now: Timestamp) -> Vec<Glimpse> {
+    pub fn glimpse(&self, now: Timestamp) -> Vec<PendingQuerySummary> {
         let all = self.commands.all().filter_map(|command| {
             let facts = command.facts();
-            (!command.phase().is_terminal()).then(|| Glimpse {
+            (!command.phase().is_terminal()).then(|| PendingQuerySummary {
                 id: facts.query_id.as_str().chars().take(6).chain(['…']).collect(),
                 kind: facts.work.name(),
                 age_ms: u64::try_from(now.since(facts.created).as_millis()).unwrap_or(u64::MAX),
@@ -93,7 +93,7 @@ impl Engine {
         }
         let names_tab = self.scheduler.has_named_tab(id);
         let Some(command) = self.commands.get(id) else { return false };
-        let knows = |work: &Work| work.action().is_some_and(|action| known.knows(action));
+        let knows = |work: &CommandWork| work.action().is_some_and(|action| known.knows(action));
         !names_tab && knows(&command.facts().work)
     }
 }
@@ -112,7 +112,7 @@ impl Transaction<'_> {
 
     /// Answers a poll: with the next command for this extension, if there is one. Its browser;
     /// `None`: no extension has named this session.
-    pub fn poll(&mut self, id: PollId, poll: &Poll) -> Option<BrowserId> {
+    pub fn poll(&mut self, id: PollId, poll: &PollRequest) -> Option<BrowserId> {
         let extension_id = self.sessions.extension_of(&poll.session)?;
         let browser = self.begin_poll(id, extension_id, poll)?;
         self.deliver_all(&browser);
@@ -124,7 +124,7 @@ impl Transaction<'_> {
         &mut self,
         id: PollId,
         extension_id: String,
-        poll: &Poll,
+        poll: &PollRequest,
     ) -> Option<BrowserId> {
         let browser = self.browser_of(&extension_id, &poll.session);
         self.take_over(&browser, extension_id, poll);
@@ -162,7 +162,7 @@ impl Transaction<'_> {
     /// never seen it.
     pub fn take_back(&mut self, id: &CorrelationId, attempt: Attempt) {
         if self.commands.attempt_of(id) == Some(attempt) {
-            self.apply(id, Event::LinkClosed);
+            self.apply(id, LifecycleEvent::LinkClosed);
         }
     }
 
@@ -246,24 +246,29 @@ impl Transaction<'_> {
         };
         let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return };
         let report = ExtensionReport::Error { error };
-        self.apply(&facts.id, Event::Report(peer.clone(), attempt, report));
+        self.apply(&facts.id, LifecycleEvent::Report(peer.clone(), attempt, report));
     }
 
     /// Takes what an extension that polls posts of a command: what became of it, and up to where
     /// the journal has to be for that to be recorded.
-    pub fn take_report(&mut self, extension_id: &str, report: LegacyReport) -> (Verdict, Seq) {
-        let unknown = (Verdict::Refused(NackReason::UnknownCommand), Seq::default());
+    pub fn take_report(
+        &mut self,
+        extension_id: &str,
+        report: LegacyReport,
+    ) -> (ReportDisposition, JournalSeq) {
+        let unknown =
+            (ReportDisposition::Refused(NackReason::UnknownCommand), JournalSeq::default());
         let Some(id) = report.names().find_map(|name| self.commands.named(name)) else {
             tracing::debug!(extension_id, "a report on a command that nobody knows");
             return unknown;
         };
         let Some(command) = self.commands.get(&id) else { return unknown };
         let (hold, action) = (command.hold().cloned(), command.facts().work.action().cloned());
-        let is_its = |hold: &&Hold| {
+        let is_its = |hold: &&Delivery| {
             hold.carrier.runs_at_once() && is_browser_of(&hold.by.browser, extension_id)
         };
         let (Some(hold), Some(action)) = (hold.as_ref().filter(is_its), action) else {
-            return (Verdict::Refused(NackReason::StaleAttempt), Seq::default());
+            return (ReportDisposition::Refused(NackReason::StaleAttempt), JournalSeq::default());
         };
         let now = self.now();
         if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
@@ -271,10 +276,10 @@ impl Transaction<'_> {
         }
         let mut report = report.into_report(&action);
         take_secrets_out(&action, &mut report);
-        let event = Event::Report(hold.by.clone(), hold.attempt, report);
+        let event = LifecycleEvent::Report(hold.by.clone(), hold.attempt, report);
         let taken = match self.apply(&id, event) {
-            Some(Reply::Nack(reason)) => Verdict::Refused(reason),
-            Some(_) => Verdict::Accepted,
+            Some(EventReply::Nack(reason)) => ReportDisposition::Refused(reason),
+            Some(_) => ReportDisposition::Accepted,
             None => return unknown,
         };
         (taken, self.commands.recorded(&id))

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::polls::Poll;
-use crate::engine::browsers::Browser;
-use crate::engine::entry::Seq;
+use super::polls::PollRequest;
+use crate::engine::browsers::BrowserState;
+use crate::engine::entry::JournalSeq;
 use crate::engine::{Engine, PollAnswer, Transaction};
-use crate::lifecycle::{Event, Peer, limits};
+use crate::lifecycle::{LifecycleEvent, Peer, limits};
 use crate::protocol::{
     Attempt, BrowserId, CorrelationId, InstanceId, LegacyQuery, Timestamp, Transport,
     is_extension_id,
@@ -19,7 +19,7 @@ const SESSIONS: usize = 64;
 
 /// The sessions that extensions have named, by which they are known when they poll.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Sessions {
+pub(in crate::engine) struct PollerSessions {
     /// Oldest first: the session, and whose it is.
     named: Vec<(InstanceId, String)>,
     /// Those whose place another one took. If one polls again it is a browser of its own:
@@ -62,7 +62,7 @@ pub struct Assignment {
     /// As it goes over the wire.
     pub query: Box<LegacyQuery>,
     /// Up to where the journal has to be before the answer may leave.
-    pub after: Seq,
+    pub after: JournalSeq,
 }
 
 /// What `/sync` requests of one session have led to.
@@ -76,7 +76,7 @@ pub(super) struct SyncState {
     pub(super) says_what_runs: bool,
 }
 
-impl Sessions {
+impl PollerSessions {
     pub(super) fn name(&mut self, session: &InstanceId, extension_id: &str) {
         self.named.retain(|(known, _)| known != session);
         self.named.push((session.clone(), extension_id.to_owned()));
@@ -157,7 +157,7 @@ impl Poller {
     }
 }
 
-impl Browser {
+impl BrowserState {
     /// Until when it counts as connected, if it polls and has lately. One that may be silent
     /// while it works is waited for as long as what it works at is.
     pub(in crate::engine) fn here_until(&self) -> Option<Timestamp> {
@@ -211,10 +211,10 @@ impl Transaction<'_> {
         &mut self,
         browser: &BrowserId,
         extension_id: String,
-        poll: &Poll,
+        poll: &PollRequest,
     ) {
         let now = self.now();
-        let new = || Browser::new(now);
+        let new = || BrowserState::new(now);
         let Engine { browsers, sessions, .. } = &mut **self;
         let known = browsers.entry(browser.clone()).or_insert_with(new);
         let is_same = known.poller().is_some_and(|p| p.peer.instance == poll.session);
@@ -238,7 +238,7 @@ impl Transaction<'_> {
             sessions.displace(former.peer.instance);
         }
         for id in held {
-            self.apply(&id, Event::LinkClosed);
+            self.apply(&id, LifecycleEvent::LinkClosed);
         }
     }
 }
@@ -258,7 +258,7 @@ impl Transaction<'_> {
         });
     }
 
-    fn send_away(&mut self, why: &str, is_it: impl Fn(&BrowserId, &Browser) -> bool) {
+    fn send_away(&mut self, why: &str, is_it: impl Fn(&BrowserId, &BrowserState) -> bool) {
         let mut answers = Vec::new();
         for (id, browser) in &mut self.browsers {
             if !is_it(id, browser) {
@@ -278,7 +278,7 @@ impl Transaction<'_> {
 impl Engine {
     /// When the next extension that polls will be away, unless it polls again.
     pub(in crate::engine) fn next_lapse(&self) -> Option<Timestamp> {
-        self.browsers.values().filter_map(Browser::here_until).min()
+        self.browsers.values().filter_map(BrowserState::here_until).min()
     }
 }
 

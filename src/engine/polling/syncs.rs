@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use super::polls::{Poll, Verdict};
+use super::polls::{PollRequest, ReportDisposition};
 use super::sessions::PollId;
 use crate::engine::Transaction;
-use crate::engine::entry::Seq;
-use crate::lifecycle::{Event, Phase, limits};
+use crate::engine::entry::JournalSeq;
+use crate::lifecycle::{CommandPhase, LifecycleEvent, limits};
 use crate::protocol::{BrowserId, ExtensionReport, LegacySyncRequest, Timestamp, Transport};
 
 /// A `/sync` request whose reports have been taken, and that is still to be answered.
@@ -28,13 +28,13 @@ impl Transaction<'_> {
         &mut self,
         id: PollId,
         extension_id: &str,
-        poll: &Poll,
+        poll: &PollRequest,
         request: &LegacySyncRequest,
-    ) -> (Option<BegunSync>, Seq) {
-        let mut reported = Seq::default();
+    ) -> (Option<BegunSync>, JournalSeq) {
+        let mut reported = JournalSeq::default();
         for report in request.reports() {
             let (verdict, seq) = self.take_report(extension_id, report);
-            if let Verdict::Refused(reason) = verdict {
+            if let ReportDisposition::Refused(reason) = verdict {
                 tracing::info!(extension_id, ?reason, "a posted result does not count");
             }
             reported = reported.max(seq);
@@ -61,14 +61,14 @@ impl Transaction<'_> {
             let names = [id.as_str(), command.facts().query_id.as_str()];
             let is_received = received.iter().any(|name| names.contains(&name.as_str()));
             let is_overdue = now.since(command.delivered_at()) >= limits::SYNC_UNMENTIONED;
-            let hold = command.hold().filter(|_| command.phase() == Phase::Sent).cloned();
+            let hold = command.hold().filter(|_| command.phase() == CommandPhase::Sent).cloned();
             let Some(hold) = hold.filter(|hold| hold.carrier == Transport::Sync) else { continue };
             if is_received {
                 let report = ExtensionReport::Pending { message: None, progress: None };
-                self.apply(&id, Event::Report(hold.by, hold.attempt, report));
+                self.apply(&id, LifecycleEvent::Report(hold.by, hold.attempt, report));
             } else if request.says_what_runs() && is_overdue && self.is_lost(browser) {
                 tracing::info!(%id, %browser, "a command did not arrive, and is delivered again");
-                self.apply(&id, Event::LinkClosed);
+                self.apply(&id, LifecycleEvent::LinkClosed);
             }
         }
     }

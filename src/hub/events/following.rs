@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Sleep;
 
-use crate::hub::{Caller, Hub, Seen};
+use crate::hub::{Caller, CommandLookup, Hub};
 use crate::lifecycle::Command;
 use crate::protocol::{CommandProgress, CommandReport, CommandStatus, CorrelationId, Timestamp};
 
@@ -19,7 +19,7 @@ const PACE: Duration = Duration::from_millis(100);
 
 /// When a command was accepted, and by when it is over, whatever happens.
 #[derive(Clone, Copy, Debug)]
-pub struct Term {
+pub struct CommandLifetime {
     /// When it was accepted.
     pub created_at: Timestamp,
     /// The latest moment at which it is over.
@@ -28,11 +28,11 @@ pub struct Term {
 
 /// What is told of one command, from its making on.
 #[derive(Debug)]
-pub struct Following {
+pub struct CommandFollower {
     hub: Hub,
     caller: Caller,
     id: CorrelationId,
-    term: Term,
+    term: CommandLifetime,
     /// `None` once its end was told.
     command: Option<watch::Receiver<Command>>,
     /// The progress that was told last.
@@ -45,11 +45,19 @@ impl Hub {
     /// Follows a command, if this owner may know of it. What was said of it before is the
     /// first that is told.
     #[must_use]
-    pub fn follow(&self, caller: &Caller, id: &CorrelationId) -> Option<Following> {
+    pub fn follow(&self, caller: &Caller, id: &CorrelationId) -> Option<CommandFollower> {
         let command = self.watched(caller, id)?.subscribe();
-        let term = Term::of(&command.borrow());
+        let term = CommandLifetime::of(&command.borrow());
         let (hub, caller, id) = (self.clone(), caller.clone(), id.clone());
-        Some(Following { hub, caller, id, term, command: Some(command), told: None, pause: None })
+        Some(CommandFollower {
+            hub,
+            caller,
+            id,
+            term,
+            command: Some(command),
+            told: None,
+            pause: None,
+        })
     }
 
     /// Returns once the hub is shut down.
@@ -58,13 +66,13 @@ impl Hub {
     }
 }
 
-impl Term {
+impl CommandLifetime {
     fn of(command: &Command) -> Self {
         Self { created_at: command.facts().created, total_by: command.total_by() }
     }
 }
 
-impl Following {
+impl CommandFollower {
     /// The command.
     #[must_use]
     pub const fn id(&self) -> &CorrelationId {
@@ -73,7 +81,7 @@ impl Following {
 
     /// Its bounds in time, which never change.
     #[must_use]
-    pub const fn term(&self) -> Term {
+    pub const fn term(&self) -> CommandLifetime {
         self.term
     }
 
@@ -119,8 +127,8 @@ impl Following {
         let seen = self.hub.look(&self.caller, &self.id, false).await;
         self.command = None;
         match seen {
-            Ok(Seen::Command(report)) => Some(*report),
-            Ok(Seen::Gone(_) | Seen::NotFound) | Err(_) => None,
+            Ok(CommandLookup::Command(report)) => Some(*report),
+            Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) | Err(_) => None,
         }
     }
 }

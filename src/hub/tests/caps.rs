@@ -12,7 +12,7 @@ async fn the_sixth_queued_command_is_refused_and_listed_and_nothing_accepted_is_
         accepted.push(hub.submit(&agent("a"), script()).await.unwrap().id);
     }
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::QueueFull { queued: 5, .. }));
+    assert!(matches!(refused.why, RefusalReason::QueueFull { queued: 5, .. }));
     assert_eq!(failures(&hub, "a"), HashMap::from([(refused.id, "queue_full".to_owned())]));
     let listed: Vec<_> =
         hub.lists(&agent("a")).pending.into_iter().map(|p| p.correlation_id).collect();
@@ -64,7 +64,7 @@ async fn of_too_many_results_the_oldest_read_one_goes_first_and_an_unread_one_is
     let mut are_gone = Vec::new();
     for id in &ids {
         let seen = hub.look(&agent("a"), id, false).await.unwrap();
-        are_gone.push(matches!(seen, Seen::Gone(_)));
+        are_gone.push(matches!(seen, CommandLookup::Evicted(_)));
     }
     assert_eq!(are_gone, [true, true, false, false]);
     assert_eq!(failures(&hub, "a"), HashMap::from([(ids[0].clone(), "expired".to_owned())]));

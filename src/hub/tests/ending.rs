@@ -10,7 +10,7 @@ async fn cancel_reaches_the_page_and_says_whether_it_may_have_run() {
     let waiting = hub.submit(&agent("a"), script()).await.unwrap().id;
     browser.begin().await;
     let ran = |seen| match seen {
-        Seen::Command(report) => match report.status {
+        CommandLookup::Command(report) => match report.status {
             CommandStatus::Cancelled { may_have_run, .. } => may_have_run,
             other => panic!("{other:?}"),
         },
@@ -23,7 +23,7 @@ async fn cancel_reaches_the_page_and_says_whether_it_may_have_run() {
     assert!(failures(&hub, "a").is_empty());
     let stranger = Caller { owner: "ci".into(), client: "ci/a".into() };
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
-    assert!(matches!(hub.cancel(&stranger, &id).await.unwrap(), Seen::NotFound));
+    assert!(matches!(hub.cancel(&stranger, &id).await.unwrap(), CommandLookup::NotFound));
     assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
 }
 
@@ -37,7 +37,9 @@ async fn a_trace_has_every_phase_in_order() {
     browser.report(&id, attempt, pending());
     browser.complete(&id, attempt, "x").await;
     hub.note_read(&agent("a"), &id);
-    let Seen::Command(report) = hub.look(&agent("a"), &id, true).await.unwrap() else { panic!() };
+    let CommandLookup::Command(report) = hub.look(&agent("a"), &id, true).await.unwrap() else {
+        panic!()
+    };
     let trace = report.trace.unwrap();
     let phases: Vec<_> = trace.iter().map(|entry| entry.phase).collect();
     use TracePhase::{Claimed, Delivered, Done, FirstPending, FirstRead, Queued, Started};
@@ -61,7 +63,7 @@ async fn shutting_down_ends_links_and_waits_and_refuses_what_comes_after() {
     assert_eq!(hub.now().since(began), Duration::ZERO);
     assert_eq!(browser.outbox.next().await.unwrap_err(), CloseReason::Shutdown);
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::ShuttingDown));
+    assert!(matches!(refused.why, RefusalReason::ShuttingDown));
 }
 
 #[tokio::test(start_paused = true)]

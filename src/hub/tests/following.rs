@@ -17,7 +17,7 @@ fn word(report: &crate::protocol::CommandReport) -> String {
     }
 }
 
-async fn followed() -> (Hub, Extension, Following, CorrelationId, Attempt) {
+async fn followed() -> (Hub, Extension, CommandFollower, CorrelationId, Attempt) {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i");
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;

@@ -33,7 +33,7 @@ impl Old {
     }
 
     async fn poll_with(&self, is_pilot_on: bool) -> Option<crate::protocol::LegacyQuery> {
-        let poll = Poll {
+        let poll = PollRequest {
             session: self.session.clone(),
             extension_version: "5.6.0".to_owned(),
             is_pilot_on,
@@ -43,12 +43,12 @@ impl Old {
     }
 
     /// Posts a body, as any route takes it.
-    async fn post(&self, body: &str) -> Verdict {
+    async fn post(&self, body: &str) -> ReportDisposition {
         let report: LegacyReport = serde_json::from_str(body).unwrap();
         self.hub.take_report(EXTENSION, report).await.unwrap()
     }
 
-    async fn post_result(&self, id: &str, value: &str) -> Verdict {
+    async fn post_result(&self, id: &str, value: &str) -> ReportDisposition {
         let result = format!("{{\"success\":true,\"result\":{value:?}}}");
         let body = format!(
             "{{\"correlation_id\":{id:?},\"status\":\"complete\",\"result\":{result},\"error\":null}}"
@@ -118,7 +118,7 @@ async fn two_hundred_commands_run_exactly_once_each_and_all_complete() {
                 let text = format!("{agent_number} {number} {millis}");
                 let id = hub.submit(&agent, script_of(&text)).await.unwrap().id;
                 let seen = hub.wait(&agent, &id, limits::WAIT_MAX, false).await.unwrap();
-                let Seen::Command(report) = seen else { panic!("{text}: {seen:?}") };
+                let CommandLookup::Command(report) = seen else { panic!("{text}: {seen:?}") };
                 let CommandStatus::Complete { result, .. } = report.status else {
                     panic!("{text}: {:?}", report.status)
                 };
@@ -153,7 +153,7 @@ async fn a_polled_command_is_not_offered_again_to_the_same_life() {
         assert!(old.poll().await.is_none());
         pass(Duration::from_millis(10)).await;
     }
-    assert_eq!(old.post_result(id.as_str(), "x").await, Verdict::Accepted);
+    assert_eq!(old.post_result(id.as_str(), "x").await, ReportDisposition::Accepted);
     assert!(old.poll().await.is_some(), "the lane is free");
 }
 
@@ -169,11 +169,11 @@ async fn another_life_gets_it_again_under_the_same_names_and_any_life_may_report
     assert!(second.poll().await.is_none());
     assert_eq!(
         second.post(&format!("{{\"correlation_id\":\"{id}\",\"status\":\"pending\"}}")).await,
-        Verdict::Accepted
+        ReportDisposition::Accepted
     );
     let third = Old::new(&hub, "ext_3");
     assert!(third.poll().await.is_none(), "something was heard of it");
-    assert_eq!(third.post_result(id.as_str(), "x").await, Verdict::Accepted);
+    assert_eq!(third.post_result(id.as_str(), "x").await, ReportDisposition::Accepted);
     assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
     assert_eq!(hub.browsers().len(), 1, "they are one browser");
 }
@@ -189,7 +189,7 @@ async fn two_profiles_with_the_same_extension_are_two_browsers() {
     }
     let browsers = hub.browsers();
     assert_eq!(browsers.iter().filter(|browser| browser.connected).count(), 2, "{browsers:?}");
-    let wish = Wish { browser: Some(browsers[0].label.clone()), tab: None };
+    let wish = TargetSelector { browser: Some(browsers[0].label.clone()), tab: None };
     hub.submit(&agent("ann"), Submission { wish, ..script() }).await.unwrap();
     let deliveries = [one.poll().await.is_some(), other.poll().await.is_some()];
     assert_eq!(deliveries.iter().filter(|delivered| **delivered).count(), 1);
@@ -210,9 +210,11 @@ async fn one_that_polls_no_more_after_it_took_a_command_leaves_it_expired() {
     assert!(!hub.browsers()[0].connected);
     assert_eq!(
         old.post_result(id.as_str(), "x").await,
-        Verdict::Refused(NackReason::AlreadyTerminal)
+        ReportDisposition::Refused(NackReason::AlreadyTerminal)
     );
-    let Seen::Command(report) = hub.look(&agent("ann"), &id, true).await.unwrap() else { panic!() };
+    let CommandLookup::Command(report) = hub.look(&agent("ann"), &id, true).await.unwrap() else {
+        panic!()
+    };
     let phases: Vec<_> = report.trace.unwrap().iter().map(|entry| entry.phase).collect();
     assert!(phases.contains(&TracePhase::LateResult), "{phases:?}");
 }
@@ -251,12 +253,12 @@ async fn one_that_has_polled_once_has_as_long_for_its_next_poll() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again() {
     let (journal, mut pages) = Journal::channel();
-    let reading = Reading {
+    let reading = ClockSample {
         boot: "boot".into(),
         monotonic: seconds(100),
         system: Timestamp::from_unix_micros(1_795_298_985_000_000),
     };
-    let hub = Hub::open(Limits::default(), journal, History::default(), &reading);
+    let hub = Hub::open(Limits::default(), journal, RecordedHistory::default(), &reading);
     let old = Old::new(&hub, "ext_1");
     let _ = old.poll().await;
     let submitting = {
@@ -296,7 +298,7 @@ async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again()
     pages.failed("the disk is full");
     assert!(posting.await.unwrap().is_err());
     pages.recorded();
-    assert_eq!(hub.take_report(EXTENSION, report()).await.unwrap(), Verdict::Accepted);
+    assert_eq!(hub.take_report(EXTENSION, report()).await.unwrap(), ReportDisposition::Accepted);
 }
 
 #[tokio::test(start_paused = true)]
@@ -350,7 +352,7 @@ async fn what_waits_for_any_browser_goes_to_it_only_if_it_knows_it_and_no_tab_wa
     let plain = hub.submit(&agent("ann"), script()).await.unwrap().id;
     let old = Old::new(&hub, "ext_1");
     assert_eq!(taken(&old).await, plain.as_str());
-    assert_eq!(old.post_result(plain.as_str(), "x").await, Verdict::Accepted);
+    assert_eq!(old.post_result(plain.as_str(), "x").await, ReportDisposition::Accepted);
     assert!(old.poll().await.is_none());
     pass(seconds(31)).await;
     for id in [shot, in_tab] {
@@ -378,15 +380,15 @@ async fn reports_count_once_and_only_from_the_extension_that_has_the_command() {
     let body = format!("{{\"correlation_id\":\"{id}\",\"result\":1}}");
     let foreign: LegacyReport = serde_json::from_str(&body).unwrap();
     let taken = hub.take_report("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", foreign).await.unwrap();
-    assert_eq!(taken, Verdict::Refused(NackReason::StaleAttempt));
+    assert_eq!(taken, ReportDisposition::Refused(NackReason::StaleAttempt));
     assert_eq!(
         old.post(r#"{"correlation_id":"exec_0"}"#).await,
-        Verdict::Refused(NackReason::UnknownCommand)
+        ReportDisposition::Refused(NackReason::UnknownCommand)
     );
-    assert_eq!(old.post(&body).await, Verdict::Accepted);
-    assert_eq!(old.post(&body).await, Verdict::Accepted, "the same again is no news");
+    assert_eq!(old.post(&body).await, ReportDisposition::Accepted);
+    assert_eq!(old.post(&body).await, ReportDisposition::Accepted, "the same again is no news");
     let other = format!("{{\"correlation_id\":\"{id}\",\"result\":2}}");
-    assert_eq!(old.post(&other).await, Verdict::Refused(NackReason::AlreadyTerminal));
+    assert_eq!(old.post(&other).await, ReportDisposition::Refused(NackReason::AlreadyTerminal));
 }
 
 #[tokio::test(start_paused = true)]
@@ -400,7 +402,7 @@ async fn a_query_without_a_name_is_answered_under_its_second_one() {
     assert_eq!((query.kind, query.correlation_id), ("page_info", None));
     pass(seconds(20)).await;
     let body = format!("{{\"id\":\"{}\",\"result\":{{\"url\":\"http://a/\"}}}}", query.id);
-    assert_eq!(old.post(&body).await, Verdict::Accepted);
+    assert_eq!(old.post(&body).await, ReportDisposition::Accepted);
     assert!(matches!(look(&hub, "ann", &id).await, CommandStatus::Complete { .. }));
 }
 

@@ -1,23 +1,24 @@
 //! What waits for the journal, and how a hub goes on with what another has recorded.
 
 use super::*;
-use crate::engine::{Entry, Kept, KeptKey};
+use crate::engine::{JournalEntry, RecordedCommand, RecordedKey};
 use crate::journal::JournalReader;
-use crate::lifecycle::{Command, Saved, Stage, State};
+use crate::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
 
 /// A hub whose journal is written when a test says so.
 pub(super) fn recording() -> (Hub, JournalReader) {
     let (journal, pages) = Journal::channel();
-    let hub = Hub::open(Limits::default(), journal, History::default(), &reading("boot", 100));
+    let hub =
+        Hub::open(Limits::default(), journal, RecordedHistory::default(), &reading("boot", 100));
     (hub, pages)
 }
 
-fn reading(boot: &str, monotonic: u64) -> Reading {
+fn reading(boot: &str, monotonic: u64) -> ClockSample {
     let system = Timestamp::from_unix_micros(1_795_298_985_000_000);
-    Reading { boot: boot.into(), monotonic: seconds(monotonic), system }
+    ClockSample { boot: boot.into(), monotonic: seconds(monotonic), system }
 }
 
-pub(super) fn write(pages: &mut JournalReader) -> Vec<Entry> {
+pub(super) fn write(pages: &mut JournalReader) -> Vec<JournalEntry> {
     pages.take_batch();
     let batch: Vec<_> = pages.batch().cloned().collect();
     pages.recorded();
@@ -41,7 +42,7 @@ async fn running(hub: &Hub, pages: &mut JournalReader, browser: &mut Extension) 
     id
 }
 
-async fn submit(hub: Hub, call: Submission) -> Result<Accepted, Refused> {
+async fn submit(hub: Hub, call: Submission) -> Result<CommandReceipt, CallRefusal> {
     hub.submit(&agent("a"), call).await
 }
 
@@ -56,7 +57,7 @@ async fn a_command_is_sent_before_it_is_recorded_and_its_caller_is_answered_afte
     settle().await;
     assert!(!submitting.is_finished());
     let entries = write(&mut pages);
-    assert!(entries.iter().any(|entry| matches!(entry, Entry::Accepted(_))), "{entries:?}");
+    assert!(entries.iter().any(|entry| matches!(entry, JournalEntry::Accepted(_))), "{entries:?}");
     assert_eq!(submitting.await.unwrap().unwrap().id, id);
 }
 
@@ -71,7 +72,8 @@ async fn go_leaves_after_the_start_is_recorded_and_other_frames_do_not_wait_for_
     browser.link.ping();
     assert!(matches!(browser.frame().await, ToExtension::Ping { .. }));
     let entries = write(&mut pages);
-    let is_started = |entry: &Entry| matches!(entry, Entry::Changed(c) if c.may_go(FIRST));
+    let is_started =
+        |entry: &JournalEntry| matches!(entry, JournalEntry::Changed(c) if c.may_go(FIRST));
     assert!(entries.iter().any(is_started), "{entries:?}");
     assert!(matches!(browser.frame().await, ToExtension::Go { .. }));
     submitting.await.unwrap().unwrap();
@@ -91,7 +93,7 @@ async fn go_never_leaves_for_a_command_that_was_cancelled_while_its_start_was_re
     assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
     let _ = write(&mut pages);
     assert!(browser.is_quiet().await, "no go");
-    let Seen::Command(report) = cancelling.await.unwrap().unwrap() else { panic!() };
+    let CommandLookup::Command(report) = cancelling.await.unwrap().unwrap() else { panic!() };
     assert!(matches!(report.status, CommandStatus::Cancelled { may_have_run: false, .. }));
     submitting.await.unwrap().unwrap();
 }
@@ -111,7 +113,7 @@ async fn a_result_is_acknowledged_and_told_after_it_is_recorded() {
     assert!(!waiting.is_finished());
     let _ = write(&mut pages);
     assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
-    let Seen::Command(report) = waiting.await.unwrap().unwrap() else { panic!() };
+    let CommandLookup::Command(report) = waiting.await.unwrap().unwrap() else { panic!() };
     assert!(matches!(report.status, CommandStatus::Complete { .. }));
 }
 
@@ -134,7 +136,7 @@ async fn what_cannot_be_recorded_is_refused_taken_back_and_never_runs() {
     pages.take_batch();
     pages.failed("the disk is full");
     let refused = submitting.await.unwrap().unwrap_err();
-    let Refusal::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
+    let RefusalReason::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
     assert_eq!(&**why, "the disk is full");
     browser.claim(&id, attempt);
     assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
@@ -142,11 +144,11 @@ async fn what_cannot_be_recorded_is_refused_taken_back_and_never_runs() {
     assert_eq!(failures(&hub, "a")[&refused.id], "storage_unavailable");
     // The next one is not even sent; and once there is room, the key is free.
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
-    assert_eq!(hub.storage(), Storage::Unavailable { why: "the disk is full".into() });
+    assert!(matches!(refused.why, RefusalReason::StorageUnavailable { .. }));
+    assert_eq!(hub.storage(), StorageStatus::Unavailable { why: "the disk is full".into() });
     let _ = write(&mut pages);
     let _ = write(&mut pages);
-    assert_eq!(hub.storage(), Storage::Journal { moved_aside: None });
+    assert_eq!(hub.storage(), StorageStatus::Journal { moved_aside: None });
     let submitting = tokio::spawn(submit(hub.clone(), call));
     settle().await;
     let _ = write(&mut pages);
@@ -184,9 +186,10 @@ async fn a_call_that_comes_twice_and_cannot_be_recorded_is_taken_back_for_both()
     pages.take_batch();
     pages.failed("the disk is full");
     let refused = submit(hub.clone(), call()).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
+    assert!(matches!(refused.why, RefusalReason::StorageUnavailable { .. }));
     let entries = write(&mut pages);
-    let is_withdrawn = |entry: &Entry| matches!(entry, Entry::Withdrawn(gone) if *gone == id);
+    let is_withdrawn =
+        |entry: &JournalEntry| matches!(entry, JournalEntry::Withdrawn(gone) if *gone == id);
     assert!(entries.iter().any(is_withdrawn), "{entries:?}");
     assert!(matches!(browser.frame().await, ToExtension::Cancel { .. }));
     assert!(browser.is_quiet().await, "no go");
@@ -206,7 +209,7 @@ async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told()
     pages.failed("the disk is full");
     assert!(matches!(look(&hub, "a", &first).await, CommandStatus::Complete { .. }));
     let refused = hub.look(&agent("a"), &second, false).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }));
+    assert!(matches!(refused.why, RefusalReason::StorageUnavailable { .. }));
     let _ = write(&mut pages);
     assert!(matches!(look(&hub, "a", &second).await, CommandStatus::Complete { .. }));
 }
@@ -222,7 +225,7 @@ async fn long_scripts_are_recorded_one_at_a_time_and_what_is_short_does_not_wait
     for recorded in [2, 1, 1] {
         settle().await;
         let entries = write(&mut pages);
-        let accepted = entries.iter().filter(|entry| matches!(entry, Entry::Accepted(_)));
+        let accepted = entries.iter().filter(|entry| matches!(entry, JournalEntry::Accepted(_)));
         assert_eq!(accepted.count(), recorded, "{entries:?}");
     }
     short.await.unwrap().unwrap();
@@ -239,7 +242,7 @@ async fn more_results_than_may_be_kept_refuse_what_is_new_until_some_have_gone()
     let (id, attempt) = browser.begin().await;
     browser.complete(&id, attempt, &"x".repeat(1 << 20)).await;
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    let Refusal::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
+    let RefusalReason::StorageUnavailable { why } = &refused.why else { panic!("{refused:?}") };
     assert!(why.contains("1 MiB"), "{why}");
     pass(limits::RETAIN).await;
     hub.submit(&agent("a"), script()).await.unwrap();
@@ -255,7 +258,7 @@ async fn an_owner_who_keeps_as_much_as_they_may_leaves_room_for_others() {
     }
     // A name is free: what counts is the owner.
     let refused = hub.submit(&agent("e"), script()).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::StorageUnavailable { .. }), "{refused:?}");
+    assert!(matches!(refused.why, RefusalReason::StorageUnavailable { .. }), "{refused:?}");
     let other = Caller { owner: "ci".into(), client: "a".into() };
     hub.submit(&other, large()).await.unwrap();
     // What has ended is kept as well, for as long as it can be read.
@@ -289,13 +292,13 @@ async fn a_key_that_stands_for_another_call_is_refused_and_names_it() {
     let call = |action| Submission { action, idempotency_key: Some("k".into()), ..script() };
     let first = hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap();
     let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+    assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id == first.id));
     // Also once nothing but the key is left of the first call.
     let _ = hub.cancel(&agent("a"), &first.id).await.unwrap();
     pass(limits::RETAIN).await;
-    assert!(matches!(hub.look(&agent("a"), &first.id, false).await, Ok(Seen::Gone(_))));
+    assert!(matches!(hub.look(&agent("a"), &first.id, false).await, Ok(CommandLookup::Evicted(_))));
     let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+    assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id == first.id));
     assert_eq!(hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap().id, first.id);
 }
 
@@ -304,13 +307,13 @@ async fn a_key_that_stands_for_the_same_work_in_another_tab_or_browser_is_refuse
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i");
     let call = |browser: Option<&str>, tab: Option<i64>| {
-        let wish = Wish { browser: browser.map(str::to_owned), tab: tab.map(TabId) };
+        let wish = TargetSelector { browser: browser.map(str::to_owned), tab: tab.map(TabId) };
         Submission { wish, idempotency_key: Some("k".into()), ..script() }
     };
     let first = hub.submit(&agent("a"), call(None, Some(1))).await.unwrap();
     for other in [call(None, Some(2)), call(None, None), call(Some("b"), Some(1))] {
         let refused = hub.submit(&agent("a"), other).await.unwrap_err();
-        assert!(matches!(refused.why, Refusal::KeyReused { id } if id == first.id));
+        assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id == first.id));
     }
     assert_eq!(hub.submit(&agent("a"), call(None, Some(1))).await.unwrap().id, first.id);
     let _ = browser.command().await;
@@ -323,7 +326,7 @@ async fn a_call_without_a_target_is_the_same_call_although_the_current_tab_has_c
     let _browser = Extension::connect(&hub, "b", "i");
     let call = || Submission { idempotency_key: Some("k".into()), ..script() };
     let first = hub.submit(&agent("a"), call()).await.unwrap();
-    let elsewhere = Wish { browser: None, tab: Some(TabId(2)) };
+    let elsewhere = TargetSelector { browser: None, tab: Some(TabId(2)) };
     hub.submit(&agent("a"), Submission { wish: elsewhere, ..script() }).await.unwrap();
     assert_eq!(hub.submit(&agent("a"), call()).await.unwrap().id, first.id);
 }
@@ -359,7 +362,7 @@ async fn an_ending_daemon_lets_running_commands_finish_and_begins_no_other() {
     browser.claim(&delivered, attempt);
     assert!(browser.is_quiet().await, "no go");
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::ShuttingDown));
+    assert!(matches!(refused.why, RefusalReason::ShuttingDown));
     assert!(!draining.is_finished());
     browser.complete(&running, attempt, "Home").await;
     settle().await;
@@ -380,28 +383,35 @@ async fn an_ending_daemon_waits_no_longer_than_two_seconds() {
 // The next life.
 
 /// What a hub that was killed has left: its commands, each as far as it was recorded.
-pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> History {
+pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> RecordedHistory {
     let kept = commands.into_iter().map(|(command, tab)| {
         let stage = match command.state() {
-            State::Queued { .. } | State::Sent { .. } | State::Waiting => Stage::Accepted,
-            State::Working { .. } => Stage::Working { at: command.started_at() },
-            State::Started { hold, .. } => {
-                Stage::Started { hold: hold.clone(), at: command.started_at() }
+            CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => {
+                SavedStage::Accepted
             }
-            State::Ended { at, outcome, hold, read, .. } => {
-                Stage::Ended { at: *at, outcome: outcome.clone(), hold: hold.clone(), read: *read }
+            CommandState::Working { .. } => SavedStage::Working { at: command.started_at() },
+            CommandState::Started { hold, .. } => {
+                SavedStage::Started { hold: hold.clone(), at: command.started_at() }
             }
+            CommandState::Ended { at, outcome, hold, read, .. } => SavedStage::Ended {
+                at: *at,
+                outcome: outcome.clone(),
+                hold: hold.clone(),
+                read: *read,
+            },
         };
         let lane = tab.map(|tab| Lane { browser: "b".into(), tab: Some(TabId(tab)) });
-        let saved = Saved { facts: command.facts().clone(), stage, trace: command.marks().into() };
-        Kept { saved, lane, wish: Wish::default() }
+        let saved =
+            SavedCommand { facts: command.facts().clone(), stage, trace: command.marks().into() };
+        RecordedCommand { saved, lane, wish: TargetSelector::default() }
     });
-    let anchor = Anchor { boot: "boot".into(), monotonic: seconds(100), at: reading("", 0).system };
-    History { commands: kept.collect(), anchor: Some(anchor), ..History::default() }
+    let anchor =
+        ClockAnchor { boot: "boot".into(), monotonic: seconds(100), at: reading("", 0).system };
+    RecordedHistory { commands: kept.collect(), anchor: Some(anchor), ..RecordedHistory::default() }
 }
 
 /// The next life of the daemon, a second after the last one began.
-pub(super) fn next_life(history: History) -> (Hub, JournalReader) {
+pub(super) fn next_life(history: RecordedHistory) -> (Hub, JournalReader) {
     let (journal, pages) = Journal::channel();
     let hub = Hub::open(Limits::default(), journal, history, &reading("boot", 101));
     (hub, pages)
@@ -414,7 +424,7 @@ async fn left_by(
     let hub = Hub::open(
         Limits::default(),
         Journal::ephemeral(),
-        History::default(),
+        RecordedHistory::default(),
         &reading("boot", 100),
     );
     let mut browser = Extension::connect(&hub, "b", "i");
@@ -472,7 +482,10 @@ async fn a_command_whose_browser_does_not_know_it_or_stays_away_ends_as_daemon_r
             pass(limits::AWAY).await;
         }
         let entries = write(&mut pages);
-        assert!(entries.iter().any(|entry| matches!(entry, Entry::Changed(_))), "it is recorded");
+        assert!(
+            entries.iter().any(|entry| matches!(entry, JournalEntry::Changed(_))),
+            "it is recorded"
+        );
         let status = look(&hub, "a", &id).await;
         assert_eq!(reason(&status), "daemon_restarted");
         assert!(matches!(status, CommandStatus::Expired { may_have_run: true, .. }));
@@ -492,7 +505,7 @@ async fn a_result_is_kept_for_the_rest_of_its_time_and_whether_it_was_read() {
     // A second of it has passed between the two lives.
     pass(limits::RETAIN - seconds(1)).await;
     let _ = write(&mut pages);
-    assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), Seen::Gone(_)));
+    assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), CommandLookup::Evicted(_)));
     assert!(failures(&hub, "a").is_empty(), "it was read");
 }
 
@@ -510,7 +523,7 @@ async fn after_a_reboot_nothing_is_sent_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
-    let current = crate::engine::Current {
+    let current = crate::engine::CurrentTabRecord {
         client: "a".into(),
         owner: "user".into(),
         browser: "b".into(),
@@ -518,7 +531,7 @@ async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
         at: reading("", 0).system,
     };
     for (session, tab) in [("of before", 4), ("another", 1)] {
-        let left = History {
+        let left = RecordedHistory {
             clients: vec![current.clone()],
             sessions: vec![("b".into(), "of before".into())],
             ..history(Vec::new())
@@ -537,15 +550,15 @@ async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
 #[tokio::test(start_paused = true)]
 async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
     let now = reading("", 0).system;
-    let gone = Gone { owner: "user".into(), at: now, may_have_run: true };
-    let current = crate::engine::Current {
+    let gone = Tombstone { owner: "user".into(), at: now, may_have_run: true };
+    let current = crate::engine::CurrentTabRecord {
         client: "a".into(),
         owner: "user".into(),
         browser: "b".into(),
         tab: Some(TabId(4)),
         at: now,
     };
-    let key = KeptKey {
+    let key = RecordedKey {
         owner: "user".into(),
         key: "k".into(),
         client: "a".into(),
@@ -554,14 +567,17 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
         accepted: now,
         digest: None,
     };
-    let left = History {
+    let left = RecordedHistory {
         gone: vec![("exec_1".into(), "a".into(), gone)],
         keys: vec![key],
         clients: vec![current],
         ..history(Vec::new())
     };
     let (hub, mut pages) = next_life(left);
-    assert!(matches!(hub.look(&agent("a"), &"exec_1".into(), false).await, Ok(Seen::Gone(_))));
+    assert!(matches!(
+        hub.look(&agent("a"), &"exec_1".into(), false).await,
+        Ok(CommandLookup::Evicted(_))
+    ));
     let call = Submission { idempotency_key: Some("k".into()), ..script() };
     assert_eq!(hub.submit(&agent("a"), call).await.unwrap().id.as_str(), "exec_1");
     // The browser is not back yet: the command waits for it, in the tab of the last life.
@@ -578,11 +594,11 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
 async fn a_key_keeps_its_client_and_its_target_over_a_restart() {
     let now = reading("", 0).system;
     let call = |tab| {
-        let wish = Wish { browser: None, tab: Some(TabId(tab)) };
+        let wish = TargetSelector { browser: None, tab: Some(TabId(tab)) };
         Submission { wish, idempotency_key: Some("k".into()), ..script() }
     };
     let digest = call(1).key().map(|key| key.digest);
-    let key = KeptKey {
+    let key = RecordedKey {
         owner: "user".into(),
         key: "k".into(),
         client: "a".into(),
@@ -591,10 +607,10 @@ async fn a_key_keeps_its_client_and_its_target_over_a_restart() {
         accepted: now,
         digest,
     };
-    let (hub, mut pages) = next_life(History { keys: vec![key], ..history(Vec::new()) });
+    let (hub, mut pages) = next_life(RecordedHistory { keys: vec![key], ..history(Vec::new()) });
     assert_eq!(hub.submit(&agent("a"), call(1)).await.unwrap().id.as_str(), "exec_1");
     let refused = hub.submit(&agent("a"), call(2)).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::KeyReused { id } if id.as_str() == "exec_1"));
+    assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id.as_str() == "exec_1"));
     let of_another = tokio::spawn(async move { hub.submit(&agent("b"), call(1)).await });
     settle().await;
     let _ = write(&mut pages);
@@ -605,7 +621,7 @@ async fn a_key_keeps_its_client_and_its_target_over_a_restart() {
 async fn a_key_of_an_older_journal_stands_for_what_its_command_was_asked_for() {
     let (id, command) = left_by(async |_, _, _| {}).await;
     let facts = command.facts().clone();
-    let key = KeptKey {
+    let key = RecordedKey {
         owner: facts.owner,
         key: "k".into(),
         client: facts.client,
@@ -616,22 +632,22 @@ async fn a_key_of_an_older_journal_stands_for_what_its_command_was_asked_for() {
     };
     let action = facts.work.action().unwrap().clone();
     let call = |tab| {
-        let wish = Wish { browser: None, tab: Some(TabId(tab)) };
+        let wish = TargetSelector { browser: None, tab: Some(TabId(tab)) };
         let action = action.clone();
         Submission { action, wish, idempotency_key: Some("k".into()), ..script() }
     };
-    let mut left = History { keys: vec![key], ..history(vec![(command, Some(1))]) };
+    let mut left = RecordedHistory { keys: vec![key], ..history(vec![(command, Some(1))]) };
     left.commands[0].wish = call(1).wish;
     let (hub, _pages) = next_life(left);
     assert_eq!(hub.submit(&agent("a"), call(1)).await.unwrap().id, id);
     let refused = hub.submit(&agent("a"), call(2)).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::KeyReused { .. }));
+    assert!(matches!(refused.why, RefusalReason::KeyReused { .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_from_before_the_clock_was_set_back_makes_no_younger_one_look_old() {
     let now = reading("", 0).system;
-    let key = |key: &str, accepted| KeptKey {
+    let key = |key: &str, accepted| RecordedKey {
         owner: "user".into(),
         key: key.into(),
         client: "a".into(),
@@ -641,7 +657,7 @@ async fn a_key_from_before_the_clock_was_set_back_makes_no_younger_one_look_old(
         digest: None,
     };
     let keys = vec![key("young", now), key("from the future", now + seconds(3_600))];
-    let (hub, _pages) = next_life(History { keys, ..history(Vec::new()) });
+    let (hub, _pages) = next_life(RecordedHistory { keys, ..history(Vec::new()) });
     let call = Submission { idempotency_key: Some("young".into()), ..script() };
     assert_eq!(hub.submit(&agent("a"), call).await.unwrap().id.as_str(), "exec_young");
 }

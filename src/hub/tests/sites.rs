@@ -175,14 +175,14 @@ async fn a_person_who_stops_all_ends_what_runs_and_waits_there_until_they_let_ag
     assert_eq!(refused.why.code(), "stopped_by_user");
     // Whoever works in another browser goes on.
     let mut other = Extension::connect(&hub, "other", "i");
-    let there = Wish { browser: Some("Test".to_owned()), tab: None };
+    let there = TargetSelector { browser: Some("Test".to_owned()), tab: None };
     hub.submit(&agent("a"), Submission { wish: there, ..script() }).await.unwrap();
     other.begin().await;
     browser.says_stopped(false);
     hub.submit(
         &agent("c"),
         Submission {
-            wish: Wish { browser: Some("b".to_owned()), tab: Some(TabId(5)) },
+            wish: TargetSelector { browser: Some("b".to_owned()), tab: Some(TabId(5)) },
             ..script()
         },
     )

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::hub::streams::Taken;
+use crate::hub::streams::IngestCounts;
 use crate::protocol::{CaptureSettings, StreamKind, TabCapture};
 use crate::streams::{
     EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LegacyStream, PageQuery, PageStart, StreamView,
@@ -59,7 +59,7 @@ fn on(streams: &[StreamKind], browser: Option<&str>, tab: Option<i64>) -> Captur
     CaptureChange {
         on: true,
         streams: Some(streams.iter().copied().collect()),
-        of: Wish { browser: browser.map(str::to_owned), tab: tab.map(TabId) },
+        of: TargetSelector { browser: browser.map(str::to_owned), tab: tab.map(TabId) },
     }
 }
 
@@ -96,7 +96,7 @@ async fn a_malformed_entry_is_rejected_and_counted_and_the_others_are_kept() {
         StreamKind::Logs,
         &[entry("1"), malformed(), entry("2")],
     );
-    assert_eq!(taken, Taken { received: 2, rejected: 1 });
+    assert_eq!(taken, IngestCounts { received: 2, rejected: 1 });
     let extension = Extension::connect(&hub, "b1", "i1");
     extension.sends("logs", vec![malformed(), entry("3")]);
     extension.sends("streams_of_tomorrow", vec![entry("4")]);
@@ -138,7 +138,7 @@ async fn bodies_of_a_polling_extension_are_kept_like_the_others() {
     let browser = BrowserId::from("legacy");
     let body = br#"{"entries":[{"message":"Authorization: Bearer abc","level":"error"},{}]}"#;
     let taken = hub.take_legacy_events(&browser, LegacyStream::Logs, body).await.unwrap();
-    assert_eq!(taken, Taken { received: 1, rejected: 1 });
+    assert_eq!(taken, IngestCounts { received: 1, rejected: 1 });
     let page = hub.read_streams(&agent("a"), logs(None)).await;
     assert_eq!(texts(&page), ["Authorization: [redacted]"]);
     assert!(hub.take_legacy_events(&browser, LegacyStream::Logs, b"{").await.is_err());
@@ -213,12 +213,12 @@ async fn a_tab_that_is_not_there_or_could_be_of_two_browsers_is_refused() {
     let hub = Hub::start(Limits::default());
     let change = on(&[StreamKind::Logs], None, Some(99));
     let why = |hub: &Hub, change: &CaptureChange| hub.capture(&agent("a"), change).unwrap_err().why;
-    assert!(matches!(why(&hub, &change), Refusal::BrowserGone { .. }));
+    assert!(matches!(why(&hub, &change), RefusalReason::BrowserGone { .. }));
     let _one = Extension::connect(&hub, "b1", "i1");
-    assert!(matches!(why(&hub, &change), Refusal::TabGone { .. }));
+    assert!(matches!(why(&hub, &change), RefusalReason::TabGone { .. }));
     let _two = Extension::connect(&hub, "b2", "i1");
     let of_both = on(&[StreamKind::Logs], None, Some(1));
-    assert!(matches!(why(&hub, &of_both), Refusal::AmbiguousBrowser { .. }));
+    assert!(matches!(why(&hub, &of_both), RefusalReason::AmbiguousBrowser { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,7 +231,7 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     let mut noise = crate::streams::NoiseRules::default();
     noise.add("[hmr]").unwrap();
     hub.set_noise(&"user".into(), noise);
-    let (found, tab) = hub.find_tab(&agent("a"), &Wish::default()).unwrap();
+    let (found, tab) = hub.find_tab(&agent("a"), &TargetSelector::default()).unwrap();
     assert_eq!((&found, tab.tab_id), (&browser, TabId(1)), "the active one");
     let record = hub.page_record(&agent("a"), &browser, TabId(1)).await;
     assert_eq!((record.errors, record.hidden, record.failed_requests), (1, 1, 0));

@@ -37,7 +37,7 @@ struct Newer {
     extension: &'static str,
     session: String,
     generation: Generation,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CommandState>>,
     /// Wakes a loop that waits for its next request.
     flush: Arc<Notify>,
     /// How often each script was run, by its text, in all lives.
@@ -47,7 +47,7 @@ struct Newer {
 }
 
 #[derive(Default)]
-struct State {
+struct CommandState {
     results: Vec<serde_json::Value>,
     running: Vec<serde_json::Value>,
     last_ack: Option<String>,
@@ -104,7 +104,7 @@ impl Newer {
 
     async fn send(&self, body: &serde_json::Value) -> LegacySyncAnswer {
         let request: LegacySyncRequest = serde_json::from_str(&body.to_string()).unwrap();
-        let poll = Poll {
+        let poll = PollRequest {
             session: request.session().unwrap(),
             extension_version: request.version().to_owned(),
             is_pilot_on: request.is_pilot_on(),
@@ -213,7 +213,7 @@ async fn two_hundred_commands_run_exactly_once_each_in_every_generation() {
                     let call = Submission { timeout: seconds(60), ..script_of(&text) };
                     let id = hub.submit(&agent, call).await.unwrap().id;
                     let seen = hub.wait(&agent, &id, limits::WAIT_MAX, true).await.unwrap();
-                    let Seen::Command(report) = seen else { panic!("{text}: {seen:?}") };
+                    let CommandLookup::Command(report) = seen else { panic!("{text}: {seen:?}") };
                     let CommandStatus::Complete { result, .. } = report.status else {
                         panic!("{generation:?} {text}: {:?}", report.status)
                     };
@@ -247,7 +247,7 @@ async fn a_command_ends_the_hold_the_moment_it_is_submitted() {
             let text = format!("{number} 1");
             let id = hub.submit(&agent("ann"), script_of(&text)).await.unwrap().id;
             let seen = hub.wait(&agent("ann"), &id, seconds(5), true).await.unwrap();
-            let Seen::Command(report) = seen else { panic!("{seen:?}") };
+            let CommandLookup::Command(report) = seen else { panic!("{seen:?}") };
             let trace = report.trace.unwrap();
             let delivered = trace.iter().find(|e| e.phase == TracePhase::Delivered).unwrap();
             assert_eq!(delivered.carrier, Some(Transport::Sync));
@@ -346,7 +346,7 @@ async fn a_request_that_goes_away_takes_no_command_along() {
     let id = hub.submit(&agent("ann"), script_of("1 1")).await.unwrap().id;
     // It goes away between the moment at which it is given the command and the answer.
     let request: LegacySyncRequest = serde_json::from_str(&newer.request().to_string()).unwrap();
-    let poll = Poll {
+    let poll = PollRequest {
         session: request.session().unwrap(),
         extension_version: request.version().to_owned(),
         is_pilot_on: true,

@@ -8,9 +8,9 @@ async fn several_browsers_and_none_named_is_ambiguous_and_says_which_there_are()
     let _one = Extension::connect(&hub, "b1", "i1");
     let mut two = Extension::connect(&hub, "b2", "i1");
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    let Refusal::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
+    let RefusalReason::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
     assert_eq!(browsers.len(), 2);
-    let named = Wish { browser: Some("b2".to_owned()), tab: None };
+    let named = TargetSelector { browser: Some("b2".to_owned()), tab: None };
     let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await.unwrap().id;
     assert_eq!(two.command().await.0, id);
     // From here on it is the client's own.
@@ -22,17 +22,19 @@ async fn a_tab_that_is_gone_is_refused_and_a_browser_that_is_away_is_waited_for(
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
     let refused = hub.submit(&agent("a"), script_in(99)).await.unwrap_err();
-    let Refusal::TabGone { wanted: TabId(99), tabs } = refused.why else { panic!("{refused:?}") };
+    let RefusalReason::TabGone { wanted: TabId(99), tabs } = refused.why else {
+        panic!("{refused:?}")
+    };
     assert_eq!(tabs.len(), 10);
     hub.submit(&agent("a"), script_in(2)).await.unwrap();
     let (id, attempt) = browser.begin().await;
     browser.complete(&id, attempt, "x").await;
     drop(browser);
     assert!(hub.submit(&agent("a"), script()).await.is_ok());
-    let nowhere = Wish { browser: Some("no such".to_owned()), tab: None };
+    let nowhere = TargetSelector { browser: Some("no such".to_owned()), tab: None };
     let refused =
         hub.submit(&agent("a"), Submission { wish: nowhere, ..script() }).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::BrowserGone { .. }), "{refused:?}");
+    assert!(matches!(refused.why, RefusalReason::BrowserGone { .. }), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,10 +106,10 @@ async fn browsers_of_a_kind_are_told_apart_by_a_number_that_stays_with_them() {
     assert_eq!(labels(), expected.map(|(id, label)| (id.to_owned(), label.to_owned())).into());
 
     let refused = hub.submit(&agent("a"), script()).await.unwrap_err();
-    let Refusal::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
+    let RefusalReason::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
     let shown: Vec<_> = browsers.into_iter().map(|choice| choice.label).collect();
     assert_eq!(shown, ["Chromium", "Chromium 3", "Chromium 4"]);
-    let named = Wish { browser: Some("Chromium 3".to_owned()), tab: None };
+    let named = TargetSelector { browser: Some("Chromium 3".to_owned()), tab: None };
     let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await.unwrap().id;
     assert_eq!(third.command().await.0, id);
     // A browser that was updated may call itself something else.
@@ -197,7 +199,7 @@ async fn after_a_restart_a_client_keeps_its_browser_and_a_tab_that_it_names_must
     let mut browser = Extension::attach(&hub, "b", "i2");
     browser.ready_with(Some("s2"), tabs(51..=52, "http://127.0.0.1/"), Vec::new());
     let refused = hub.submit(&agent("a"), script_in(42)).await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::TabGone { .. }));
+    assert!(matches!(refused.why, RefusalReason::TabGone { .. }));
     hub.submit(&agent("a"), script()).await.unwrap();
     assert_eq!(browser.command_and_tab().await.1, Some(51));
     drop(other);

@@ -4,38 +4,38 @@ use futures_util::FutureExt as _;
 
 use super::recorded::{history, next_life, settle};
 use super::*;
-use crate::lifecycle::{Asked, Outcome, Work};
+use crate::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork};
 use crate::protocol::{Job, MonitorSync, SessionName};
 
-fn drawing_of(session: Option<&str>) -> Undertaking {
-    let annotations = Asked { session: session.map(named) };
-    Undertaking {
-        work: Work::Annotations { annotations },
-        target: Wish::default(),
+fn drawing_of(session: Option<&str>) -> HostTask {
+    let annotations = AwaitedDrawings { session: session.map(named) };
+    HostTask {
+        work: CommandWork::Annotations { annotations },
+        target: TargetSelector::default(),
         deadline: limits::PERSON,
         estimate: seconds(30),
         idempotency_key: None,
     }
 }
 
-fn sync() -> Undertaking {
+fn sync() -> HostTask {
     let sync = MonitorSync { path: "/srv".to_owned(), recursive: None, verify: None };
-    Undertaking {
-        work: Work::Job { job: Job::MonitorSync(sync) },
-        target: Wish::default(),
+    HostTask {
+        work: CommandWork::Job { job: Job::MonitorSync(sync) },
+        target: TargetSelector::default(),
         deadline: seconds(3_600),
         estimate: seconds(1),
         idempotency_key: None,
     }
 }
 
-fn undertake(hub: &Hub, client: &str, asked: Undertaking) -> CorrelationId {
+fn undertake(hub: &Hub, client: &str, asked: HostTask) -> CorrelationId {
     hub.undertake(&agent(client), asked).unwrap().accepted.id
 }
 
-fn done(json: &str) -> Outcome {
+fn done(json: &str) -> CommandOutcome {
     let result = RawValue::from_string(json.to_owned()).unwrap().into();
-    Outcome::Complete { result, origin: None }
+    CommandOutcome::Complete { result, origin: None }
 }
 
 fn named(session: &str) -> SessionName {
@@ -48,7 +48,11 @@ async fn draw(hub: &Hub, session: Option<&str>) -> Vec<CorrelationId> {
 }
 
 /// A call that waits for a command, in a task of its own.
-fn read(hub: &Hub, client: &str, id: &CorrelationId) -> tokio::task::JoinHandle<(Duration, Seen)> {
+fn read(
+    hub: &Hub,
+    client: &str,
+    id: &CorrelationId,
+) -> tokio::task::JoinHandle<(Duration, CommandLookup)> {
     let (hub, caller, id) = (hub.clone(), agent(client), id.clone());
     tokio::spawn(async move {
         let began = hub.now();
@@ -57,8 +61,8 @@ fn read(hub: &Hub, client: &str, id: &CorrelationId) -> tokio::task::JoinHandle<
     })
 }
 
-fn word(seen: &Seen) -> &'static str {
-    let Seen::Command(report) = seen else { return "gone" };
+fn word(seen: &CommandLookup) -> &'static str {
+    let CommandLookup::Command(report) = seen else { return "gone" };
     match report.status {
         CommandStatus::Pending { .. } => "pending",
         CommandStatus::Complete { .. } => "complete",
@@ -154,12 +158,12 @@ async fn waits_and_jobs_are_twenty_each_and_not_among_the_queued() {
 #[tokio::test(start_paused = true)]
 async fn the_same_key_is_the_same_wait() {
     let hub = Hub::start(Limits::default());
-    let keyed = || Undertaking { idempotency_key: Some("k".into()), ..drawing_of(None) };
+    let keyed = || HostTask { idempotency_key: Some("k".into()), ..drawing_of(None) };
     let first = hub.undertake(&agent("a"), keyed()).unwrap();
     let again = hub.undertake(&agent("a"), keyed()).unwrap();
     assert!(first.is_new() && !again.is_new());
     assert_eq!(first.accepted.id, again.accepted.id);
-    let other = Undertaking { idempotency_key: Some("k".into()), ..sync() };
+    let other = HostTask { idempotency_key: Some("k".into()), ..sync() };
     let refused = hub.undertake(&agent("a"), other).unwrap_err();
     assert_eq!(refused.why.code(), "idempotency_key_reused");
 }
@@ -185,7 +189,7 @@ async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
     advance(limits::RETAIN_JOB - seconds(1)).await;
     assert!(matches!(look(&hub, "b", &id).await, CommandStatus::Complete { .. }));
     pass(seconds(2)).await;
-    assert!(matches!(hub.look(&agent("b"), &id, false).await, Ok(Seen::Gone(_))));
+    assert!(matches!(hub.look(&agent("b"), &id, false).await, Ok(CommandLookup::Evicted(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,7 +308,12 @@ fn opening_for(wait: &CorrelationId) -> Submission {
         styles: None,
         prompt: None,
     };
-    Submission { action, wish: Wish::default(), timeout: limits::EXECUTE, idempotency_key: None }
+    Submission {
+        action,
+        wish: TargetSelector::default(),
+        timeout: limits::EXECUTE,
+        idempotency_key: None,
+    }
 }
 
 /// A wait whose drawing tools this browser has opened.

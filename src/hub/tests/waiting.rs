@@ -21,12 +21,12 @@ async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
     browser.complete(&id, attempt, "1").await;
     let (took, seen) = waiting.await.unwrap();
     assert!(took < seconds(6), "{took:?}");
-    let Seen::Command(report) = seen else { panic!() };
+    let CommandLookup::Command(report) = seen else { panic!() };
     assert!(matches!(report.status, CommandStatus::Complete { .. }));
 
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     let seen = hub.wait(&agent("a"), &id, seconds(50), false).await.unwrap();
-    let Seen::Command(report) = seen else { panic!() };
+    let CommandLookup::Command(report) = seen else { panic!() };
     assert_eq!(reason(&report.status), "extension_no_response");
 }
 
@@ -40,7 +40,7 @@ async fn a_wait_ends_after_its_time_or_fifty_five_seconds_with_pending() {
         let seen = hub.wait(&agent("a"), &id, seconds(asked), false).await.unwrap();
         let took = hub.now().since(began);
         assert!(took >= seconds(at_most) && took < seconds(at_most + 1), "{took:?}");
-        let Seen::Command(report) = seen else { panic!() };
+        let CommandLookup::Command(report) = seen else { panic!() };
         assert!(matches!(report.status, CommandStatus::Pending { .. }));
     }
 }
@@ -57,7 +57,7 @@ async fn the_sixty_fifth_waiter_of_a_client_is_refused_and_others_are_not() {
     // Time passes only when every task waits.
     tokio::time::sleep(Duration::from_millis(1)).await;
     let refused = wait("a").await.unwrap_err();
-    assert!(matches!(refused.why, Refusal::TooManyWaiters { waiters: 64 }));
+    assert!(matches!(refused.why, RefusalReason::TooManyWaiters { waiters: 64 }));
     let other = tokio::spawn(wait("b"));
     for task in waiting {
         assert!(task.await.unwrap().is_ok());

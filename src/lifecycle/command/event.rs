@@ -1,13 +1,13 @@
 //! What can happen to a command, and what it does.
 
-use super::{Outcome, Peer, Phase};
+use super::{CommandOutcome, CommandPhase, Peer};
 use crate::protocol::{
     Attempt, CancelReason, CommandProgress, ExtensionReport, InFlightState, NackReason, Transport,
 };
 
 /// What can happen to a command.
 #[derive(Debug)]
-pub enum Event {
+pub enum LifecycleEvent {
     /// The browser that it is for is connected.
     Reachable,
     /// It leaves for this extension, which has room for it; its tab is free (row 3).
@@ -28,7 +28,7 @@ pub enum Event {
     /// The daemon says how far this job is (row 23).
     Advance(CommandProgress),
     /// The daemon is done with this job, or a person with their drawing (row 24).
-    Finish(Outcome),
+    Finish(CommandOutcome),
     /// Its owner cancels it (rows 15, 16).
     Cancel,
     /// The person at the browser ends it (rows 15, 16).
@@ -42,17 +42,17 @@ pub enum Event {
 /// What an event did.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Step {
+pub enum Transition {
     /// Nothing changed; the sender gets this answer.
-    Unchanged(Reply),
+    Unchanged(EventReply),
     /// Something changed: waiters wake, and lanes follow the phase.
     Changed {
         /// The phase before.
-        from: Phase,
+        from: CommandPhase,
         /// The phase after.
-        to: Phase,
+        to: CommandPhase,
         /// The answer to the sender.
-        reply: Reply,
+        reply: EventReply,
         /// Why the extension that holds it is told to stop, if it is.
         cancel: Option<CancelReason>,
     },
@@ -60,7 +60,7 @@ pub enum Step {
 
 /// What the sender of an event is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum EventReply {
     /// Nothing.
     Nothing,
     /// `go`, once the start is recorded.

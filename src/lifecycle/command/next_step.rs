@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Expiry, Outcome};
+use super::{CommandOutcome, ExpiryReason};
 use crate::lifecycle::limits;
 use crate::protocol::{CorrelationId, ReportedError, WorkKind};
 
@@ -55,12 +55,12 @@ static OF_CODES: [(&str, &str); 16] = [
          popup of the Tabwire extension.",
     ),
     (
-        Outcome::STOPPED_BY_USER,
+        CommandOutcome::STOPPED_BY_USER,
         "Ask the person before you go on; only they can let agents go on, in the popup of the \
          Tabwire extension.",
     ),
     (
-        Outcome::EXECUTION_TIMEOUT,
+        CommandOutcome::EXECUTION_TIMEOUT,
         "It may have run in part: look at the page (page_info, screenshot) before you call again, \
          with a larger timeout_ms if it needs more time.",
     ),
@@ -98,8 +98,8 @@ pub(super) fn next_step_of(error: &ReportedError, kind: WorkKind) -> Arc<str> {
     }
     match kind {
         WorkKind::Browser => next_step_of_code(&error.code).unwrap_or(OF_OTHER_CODES),
-        WorkKind::Annotations => Expiry::NobodyDrew.hint(),
-        WorkKind::Job => Expiry::OF_JOBS,
+        WorkKind::Annotations => ExpiryReason::NobodyDrew.hint(),
+        WorkKind::Job => ExpiryReason::OF_JOBS,
     }
     .into()
 }
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn every_way_to_expire_and_every_wait_has_a_next_step() {
-        let walked: BTreeSet<_> = Expiry::ALL.into_iter().map(Expiry::code).collect();
+        let walked: BTreeSet<_> = ExpiryReason::ALL.into_iter().map(ExpiryReason::code).collect();
         assert_eq!(walked, codes_named_in(include_str!("outcome.rs")));
         for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Job] {
             let step = next_step_of_pending(&"exec_1".into(), kind);
             assert!(step.contains("correlation_id:\"exec_1\"") && step.ends_with('.'), "{step}");
-            for reason in Expiry::ALL {
+            for reason in ExpiryReason::ALL {
                 assert!(reason.hint_for(kind).ends_with('.'), "{reason:?}");
             }
         }

@@ -9,7 +9,7 @@ use crate::protocol::{CommandProgress, ExtensionReport, ReportedError, Timestamp
 
 /// How a command ended. Set once.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum CommandOutcome {
     /// The extension reported a result.
     Complete {
         /// The result, byte for byte.
@@ -30,7 +30,7 @@ pub enum Outcome {
     /// No answer came in time.
     Expired {
         /// Why.
-        reason: Expiry,
+        reason: ExpiryReason,
         /// Whether it may have begun in the page.
         may_have_run: bool,
     },
@@ -45,7 +45,7 @@ pub enum Outcome {
 
 /// Results are the same if they are the same byte for byte: so a replayed report is
 /// told from another one. Who cancelled is no part of a report.
-impl PartialEq for Outcome {
+impl PartialEq for CommandOutcome {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Complete { result: a, origin: b }, Self::Complete { result: c, origin: d }) => {
@@ -86,7 +86,7 @@ impl StillRunning {
     }
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// The word that programs know the terminal timeout by.
     pub const EXECUTION_TIMEOUT: &'static str = "execution_timeout";
 
@@ -139,7 +139,7 @@ impl Outcome {
 
 /// Why no answer came in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expiry {
+pub enum ExpiryReason {
     /// No browser was connected while the command waited (row 4).
     NoExtension,
     /// Its browser was connected, but its turn did not come (row 4).
@@ -163,7 +163,7 @@ pub enum Expiry {
     ResultExpired,
 }
 
-impl Expiry {
+impl ExpiryReason {
     /// All of them.
     pub(super) const ALL: [Self; 10] = [
         Self::NoExtension,

@@ -8,7 +8,7 @@ use super::excerpt::{MESSAGE_TOLD, STACK_TOLD, beginning};
 use super::next_step::{
     BROWSER_AWAY_HINT, HALF_DONE_HINT, STOPPED_HINT, next_step_of, next_step_of_pending,
 };
-use super::{Command, Expiry, Outcome, State};
+use super::{Command, CommandOutcome, CommandState, ExpiryReason};
 use crate::lifecycle::Lane;
 use crate::protocol::{
     Action, CommandAim, CommandReport, CommandStatus, CommandStory, CommandSummary, FailedCommand,
@@ -39,30 +39,30 @@ impl Command {
     /// Whether it waits for a browser to connect, or has waited for one in vain.
     const fn lacks_browser(&self) -> bool {
         match &self.state {
-            State::Queued { reachable, .. } => !*reachable,
-            State::Ended { outcome: Outcome::Expired { reason, .. }, .. } => {
-                matches!(reason, Expiry::NoExtension)
+            CommandState::Queued { reachable, .. } => !*reachable,
+            CommandState::Ended { outcome: CommandOutcome::Expired { reason, .. }, .. } => {
+                matches!(reason, ExpiryReason::NoExtension)
             }
-            State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => false,
+            CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => false,
         }
     }
 
     fn status(&self) -> CommandStatus {
         match &self.state {
-            State::Queued { .. } => self.pending(None, self.why_queued()),
-            State::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
-            State::Started { progress, .. } => {
+            CommandState::Queued { .. } => self.pending(None, self.why_queued()),
+            CommandState::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
+            CommandState::Started { progress, .. } => {
                 self.pending(progress.clone(), "Command still executing in browser".to_owned())
             }
-            State::Waiting => self.pending(None, self.why_waiting()),
-            State::Working { progress } => {
+            CommandState::Waiting => self.pending(None, self.why_waiting()),
+            CommandState::Working { progress } => {
                 self.pending(progress.clone(), "The job is running".to_owned())
             }
-            State::Ended { at, outcome, .. } => self.ended(*at, outcome),
+            CommandState::Ended { at, outcome, .. } => self.ended(*at, outcome),
         }
     }
 
@@ -88,15 +88,15 @@ impl Command {
 
     fn why_queued(&self) -> String {
         match self.state {
-            State::Queued { reachable: false, .. } => {
+            CommandState::Queued { reachable: false, .. } => {
                 format!("Waits for a browser with the Tabwire extension, until {}", self.total_by())
             }
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => "Waits for its turn in the tab".to_owned(),
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => "Waits for its turn in the tab".to_owned(),
         }
     }
 
@@ -110,16 +110,16 @@ impl Command {
         }
     }
 
-    fn ended(&self, at: Timestamp, outcome: &Outcome) -> CommandStatus {
+    fn ended(&self, at: Timestamp, outcome: &CommandOutcome) -> CommandStatus {
         match outcome {
-            Outcome::Complete { result, origin } => CommandStatus::Complete {
+            CommandOutcome::Complete { result, origin } => CommandStatus::Complete {
                 result: result.clone(),
                 page: self.page_mark(origin.as_deref()),
                 created_at: self.facts.created,
                 completed_at: at,
                 duration_ms: millis(at.since(self.facts.created)),
             },
-            Outcome::Error { error } => CommandStatus::Error {
+            CommandOutcome::Error { error } => CommandStatus::Error {
                 error: beginning(&error.message, MESSAGE_TOLD),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(|stack| beginning(stack, STACK_TOLD)),
@@ -128,24 +128,24 @@ impl Command {
                 page: self.page_mark(None),
                 failed_at: at,
             },
-            Outcome::Timeout { error } => CommandStatus::Timeout {
+            CommandOutcome::Timeout { error } => CommandStatus::Timeout {
                 error: beginning(&error.message, MESSAGE_TOLD),
                 hint: next_step_of(error, self.facts.work.kind()),
                 failed_at: at,
                 may_have_run: true,
                 page: self.page_mark(None),
             },
-            Outcome::Expired { reason, may_have_run } => CommandStatus::Expired {
+            CommandOutcome::Expired { reason, may_have_run } => CommandStatus::Expired {
                 error: self.why_expired(*reason, at),
                 expired_at: at,
                 reason: reason.code(),
                 hint: self.hint_for(*reason, *may_have_run).into(),
                 may_have_run: *may_have_run,
             },
-            Outcome::Cancelled { may_have_run, by_user } => CommandStatus::Cancelled {
+            CommandOutcome::Cancelled { may_have_run, by_user } => CommandStatus::Cancelled {
                 cancelled_at: at,
                 may_have_run: *may_have_run,
-                reason: by_user.then_some(Outcome::STOPPED_BY_USER),
+                reason: by_user.then_some(CommandOutcome::STOPPED_BY_USER),
                 hint: if *by_user {
                     Some(STOPPED_HINT)
                 } else {
@@ -156,9 +156,9 @@ impl Command {
     }
 
     /// Why it expired, in a sentence. How long an extension has to answer is not the same for all.
-    fn why_expired(&self, reason: Expiry, at: Timestamp) -> Cow<'static, str> {
+    fn why_expired(&self, reason: ExpiryReason, at: Timestamp) -> Cow<'static, str> {
         match (reason, self.reached(TracePhase::Delivered)) {
-            (Expiry::ExtensionNoResponse, Some(delivered)) => {
+            (ExpiryReason::ExtensionNoResponse, Some(delivered)) => {
                 let waited = at.since(delivered).as_secs_f64().round();
                 format!("Extension did not respond within {waited}s of receiving command").into()
             }
@@ -167,8 +167,9 @@ impl Command {
     }
 
     /// What to do about one that expired, in a sentence.
-    fn hint_for(&self, reason: Expiry, may_have_run: bool) -> &'static str {
-        if reason == Expiry::ExtensionNoResponse && may_have_run && !self.facts.work.is_safe() {
+    fn hint_for(&self, reason: ExpiryReason, may_have_run: bool) -> &'static str {
+        if reason == ExpiryReason::ExtensionNoResponse && may_have_run && !self.facts.work.is_safe()
+        {
             return "The extension that had it may have run it: look at the page before you call \
                     again. Check with observe({what:\"browsers\"}) that the browser answers; reload \
                     its extension if not.";
@@ -185,20 +186,20 @@ impl Command {
     #[must_use]
     pub fn summary(&self, target: Option<&Lane>) -> CommandSummary {
         let (status, reason) = match &self.state {
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. } => (StatusWord::Pending, None),
-            State::Ended { outcome, .. } => outcome.word(),
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => (StatusWord::Pending, None),
+            CommandState::Ended { outcome, .. } => outcome.word(),
         };
         let ended_at = match &self.state {
-            State::Ended { at, .. } => Some(*at),
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. } => None,
+            CommandState::Ended { at, .. } => Some(*at),
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => None,
         };
         let holder = self.hold().map(|hold| hold.by.browser.clone());
         CommandSummary {
@@ -268,11 +269,11 @@ impl Command {
     }
 
     fn trace(&self) -> Vec<TraceEntry> {
-        let carrier = |mark: &super::Mark| {
+        let carrier = |mark: &super::TracePoint| {
             let last = self.hold().filter(|hold| Some(hold.attempt) == mark.attempt)?;
             (mark.phase == TracePhase::Delivered).then_some(last.carrier)
         };
-        let entry = |mark: &super::Mark| TraceEntry {
+        let entry = |mark: &super::TracePoint| TraceEntry {
             phase: mark.phase,
             at: mark.at,
             after_ms: mark.at.since(self.facts.created),
@@ -296,17 +297,19 @@ impl Command {
     #[must_use]
     pub fn as_finished(&self) -> Option<FinishedCommand> {
         match &self.state {
-            State::Ended { at, outcome: Outcome::Complete { .. }, .. } => Some(FinishedCommand {
-                correlation_id: self.facts.id.clone(),
-                completed_at: *at,
-                duration_ms: millis(at.since(self.facts.created)),
-            }),
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => None,
+            CommandState::Ended { at, outcome: CommandOutcome::Complete { .. }, .. } => {
+                Some(FinishedCommand {
+                    correlation_id: self.facts.id.clone(),
+                    completed_at: *at,
+                    duration_ms: millis(at.since(self.facts.created)),
+                })
+            }
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => None,
         }
     }
 
@@ -314,17 +317,17 @@ impl Command {
     /// it was given. A cancelled one did not: its owner wanted that.
     #[must_use]
     pub fn as_failed(&self, target: Option<&Lane>) -> Option<FailedCommand> {
-        let State::Ended { at, outcome, .. } = &self.state else { return None };
+        let CommandState::Ended { at, outcome, .. } = &self.state else { return None };
         let kind = self.facts.work.kind();
         let (error, hint, message) = match outcome {
-            Outcome::Complete { .. } | Outcome::Cancelled { .. } => return None,
-            Outcome::Error { error } => {
+            CommandOutcome::Complete { .. } | CommandOutcome::Cancelled { .. } => return None,
+            CommandOutcome::Error { error } => {
                 (error.code.as_str(), next_step_of(error, kind), Some(&error.message))
             }
-            Outcome::Timeout { error } => {
-                (Outcome::EXECUTION_TIMEOUT, next_step_of(error, kind), Some(&error.message))
+            CommandOutcome::Timeout { error } => {
+                (CommandOutcome::EXECUTION_TIMEOUT, next_step_of(error, kind), Some(&error.message))
             }
-            Outcome::Expired { reason, may_have_run } => {
+            CommandOutcome::Expired { reason, may_have_run } => {
                 let why = self.why_expired(*reason, *at);
                 let next = self.hint_for(*reason, *may_have_run);
                 (reason.code(), format!("{why}. {next}").into(), None)
@@ -335,7 +338,7 @@ impl Command {
             aim: self.aim(target),
             error: error.into(),
             at: *at,
-            expired_at: (!matches!(outcome, Outcome::Error { .. })).then_some(*at),
+            expired_at: (!matches!(outcome, CommandOutcome::Error { .. })).then_some(*at),
             hint,
             message: message.map(|message| message.as_str().into()),
         })
@@ -351,7 +354,7 @@ impl Command {
             error: "expired".into(),
             at,
             expired_at: Some(at),
-            hint: format!("{why}. {}", Expiry::ResultExpired.hint()).into(),
+            hint: format!("{why}. {}", ExpiryReason::ResultExpired.hint()).into(),
             message: None,
         }
     }
@@ -376,20 +379,20 @@ impl Command {
     #[must_use]
     pub fn running_time(&self) -> Option<Duration> {
         let done = match &self.state {
-            State::Ended { at, outcome: Outcome::Complete { .. }, .. } => *at,
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => return None,
+            CommandState::Ended { at, outcome: CommandOutcome::Complete { .. }, .. } => *at,
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => return None,
         };
         let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;
         Some(done.since(began))
     }
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// The word for it and, if there is no result, the word for why.
     fn word(&self) -> (StatusWord, Option<Arc<str>>) {
         match self {

@@ -2,31 +2,34 @@
 
 use std::sync::Arc;
 
-use super::{Away, Command, Expiry, Facts, Hold, Mark, Outcome, Phase, State};
+use super::{
+    BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery,
+    ExpiryReason, TracePoint,
+};
 use crate::lifecycle::limits;
 use crate::protocol::{Timestamp, TracePhase};
 use crate::seeded_bug;
 
 /// A command as it outlives the process.
 #[derive(Clone, Debug)]
-pub struct Saved {
+pub struct SavedCommand {
     /// What it is.
-    pub facts: Facts,
+    pub facts: CommandSpec,
     /// How far it had come.
-    pub stage: Stage,
+    pub stage: SavedStage,
     /// The phases that it had been through, as far as they were recorded.
-    pub trace: Vec<Mark>,
+    pub trace: Vec<TracePoint>,
 }
 
 /// How far a command had come when it was recorded last.
 #[derive(Clone, Debug)]
-pub enum Stage {
+pub enum SavedStage {
     /// It was accepted. It may have been sent, but unless it is safe it had not begun.
     Accepted,
     /// It may have begun in the page.
     Started {
         /// Who had it.
-        hold: Hold,
+        hold: Delivery,
         /// Since when.
         at: Timestamp,
     },
@@ -40,9 +43,9 @@ pub enum Stage {
         /// When it ended.
         at: Timestamp,
         /// How.
-        outcome: Outcome,
+        outcome: CommandOutcome,
         /// Who had it last, if anybody did.
-        hold: Option<Hold>,
+        hold: Option<Delivery>,
         /// Whether its owner had the outcome.
         read: bool,
     },
@@ -58,37 +61,37 @@ impl Command {
     /// Nothing of it lies after `now`: a clock that was set back must not give it more
     /// than its whole time, nor keep it for longer than is its due.
     #[must_use]
-    pub fn restore(saved: Saved, is_same_boot: bool, now: Timestamp) -> Self {
-        let Saved { mut facts, stage, mut trace } = saved;
+    pub fn restore(saved: SavedCommand, is_same_boot: bool, now: Timestamp) -> Self {
+        let SavedCommand { mut facts, stage, mut trace } = saved;
         facts.created = facts.created.min(now);
         for mark in &mut trace {
             mark.at = mark.at.min(now);
         }
         let mut command = Self {
-            state: State::first(&facts.work),
+            state: CommandState::first(&facts.work),
             facts: Arc::new(facts),
             trace,
             is_restored: true,
         };
         match stage {
             // The person may still be about it, and the job is begun when its turn comes.
-            Stage::Accepted if matches!(command.state, State::Waiting) => {}
-            Stage::Accepted => command.restore_accepted(is_same_boot, now),
-            Stage::Working { .. } if seeded_bug::is_on("job-begins-again") => {}
+            SavedStage::Accepted if matches!(command.state, CommandState::Waiting) => {}
+            SavedStage::Accepted => command.restore_accepted(is_same_boot, now),
+            SavedStage::Working { .. } if seeded_bug::is_on("job-begins-again") => {}
             // What was done of it is done, and nobody is at it any more.
-            Stage::Working { .. } if is_same_boot => {
-                command.expire(Expiry::DaemonRestarted, true, now);
+            SavedStage::Working { .. } if is_same_boot => {
+                command.expire(ExpiryReason::DaemonRestarted, true, now);
             }
-            Stage::Working { .. } => command.expire(Expiry::MachineRebooted, true, now),
-            Stage::Started { hold, at } => {
+            SavedStage::Working { .. } => command.expire(ExpiryReason::MachineRebooted, true, now),
+            SavedStage::Started { hold, at } => {
                 command.restore_started(hold, at.min(now), now);
                 if !is_same_boot {
-                    command.expire(Expiry::MachineRebooted, true, now);
+                    command.expire(ExpiryReason::MachineRebooted, true, now);
                 }
             }
-            Stage::Ended { at, outcome, hold, read } => {
+            SavedStage::Ended { at, outcome, hold, read } => {
                 let at = at.min(now);
-                command.state = State::Ended { at, outcome, hold, lane_until: None, read };
+                command.state = CommandState::Ended { at, outcome, hold, lane_until: None, read };
             }
         }
         command
@@ -98,14 +101,14 @@ impl Command {
     /// process: that it may have begun, or that it is over. What was polled for may begin
     /// without a further word.
     #[must_use]
-    pub fn is_to_be_recorded_since(&self, from: Phase) -> bool {
+    pub fn is_to_be_recorded_since(&self, from: CommandPhase) -> bool {
         let runs_at_once = self.hold().is_some_and(|hold| hold.carrier.runs_at_once());
         match self.phase() {
-            Phase::Queued | Phase::Waiting => false,
-            Phase::Working => from != Phase::Working,
-            Phase::Sent => runs_at_once && from == Phase::Queued,
-            Phase::Started => from != Phase::Started && !runs_at_once,
-            Phase::Leaving | Phase::Ended => !from.is_terminal(),
+            CommandPhase::Queued | CommandPhase::Waiting => false,
+            CommandPhase::Working => from != CommandPhase::Working,
+            CommandPhase::Sent => runs_at_once && from == CommandPhase::Queued,
+            CommandPhase::Started => from != CommandPhase::Started && !runs_at_once,
+            CommandPhase::Leaving | CommandPhase::Ended => !from.is_terminal(),
         }
     }
 
@@ -113,9 +116,9 @@ impl Command {
     fn restore_accepted(&mut self, is_same_boot: bool, now: Timestamp) {
         let may_have_run = self.may_have_run();
         if !is_same_boot {
-            self.expire(Expiry::MachineRebooted, may_have_run, now);
+            self.expire(ExpiryReason::MachineRebooted, may_have_run, now);
         } else if self.total_by() <= now {
-            self.expire(Expiry::DaemonRestarted, may_have_run, now);
+            self.expire(ExpiryReason::DaemonRestarted, may_have_run, now);
         } else {
             self.mark(TracePhase::Requeued, now, None);
         }
@@ -124,10 +127,11 @@ impl Command {
     /// Row 17b. Attempts count from 1 again: at a new epoch the extension has forgotten the
     /// old ones. One that only polls says no more of it than that it is done. Whether `go` had left
     /// is not recorded: it may have.
-    fn restore_started(&mut self, hold: Hold, at: Timestamp, now: Timestamp) {
+    fn restore_started(&mut self, hold: Delivery, at: Timestamp, now: Timestamp) {
         let execute_by = at + self.facts.timeout + limits::REPORT_GRACE;
-        let asked = Away { until: now + limits::AWAY, lost: Expiry::DaemonRestarted };
+        let asked =
+            BrowserAbsence { until: now + limits::AWAY, lost: ExpiryReason::DaemonRestarted };
         let away = (!hold.carrier.runs_at_once()).then_some(asked);
-        self.state = State::Started { hold, execute_by, away, progress: None, let_go: true };
+        self.state = CommandState::Started { hold, execute_by, away, progress: None, let_go: true };
     }
 }

@@ -1,7 +1,10 @@
 //! [`Command::apply`]: the one place where a command's state changes, and the rows of the
 //! transition table, each under its number.
 
-use super::{Away, Command, Event, Expiry, Hold, Mark, Outcome, Peer, Phase, Reply, State, Step};
+use super::{
+    BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandState, Delivery, EventReply,
+    ExpiryReason, LifecycleEvent, Peer, TracePoint, Transition,
+};
 use crate::lifecycle::limits;
 use crate::protocol::{
     Attempt, CancelReason, CommandProgress, ExtensionReport, InFlightState, NackReason, Timestamp,
@@ -17,16 +20,16 @@ impl Command {
     ///
     /// A deadline that is over takes effect first, at its own moment, even if the
     /// timer was late: so an event never wins against a deadline that it missed.
-    pub fn apply(&mut self, event: Event, now: Timestamp) -> Step {
+    pub fn apply(&mut self, event: LifecycleEvent, now: Timestamp) -> Transition {
         let from = self.phase();
         let elapsed = self.elapse(now);
         let step = self.react(event, now);
         let Some(cancel) = elapsed else { return step };
         let (to, reply) = match step {
-            Step::Unchanged(reply) => (self.phase(), reply),
-            Step::Changed { to, reply, .. } => (to, reply),
+            Transition::Unchanged(reply) => (self.phase(), reply),
+            Transition::Changed { to, reply, .. } => (to, reply),
         };
-        Step::Changed { from, to, reply, cancel }
+        Transition::Changed { from, to, reply, cancel }
     }
 
     /// Takes every deadline that is over. `None`: there was none. Else whether the
@@ -43,7 +46,7 @@ impl Command {
     /// Whether the only deadline left is the end of its retention, which is not the
     /// command's to take: its keeper drops it.
     const fn is_forgettable(&self) -> bool {
-        matches!(self.phase(), Phase::Ended)
+        matches!(self.phase(), CommandPhase::Ended)
     }
 
     /// Rows 4, 8, 12, 13, 14, and the end of a lane's hold: takes the next deadline, which
@@ -52,82 +55,90 @@ impl Command {
         let due = self.next_deadline();
         let may_have_run = self.may_have_run();
         match &mut self.state {
-            State::Queued { respond_by: Some(by), .. } if *by <= due => {
-                self.expire(Expiry::ExtensionNoResponse, may_have_run, at);
+            CommandState::Queued { respond_by: Some(by), .. } if *by <= due => {
+                self.expire(ExpiryReason::ExtensionNoResponse, may_have_run, at);
             }
-            State::Queued { attempts: 0, reachable: false, .. } => {
-                self.expire(Expiry::NoExtension, may_have_run, at);
+            CommandState::Queued { attempts: 0, reachable: false, .. } => {
+                self.expire(ExpiryReason::NoExtension, may_have_run, at);
             }
-            State::Queued { .. } => self.expire(Expiry::NotDelivered, may_have_run, at),
-            State::Sent { hold, .. } if hold.carrier.runs_at_once() => {
-                let reason = Expiry::ExtensionNoResponse;
-                self.end_leaving(Outcome::Expired { reason, may_have_run }, at);
+            CommandState::Queued { .. } => {
+                self.expire(ExpiryReason::NotDelivered, may_have_run, at)
             }
-            State::Sent { .. } => self.expire(Expiry::ExtensionNoResponse, may_have_run, at),
-            State::Started { away: Some(Away { until, lost }), .. } if *until <= due => {
+            CommandState::Sent { hold, .. } if hold.carrier.runs_at_once() => {
+                let reason = ExpiryReason::ExtensionNoResponse;
+                self.end_leaving(CommandOutcome::Expired { reason, may_have_run }, at);
+            }
+            CommandState::Sent { .. } => {
+                self.expire(ExpiryReason::ExtensionNoResponse, may_have_run, at)
+            }
+            CommandState::Started { away: Some(BrowserAbsence { until, lost }), .. }
+                if *until <= due =>
+            {
                 let lost = *lost;
                 self.expire(lost, may_have_run, at);
             }
-            State::Started { execute_by, .. } if *execute_by <= due => {
-                let outcome = Outcome::overran(self.facts.timeout);
+            CommandState::Started { execute_by, .. } if *execute_by <= due => {
+                let outcome = CommandOutcome::overran(self.facts.timeout);
                 self.end_leaving(outcome, at);
                 return Some(CancelReason::ExecutionTimeout);
             }
-            State::Started { .. } => {
-                let reason = Expiry::CommandExpired;
-                self.end_leaving(Outcome::Expired { reason, may_have_run }, at);
+            CommandState::Started { .. } => {
+                let reason = ExpiryReason::CommandExpired;
+                self.end_leaving(CommandOutcome::Expired { reason, may_have_run }, at);
                 return Some(CancelReason::CommandExpired);
             }
-            State::Waiting | State::Working { .. } => self.expire(self.overdue(), may_have_run, at),
-            State::Ended { lane_until, .. } => *lane_until = None,
+            CommandState::Waiting | CommandState::Working { .. } => {
+                self.expire(self.overdue(), may_have_run, at)
+            }
+            CommandState::Ended { lane_until, .. } => *lane_until = None,
         }
         None
     }
 
-    fn react(&mut self, event: Event, now: Timestamp) -> Step {
+    fn react(&mut self, event: LifecycleEvent, now: Timestamp) -> Transition {
         match event {
-            Event::Reachable => self.reachable(),
-            Event::Deliver(peer, carrier) => self.deliver(peer, carrier, now),
-            Event::Claim(peer, attempt) => self.claim(peer, attempt, now),
-            Event::Go(attempt) => self.let_go(attempt),
-            Event::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
-            Event::LinkClosed => self.link_closed(now),
-            Event::Back(peer, says) => self.back(&peer, says, now),
-            Event::Begin => self.begin(now),
-            Event::Advance(said) => self.advance(said, now),
-            Event::Finish(outcome) => self.finish_undertaken(outcome, now),
-            Event::Cancel => self.cancel(false, now),
-            Event::Stop => self.cancel(true, now),
-            Event::Read => self.read(now),
-            Event::Tick => Step::Unchanged(Reply::Nothing),
+            LifecycleEvent::Reachable => self.reachable(),
+            LifecycleEvent::Deliver(peer, carrier) => self.deliver(peer, carrier, now),
+            LifecycleEvent::Claim(peer, attempt) => self.claim(peer, attempt, now),
+            LifecycleEvent::Go(attempt) => self.let_go(attempt),
+            LifecycleEvent::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
+            LifecycleEvent::LinkClosed => self.link_closed(now),
+            LifecycleEvent::Back(peer, says) => self.back(&peer, says, now),
+            LifecycleEvent::Begin => self.begin(now),
+            LifecycleEvent::Advance(said) => self.advance(said, now),
+            LifecycleEvent::Finish(outcome) => self.finish_undertaken(outcome, now),
+            LifecycleEvent::Cancel => self.cancel(false, now),
+            LifecycleEvent::Stop => self.cancel(true, now),
+            LifecycleEvent::Read => self.read(now),
+            LifecycleEvent::Tick => Transition::Unchanged(EventReply::Nothing),
         }
     }
 
-    fn reachable(&mut self) -> Step {
+    fn reachable(&mut self) -> Transition {
         match &mut self.state {
-            State::Queued { reachable: reachable @ false, .. } => {
+            CommandState::Queued { reachable: reachable @ false, .. } => {
                 *reachable = true;
-                self.changed(Phase::Queued, Reply::Nothing)
+                self.changed(CommandPhase::Queued, EventReply::Nothing)
             }
-            State::Queued { .. }
-            | State::Sent { .. }
-            | State::Started { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => Transition::Unchanged(EventReply::Nothing),
         }
     }
 
     /// Row 3.
-    fn deliver(&mut self, by: Peer, carrier: Transport, now: Timestamp) -> Step {
-        let State::Queued { attempts, .. } = self.state else {
-            return Step::Unchanged(Reply::Nothing);
+    fn deliver(&mut self, by: Peer, carrier: Transport, now: Timestamp) -> Transition {
+        let CommandState::Queued { attempts, .. } = self.state else {
+            return Transition::Unchanged(EventReply::Nothing);
         };
         let attempt = Attempt(attempts + 1);
         let respond_by = self.respond_by(carrier, now);
-        self.state = State::Sent { hold: Hold { attempt, by, carrier }, respond_by };
+        self.state = CommandState::Sent { hold: Delivery { attempt, by, carrier }, respond_by };
         self.mark(TracePhase::Delivered, now, Some(attempt));
-        self.changed(Phase::Queued, Reply::Nothing)
+        self.changed(CommandPhase::Queued, EventReply::Nothing)
     }
 
     /// When it must be claimed, or heard of, if it is delivered now.
@@ -151,48 +162,55 @@ impl Command {
         attempt: Attempt,
         report: ExtensionReport,
         now: Timestamp,
-    ) -> Step {
-        let stale = Step::Unchanged(Reply::Nack(NackReason::StaleAttempt));
+    ) -> Transition {
+        let stale = Transition::Unchanged(EventReply::Nack(NackReason::StaleAttempt));
         match &self.state {
-            State::Queued { .. } | State::Waiting | State::Working { .. } => stale,
-            State::Sent { hold, .. } | State::Started { hold, .. } if !hold.is(peer, attempt) => {
+            CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
+                stale
+            }
+            CommandState::Sent { hold, .. } | CommandState::Started { hold, .. }
+                if !hold.is(peer, attempt) =>
+            {
                 stale
             }
             // Only a safe command, or one that was polled for, is reported without a claim, or
             // one that is not to be run. Any other has run without `go`: its word does not count.
-            State::Sent { .. } if !self.may_have_run() => match Outcome::reported_unstarted(report)
-            {
-                Some(outcome) => self.finish(outcome, now),
-                None => stale,
-            },
-            State::Sent { .. } | State::Started { .. } => match Outcome::reported(report) {
-                Ok(outcome) => self.finish(outcome, now),
-                Err(progress) => self.progress(peer, progress.at(now), now),
-            },
-            State::Ended { .. } => self.late(peer, attempt, report, now),
+            CommandState::Sent { .. } if !self.may_have_run() => {
+                match CommandOutcome::reported_unstarted(report) {
+                    Some(outcome) => self.finish(outcome, now),
+                    None => stale,
+                }
+            }
+            CommandState::Sent { .. } | CommandState::Started { .. } => {
+                match CommandOutcome::reported(report) {
+                    Ok(outcome) => self.finish(outcome, now),
+                    Err(progress) => self.progress(peer, progress.at(now), now),
+                }
+            }
+            CommandState::Ended { .. } => self.late(peer, attempt, report, now),
         }
     }
 
-    pub(super) fn finish(&mut self, outcome: Outcome, now: Timestamp) -> Step {
+    pub(super) fn finish(&mut self, outcome: CommandOutcome, now: Timestamp) -> Transition {
         let from = self.phase();
         self.end(outcome, now);
-        self.changed(from, Reply::Ack)
+        self.changed(from, EventReply::Ack)
     }
 
     /// Rows 6a and 9.
-    fn progress(&mut self, peer: &Peer, said: CommandProgress, now: Timestamp) -> Step {
+    fn progress(&mut self, peer: &Peer, said: CommandProgress, now: Timestamp) -> Transition {
         let from = self.phase();
-        if from == Phase::Sent {
+        if from == CommandPhase::Sent {
             let _ = self.start(peer.clone(), true, now);
         }
-        let State::Started { hold, progress, away, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
+        let CommandState::Started { hold, progress, away, .. } = &mut self.state else {
+            return Transition::Unchanged(EventReply::Nothing);
         };
         *progress = Some(said);
         *away = None;
         let attempt = hold.attempt;
         self.mark_first_pending(now, Some(attempt));
-        self.resumed(from, Reply::Nothing, now)
+        self.resumed(from, EventReply::Nothing, now)
     }
 
     /// Row 18: the outcome stands. A report from whoever had the command last says
@@ -203,162 +221,164 @@ impl Command {
         attempt: Attempt,
         report: ExtensionReport,
         now: Timestamp,
-    ) -> Step {
+    ) -> Transition {
         let from = self.phase();
-        let State::Ended { outcome, hold, lane_until, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
+        let CommandState::Ended { outcome, hold, lane_until, .. } = &mut self.state else {
+            return Transition::Unchanged(EventReply::Nothing);
         };
         let from_holder = hold.as_ref().is_some_and(|hold| hold.is(peer, attempt));
-        let reply = match Outcome::reported(report) {
-            Err(_still_running) => return Step::Unchanged(Reply::Nothing),
-            Ok(reported) if from_holder && reported == *outcome => Reply::Ack,
-            Ok(_) => Reply::Nack(NackReason::AlreadyTerminal),
+        let reply = match CommandOutcome::reported(report) {
+            Err(_still_running) => return Transition::Unchanged(EventReply::Nothing),
+            Ok(reported) if from_holder && reported == *outcome => EventReply::Ack,
+            Ok(_) => EventReply::Nack(NackReason::AlreadyTerminal),
         };
         if from_holder {
             *lane_until = None;
         }
         let late_marks = self.trace.iter().filter(|m| m.phase == TracePhase::LateResult).count();
-        if reply != Reply::Ack && late_marks < LATE_MARKS {
+        if reply != EventReply::Ack && late_marks < LATE_MARKS {
             self.mark(TracePhase::LateResult, now, Some(attempt));
         }
         self.changed(from, reply)
     }
 
     /// Rows 7, 7a and 11.
-    fn link_closed(&mut self, now: Timestamp) -> Step {
+    fn link_closed(&mut self, now: Timestamp) -> Transition {
         let may_have_run = self.may_have_run();
         match &mut self.state {
-            State::Sent { hold, .. } if hold.attempt.0 >= limits::ATTEMPTS => {
-                self.expire(Expiry::DeliveryFailed, may_have_run, now);
-                self.changed(Phase::Sent, Reply::Nothing)
+            CommandState::Sent { hold, .. } if hold.attempt.0 >= limits::ATTEMPTS => {
+                self.expire(ExpiryReason::DeliveryFailed, may_have_run, now);
+                self.changed(CommandPhase::Sent, EventReply::Nothing)
             }
-            State::Sent { hold, respond_by } => {
-                let Hold { attempt, carrier, .. } = *hold;
+            CommandState::Sent { hold, respond_by } => {
+                let Delivery { attempt, carrier, .. } = *hold;
                 let (attempts, may_have_run) = (attempt.0, carrier.runs_at_once());
                 let respond_by = Some(*respond_by);
-                self.state = State::Queued { attempts, may_have_run, respond_by, reachable: true };
+                self.state =
+                    CommandState::Queued { attempts, may_have_run, respond_by, reachable: true };
                 self.mark(TracePhase::Requeued, now, Some(attempt));
-                self.changed(Phase::Sent, Reply::Nothing)
+                self.changed(CommandPhase::Sent, EventReply::Nothing)
             }
-            State::Started { hold, away: None, .. }
+            CommandState::Started { hold, away: None, .. }
                 if seeded_bug::is_on("redelivery-after-start")
                     && hold.attempt.0 < limits::ATTEMPTS =>
             {
                 let (attempts, may_have_run, respond_by) = (hold.attempt.0, true, None);
-                self.state = State::Queued { attempts, may_have_run, respond_by, reachable: true };
-                self.changed(Phase::Started, Reply::Nothing)
+                self.state =
+                    CommandState::Queued { attempts, may_have_run, respond_by, reachable: true };
+                self.changed(CommandPhase::Started, EventReply::Nothing)
             }
             // It says when it is done, whichever life of it polls now.
-            State::Started { hold, .. } if hold.carrier.runs_at_once() => {
-                Step::Unchanged(Reply::Nothing)
+            CommandState::Started { hold, .. } if hold.carrier.runs_at_once() => {
+                Transition::Unchanged(EventReply::Nothing)
             }
-            State::Started { away: away @ None, .. } => {
-                let lost = Expiry::ExtensionDisconnected;
-                *away = Some(Away { until: now + limits::AWAY, lost });
-                self.changed(Phase::Started, Reply::Nothing)
+            CommandState::Started { away: away @ None, .. } => {
+                let lost = ExpiryReason::ExtensionDisconnected;
+                *away = Some(BrowserAbsence { until: now + limits::AWAY, lost });
+                self.changed(CommandPhase::Started, EventReply::Nothing)
             }
-            State::Started { .. }
-            | State::Queued { .. }
-            | State::Waiting
-            | State::Working { .. }
-            | State::Ended { .. } => Step::Unchanged(Reply::Nothing),
+            CommandState::Started { .. }
+            | CommandState::Queued { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => Transition::Unchanged(EventReply::Nothing),
         }
     }
 
     /// Rows 11a and 12.
-    fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Timestamp) -> Step {
-        let State::Started { hold, away, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
+    fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Timestamp) -> Transition {
+        let CommandState::Started { hold, away, .. } = &mut self.state else {
+            return Transition::Unchanged(EventReply::Nothing);
         };
         if hold.by.browser != peer.browser {
-            return Step::Unchanged(Reply::Nothing);
+            return Transition::Unchanged(EventReply::Nothing);
         }
         let same_life = hold.by == *peer;
         let reply = match says {
-            Some(InFlightState::Claimed) if same_life => Reply::Go,
-            Some(InFlightState::Running) if same_life => Reply::Nothing,
+            Some(InFlightState::Claimed) if same_life => EventReply::Go,
+            Some(InFlightState::Running) if same_life => EventReply::Nothing,
             // The result follows; until then what was waited for is waited for.
             Some(InFlightState::Done) if is_restart(away.as_ref()) => {
-                return Step::Unchanged(Reply::Nothing);
+                return Transition::Unchanged(EventReply::Nothing);
             }
-            Some(InFlightState::Done) => Reply::Nothing,
+            Some(InFlightState::Done) => EventReply::Nothing,
             Some(InFlightState::Claimed | InFlightState::Running) | None => {
-                let lost = away.map_or(Expiry::ExtensionDisconnected, |away| away.lost);
+                let lost = away.map_or(ExpiryReason::ExtensionDisconnected, |away| away.lost);
                 let may_have_run = self.may_have_run();
                 self.expire(lost, may_have_run, now);
-                return self.changed(Phase::Started, Reply::Nothing);
+                return self.changed(CommandPhase::Started, EventReply::Nothing);
             }
         };
         *away = None;
-        self.resumed(Phase::Started, reply, now)
+        self.resumed(CommandPhase::Started, reply, now)
     }
 
     /// Its browser is back. Deadlines that passed while the daemon was down have waited for
     /// that, and take effect now.
-    fn resumed(&mut self, from: Phase, reply: Reply, now: Timestamp) -> Step {
+    fn resumed(&mut self, from: CommandPhase, reply: EventReply, now: Timestamp) -> Transition {
         if self.next_deadline() > now {
             return self.changed(from, reply);
         }
         let cancel = self.pass_deadline(now);
-        Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
+        Transition::Changed { from, to: self.phase(), reply: EventReply::Nothing, cancel }
     }
 
     /// Rows 15 and 16.
-    fn cancel(&mut self, by_user: bool, now: Timestamp) -> Step {
+    fn cancel(&mut self, by_user: bool, now: Timestamp) -> Transition {
         let (from, may_have_run) = (self.phase(), self.may_have_run());
-        let outcome = Outcome::Cancelled { may_have_run, by_user };
+        let outcome = CommandOutcome::Cancelled { may_have_run, by_user };
         match &self.state {
-            State::Queued { .. } | State::Waiting | State::Working { .. } => {
+            CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
                 self.end(outcome, now);
-                self.changed(from, Reply::Nothing)
+                self.changed(from, EventReply::Nothing)
             }
-            State::Sent { hold, .. } if !hold.carrier.runs_at_once() => {
-                self.end(outcome, now);
-                self.stopped(from)
-            }
-            State::Started { .. } if !may_have_run => {
+            CommandState::Sent { hold, .. } if !hold.carrier.runs_at_once() => {
                 self.end(outcome, now);
                 self.stopped(from)
             }
-            State::Sent { .. } | State::Started { .. } => {
+            CommandState::Started { .. } if !may_have_run => {
+                self.end(outcome, now);
+                self.stopped(from)
+            }
+            CommandState::Sent { .. } | CommandState::Started { .. } => {
                 self.end_leaving(outcome, now);
                 self.stopped(from)
             }
-            State::Ended { .. } => Step::Unchanged(Reply::Nothing),
+            CommandState::Ended { .. } => Transition::Unchanged(EventReply::Nothing),
         }
     }
 
-    fn read(&mut self, now: Timestamp) -> Step {
+    fn read(&mut self, now: Timestamp) -> Transition {
         let from = self.phase();
-        let State::Ended { read: read @ false, .. } = &mut self.state else {
-            return Step::Unchanged(Reply::Nothing);
+        let CommandState::Ended { read: read @ false, .. } = &mut self.state else {
+            return Transition::Unchanged(EventReply::Nothing);
         };
         *read = true;
         self.mark(TracePhase::FirstRead, now, None);
-        self.changed(from, Reply::Nothing)
+        self.changed(from, EventReply::Nothing)
     }
 
-    pub(super) fn expire(&mut self, reason: Expiry, may_have_run: bool, at: Timestamp) {
-        self.end(Outcome::Expired { reason, may_have_run }, at);
+    pub(super) fn expire(&mut self, reason: ExpiryReason, may_have_run: bool, at: Timestamp) {
+        self.end(CommandOutcome::Expired { reason, may_have_run }, at);
     }
 
-    fn end(&mut self, outcome: Outcome, at: Timestamp) {
+    fn end(&mut self, outcome: CommandOutcome, at: Timestamp) {
         let hold = self.hold().cloned();
         let attempt = hold.as_ref().map(|hold| hold.attempt);
-        self.state = State::Ended { at, outcome, hold, lane_until: None, read: false };
+        self.state = CommandState::Ended { at, outcome, hold, lane_until: None, read: false };
         self.mark(TracePhase::Done, at, attempt);
     }
 
     /// Ends it while the page may still be at it: its tab stays taken for a while.
-    fn end_leaving(&mut self, outcome: Outcome, at: Timestamp) {
+    fn end_leaving(&mut self, outcome: CommandOutcome, at: Timestamp) {
         self.end(outcome, at);
-        if let State::Ended { lane_until, .. } = &mut self.state {
+        if let CommandState::Ended { lane_until, .. } = &mut self.state {
             *lane_until = Some(at + limits::LANE_HOLD);
         }
     }
 
     pub(super) fn mark(&mut self, phase: TracePhase, at: Timestamp, attempt: Option<Attempt>) {
-        self.trace.push(Mark { phase, at, attempt });
+        self.trace.push(TracePoint { phase, at, attempt });
     }
 
     pub(super) fn mark_first_pending(&mut self, at: Timestamp, attempt: Option<Attempt>) {
@@ -367,17 +387,17 @@ impl Command {
         }
     }
 
-    pub(super) fn changed(&self, from: Phase, reply: Reply) -> Step {
-        Step::Changed { from, to: self.phase(), reply, cancel: None }
+    pub(super) fn changed(&self, from: CommandPhase, reply: EventReply) -> Transition {
+        Transition::Changed { from, to: self.phase(), reply, cancel: None }
     }
 
-    fn stopped(&self, from: Phase) -> Step {
+    fn stopped(&self, from: CommandPhase) -> Transition {
         let cancel = Some(CancelReason::Cancelled);
-        Step::Changed { from, to: self.phase(), reply: Reply::Nothing, cancel }
+        Transition::Changed { from, to: self.phase(), reply: EventReply::Nothing, cancel }
     }
 }
 
 /// Whether the browser is away because the daemon was.
-fn is_restart(away: Option<&Away>) -> bool {
-    away.is_some_and(|away| away.lost == Expiry::DaemonRestarted)
+fn is_restart(away: Option<&BrowserAbsence>) -> bool {
+    away.is_some_and(|away| away.lost == ExpiryReason::DaemonRestarted)
 }

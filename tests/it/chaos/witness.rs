@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::journal;
-use tabwire::lifecycle::Stage;
+use tabwire::lifecycle::SavedStage;
 
 use super::extension::runs_of;
 use testkit::Dice;
@@ -134,7 +134,7 @@ impl Ledger {
             judge_one(id, &told.script, end, ran);
             // What was told is recorded: in whole, or, if too many newer ones were, as gone.
             let is_gone = journal.gone.iter().any(|(gone, ..)| gone.as_str() == id);
-            let has_ended = matches!(recorded.get(id.as_str()), Some(Stage::Ended { .. }));
+            let has_ended = matches!(recorded.get(id.as_str()), Some(SavedStage::Ended { .. }));
             assert!(has_ended || is_gone, "{id} has ended, which is not recorded");
             verdict.commands += 1;
             verdict.ran += ran;
@@ -144,7 +144,8 @@ impl Ledger {
                 .map_or_else(|| status.to_owned(), |reason| format!("{status} ({reason})"));
             *verdict.ends.entry(word).or_default() += 1;
         }
-        let open = recorded.values().filter(|stage| !matches!(stage, Stage::Ended { .. })).count();
+        let open =
+            recorded.values().filter(|stage| !matches!(stage, SavedStage::Ended { .. })).count();
         assert_eq!(open, 0, "commands that nobody was told of have ended as well");
         verdict
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tabwire::hub::{Caller, Storage, Submission, Wish};
+use tabwire::hub::{Caller, StorageStatus, Submission, TargetSelector};
 use tabwire::lifecycle::limits;
 use tabwire::protocol::{Action, CorrelationId, TabId};
 use tokio::sync::oneshot;
@@ -87,7 +87,7 @@ async fn until_all_is_over(world: &World) {
     let at_last = world.plan.calm + longest + Duration::from_secs(1);
     let pending = || world.hub().map(|hub| hub.health().pending);
     let is_recorded =
-        || world.hub().is_some_and(|hub| matches!(hub.storage(), Storage::Journal { .. }));
+        || world.hub().is_some_and(|hub| matches!(hub.storage(), StorageStatus::Journal { .. }));
     let connected = || world.hub().map_or(0, |hub| hub.health().browsers);
     while pending() != Some(0) || connected() != world.plan.browsers || !is_recorded() {
         if world.now() > at_last {
@@ -326,7 +326,7 @@ impl Order {
     fn submission(&self) -> Submission {
         Submission {
             action: self.action.clone(),
-            wish: Wish { browser: self.browser.clone(), tab: self.tab.map(TabId) },
+            wish: TargetSelector { browser: self.browser.clone(), tab: self.tab.map(TabId) },
             timeout: self.timeout,
             idempotency_key: Some(self.name.as_str().into()),
         }

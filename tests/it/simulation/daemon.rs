@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::edge::{PeerUser, Server};
-use tabwire::engine::Entry;
-use tabwire::hub::{Caller, Hub, Refused, Seen, Submission};
+use tabwire::engine::JournalEntry;
+use tabwire::hub::{CallRefusal, Caller, CommandLookup, Hub, Submission};
 use tabwire::journal::{Journal, JournalReader};
-use tabwire::lifecycle::{Command, Gone, Limits, State, limits};
+use tabwire::lifecycle::{Command, CommandState, Limits, Tombstone, limits};
 use tabwire::protocol::{CorrelationId, Timestamp};
 use tabwire::tools::Tools;
 use tokio::sync::{mpsc, oneshot};
@@ -116,7 +116,7 @@ impl Scribe {
     fn take(&mut self) {
         self.pages.take_all();
         for entry in self.pages.batch().skip(self.seen) {
-            if let Entry::Changed(command) = entry {
+            if let JournalEntry::Changed(command) = entry {
                 self.check(command);
             }
         }
@@ -126,7 +126,7 @@ impl Scribe {
     /// An end comes at its deadline at the latest, and its deadline takes effect when it
     /// is due.
     fn check(&self, command: &Command) {
-        let State::Ended { at, .. } = command.state() else { return };
+        let CommandState::Ended { at, .. } = command.state() else { return };
         let name = self.world.ledger.borrow().name(command.facts().id.as_str());
         let by = command.total_by().max(self.began + limits::AWAY);
         if *at > by {
@@ -158,8 +158,8 @@ impl Scribe {
         self.survive().await;
         for entry in self.pages.batch() {
             world.disk.borrow_mut().record(entry);
-            if let Entry::Changed(command) = entry
-                && matches!(command.state(), State::Ended { .. })
+            if let JournalEntry::Changed(command) = entry
+                && matches!(command.state(), CommandState::Ended { .. })
             {
                 let id = command.facts().id.as_str();
                 world.ledger.borrow_mut().end_recorded(world.now(), id);
@@ -181,12 +181,12 @@ impl Scribe {
     }
 }
 
-fn kind(entry: &Entry) -> Option<Kind> {
-    if let Entry::Accepted(_) = entry {
+fn kind(entry: &JournalEntry) -> Option<Kind> {
+    if let JournalEntry::Accepted(_) = entry {
         return Some(Kind::Acceptance);
     }
-    let Entry::Changed(command) = entry else { return None };
-    let is_end = matches!(command.state(), State::Ended { .. });
+    let JournalEntry::Changed(command) = entry else { return None };
+    let is_end = matches!(command.state(), CommandState::Ended { .. });
     Some(if is_end { Kind::End } else { Kind::Start })
 }
 
@@ -225,17 +225,17 @@ async fn take_call(world: &World, hub: &Hub, caller: &Caller, call: Call) -> Val
 }
 
 /// What is known of a command, as the tools tell it.
-fn seen(seen: Result<Seen, Refused>) -> Value {
+fn seen(seen: Result<CommandLookup, CallRefusal>) -> Value {
     match seen {
-        Ok(Seen::Command(report)) => serde_json::to_value(&*report).unwrap(),
-        Ok(Seen::Gone(gone)) => json!({
-            "status": "expired", "reason": Gone::REASON.code(), "may_have_run": gone.may_have_run,
+        Ok(CommandLookup::Command(report)) => serde_json::to_value(&*report).unwrap(),
+        Ok(CommandLookup::Evicted(gone)) => json!({
+            "status": "expired", "reason": Tombstone::REASON.code(), "may_have_run": gone.may_have_run,
         }),
-        Ok(Seen::NotFound) => json!({"status": "not_found"}),
+        Ok(CommandLookup::NotFound) => json!({"status": "not_found"}),
         Err(refused) => refusal(&refused),
     }
 }
 
-fn refusal(refused: &Refused) -> Value {
+fn refusal(refused: &CallRefusal) -> Value {
     json!({"error": refused.why.code()})
 }

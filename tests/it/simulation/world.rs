@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tabwire::home::Home;
-use tabwire::hub::{Hub, Reading};
+use tabwire::hub::{ClockSample, Hub};
 use tabwire::protocol::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -117,13 +117,13 @@ impl World {
 
     /// What the machine's clocks say. The system clock is set anew for each life; only when
     /// nothing that was recorded tells the time does it have to be right.
-    pub(super) fn reading(&self) -> Reading {
+    pub(super) fn reading(&self) -> ClockSample {
         let now = self.now();
         let boot = format!("boot-{}", self.boots.get());
         let is_told = self.disk.borrow().boot() == Some(&boot);
         let off = if is_told { self.chance.below(200_000) } else { 0 };
         let system = Duration::from_secs(EPOCH + off) + now;
-        Reading {
+        ClockSample {
             boot: boot.into(),
             monotonic: Duration::from_secs(5) + (now - self.booted_at.get()),
             system: Timestamp::from_unix_micros(u64::try_from(system.as_micros()).unwrap()),

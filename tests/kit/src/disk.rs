@@ -4,74 +4,77 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tabwire::engine::{Acceptance, Anchor, Burial, Current, Entry, History, Kept, KeptKey};
-use tabwire::lifecycle::{Command, Saved, Stage, State};
+use tabwire::engine::{
+    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, RecordedCommand,
+    RecordedHistory, RecordedKey,
+};
+use tabwire::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
 use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
 
 /// What is recorded.
 #[derive(Default)]
 pub struct Disk {
     commands: Vec<Row>,
-    gone: Vec<(CorrelationId, ClientId, tabwire::lifecycle::Gone)>,
-    keys: Vec<KeptKey>,
-    clients: Vec<Current>,
+    gone: Vec<(CorrelationId, ClientId, tabwire::lifecycle::Tombstone)>,
+    keys: Vec<RecordedKey>,
+    clients: Vec<CurrentTabRecord>,
     sessions: BTreeMap<BrowserId, BrowserSession>,
-    anchor: Option<Anchor>,
+    anchor: Option<ClockAnchor>,
     /// Every start that was ever recorded, with its attempt.
     started: HashSet<(String, u64)>,
     /// All entries, in their order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
 }
 
 /// A command whose record is kept.
 struct Row {
-    acceptance: Acceptance,
+    acceptance: AcceptedCommand,
     /// As it was recorded last.
     command: Command,
-    stage: Stage,
+    stage: SavedStage,
 }
 
 impl Disk {
     /// Records an entry.
-    pub fn record(&mut self, entry: &Entry) {
+    pub fn record(&mut self, entry: &JournalEntry) {
         self.entries.push(entry.clone());
         match entry {
-            Entry::Life(anchor) => self.anchor = Some(anchor.clone()),
-            Entry::Accepted(acceptance) => self.accept(acceptance),
-            Entry::Placed(id, lane) => {
+            JournalEntry::RunStarted(anchor) => self.anchor = Some(anchor.clone()),
+            JournalEntry::Accepted(acceptance) => self.accept(acceptance),
+            JournalEntry::Placed(id, lane) => {
                 if let Some(row) = self.row(id) {
                     row.acceptance.lane = Some(lane.clone());
                 }
             }
-            Entry::Changed(command) => self.change(command),
-            Entry::Read(id, _) => {
-                if let Some(Row { stage: Stage::Ended { read, .. }, .. }) = self.row(id) {
+            JournalEntry::Changed(command) => self.change(command),
+            JournalEntry::Read(id, _) => {
+                if let Some(Row { stage: SavedStage::Ended { read, .. }, .. }) = self.row(id) {
                     *read = true;
                 }
             }
-            Entry::Gone(Burial { id, client, gone, forgotten }) => {
+            JournalEntry::Evicted(Eviction { id, client, gone, forgotten }) => {
                 self.commands.retain(|row| row.command.facts().id != *id);
                 self.gone.retain(|(other, ..)| other != id && Some(other) != forgotten.as_ref());
                 self.gone.push((id.clone(), client.clone(), gone.clone()));
             }
-            Entry::Withdrawn(id) => {
+            JournalEntry::Withdrawn(id) => {
                 self.commands.retain(|row| row.command.facts().id != *id);
                 self.gone.retain(|(other, ..)| other != id);
                 self.keys.retain(|key| key.id != *id);
             }
-            Entry::Current(current) => {
+            JournalEntry::CurrentTab(current) => {
                 self.clients.retain(|other| other.client != current.client);
                 self.clients.push(current.clone());
             }
-            Entry::Session(browser, session) => {
+            JournalEntry::Session(browser, session) => {
                 self.sessions.insert(browser.clone(), session.clone());
             }
-            Entry::Forgotten(client) => {
+            JournalEntry::ClientForgotten(client) => {
                 self.clients.retain(|current| current.client != *client);
                 self.gone.retain(|(_, of, _)| of != client);
                 self.keys.retain(|key| key.client != *client);
             }
-            Entry::DropKeys(before) => self.keys.retain(|key| key.accepted >= *before),
+            JournalEntry::DropKeys(before) => self.keys.retain(|key| key.accepted >= *before),
         }
     }
 
@@ -79,8 +82,8 @@ impl Disk {
         self.commands.iter_mut().find(|row| row.command.facts().id == *id)
     }
 
-    fn accept(&mut self, acceptance: &Acceptance) {
-        let Acceptance { command, key, dropped_keys, .. } = acceptance;
+    fn accept(&mut self, acceptance: &AcceptedCommand) {
+        let AcceptedCommand { command, key, dropped_keys, .. } = acceptance;
         let facts = command.facts();
         self.keys.retain(|kept| {
             let is_of = kept.owner == facts.owner && kept.client == facts.client;
@@ -89,26 +92,29 @@ impl Disk {
             !(is_of && (is_dropped || is_replaced))
         });
         if let Some(key) = key {
-            self.keys.push(KeptKey::of(facts, key));
+            self.keys.push(RecordedKey::of(facts, key));
         }
         let (acceptance, command) = (acceptance.clone(), command.clone());
-        self.commands.push(Row { acceptance, command, stage: Stage::Accepted });
+        self.commands.push(Row { acceptance, command, stage: SavedStage::Accepted });
     }
 
     fn change(&mut self, command: &Command) {
         let hold = command.hold().cloned();
         let stage = match (command.state(), hold) {
-            (State::Started { .. }, Some(hold)) => {
+            (CommandState::Started { .. }, Some(hold)) => {
                 let attempt = u64::from(hold.attempt.0);
                 self.started.insert((command.facts().id.to_string(), attempt));
-                Stage::Started { hold, at: command.started_at() }
+                SavedStage::Started { hold, at: command.started_at() }
             }
-            (State::Ended { at, outcome, read, .. }, hold) => {
-                Stage::Ended { at: *at, outcome: outcome.clone(), hold, read: *read }
+            (CommandState::Ended { at, outcome, read, .. }, hold) => {
+                SavedStage::Ended { at: *at, outcome: outcome.clone(), hold, read: *read }
             }
-            (State::Working { .. }, _) => Stage::Working { at: command.started_at() },
+            (CommandState::Working { .. }, _) => SavedStage::Working { at: command.started_at() },
             (
-                State::Queued { .. } | State::Sent { .. } | State::Started { .. } | State::Waiting,
+                CommandState::Queued { .. }
+                | CommandState::Sent { .. }
+                | CommandState::Started { .. }
+                | CommandState::Waiting,
                 _,
             ) => return,
         };
@@ -129,9 +135,9 @@ impl Disk {
     }
 
     /// What the next life of the daemon goes on with.
-    pub fn history(&self) -> History {
-        let kept = |row: &Row| Kept {
-            saved: Saved {
+    pub fn history(&self) -> RecordedHistory {
+        let kept = |row: &Row| RecordedCommand {
+            saved: SavedCommand {
                 facts: row.command.facts().clone(),
                 stage: row.stage.clone(),
                 trace: row.command.marks().to_vec(),
@@ -143,14 +149,14 @@ impl Disk {
         gone.sort_by(|(a, _, this), (b, _, that)| (this.at, a).cmp(&(that.at, b)));
         let mut keys: Vec<_> = self.keys.iter().map(copy_of).collect();
         keys.sort_by(|a, b| {
-            let by = |key: &KeptKey| {
+            let by = |key: &RecordedKey| {
                 (key.accepted, key.owner.clone(), key.client.clone(), key.key.clone())
             };
             by(a).cmp(&by(b))
         });
         let mut clients = self.clients.clone();
         clients.sort_by(|a, b| (a.at, &a.client).cmp(&(b.at, &b.client)));
-        History {
+        RecordedHistory {
             commands: self.commands.iter().map(kept).collect(),
             gone,
             keys,
@@ -162,8 +168,8 @@ impl Disk {
     }
 }
 
-fn copy_of(key: &KeptKey) -> KeptKey {
-    KeptKey {
+fn copy_of(key: &RecordedKey) -> RecordedKey {
+    RecordedKey {
         owner: key.owner.clone(),
         key: key.key.clone(),
         client: key.client.clone(),

@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tabwire::engine::{Acceptance, Caller, CommandUpdate, Entry, History};
-use tabwire::lifecycle::{Command, Lane, Limits, Manner, Outcome, Phase, Stage, State, limits};
+use tabwire::engine::{AcceptedCommand, Caller, CommandUpdate, JournalEntry, RecordedHistory};
+use tabwire::lifecycle::{
+    Command, CommandOutcome, CommandPhase, CommandState, Lane, Limits, SavedStage, SchedulingMode,
+    limits,
+};
 use tabwire::protocol::{ClientId, CorrelationId, Owner, Timestamp};
 
 use super::world::World;
@@ -26,7 +29,7 @@ pub(super) struct Oracle {
     /// Those whose record is gone.
     gone: BTreeSet<CorrelationId>,
     /// How and when each ended. Never changed but by a restart that lost it.
-    ends: BTreeMap<CorrelationId, (Outcome, Timestamp)>,
+    ends: BTreeMap<CorrelationId, (CommandOutcome, Timestamp)>,
     /// The latest moment at which each that was taken back from the journal may end.
     deadlines: BTreeMap<CorrelationId, Timestamp>,
     /// Those that have started: they must not be delivered again.
@@ -89,30 +92,30 @@ impl Oracle {
     }
 
     /// An entry went into the journal.
-    pub(super) fn logged(&mut self, entry: &Entry) {
+    pub(super) fn logged(&mut self, entry: &JournalEntry) {
         match entry {
-            Entry::Accepted(acceptance) => {
-                let Acceptance { command, lane, .. } = &**acceptance;
+            JournalEntry::Accepted(acceptance) => {
+                let AcceptedCommand { command, lane, .. } = &**acceptance;
                 let id = command.facts().id.clone();
                 self.accepted.insert(id.clone());
                 self.lanes.extend(lane.clone().map(|lane| (id, lane)));
             }
-            Entry::Placed(id, lane) => {
+            JournalEntry::Placed(id, lane) => {
                 self.lanes.insert(id.clone(), lane.clone());
             }
-            Entry::Forgotten(client) => {
+            JournalEntry::ClientForgotten(client) => {
                 self.kept.remove(client);
                 self.failures.remove(client);
                 self.tombstones.remove(client);
             }
-            Entry::Life(_)
-            | Entry::Changed(_)
-            | Entry::Read(..)
-            | Entry::Gone(_)
-            | Entry::Withdrawn(_)
-            | Entry::Current(_)
-            | Entry::Session(..)
-            | Entry::DropKeys(_) => {}
+            JournalEntry::RunStarted(_)
+            | JournalEntry::Changed(_)
+            | JournalEntry::Read(..)
+            | JournalEntry::Evicted(_)
+            | JournalEntry::Withdrawn(_)
+            | JournalEntry::CurrentTab(_)
+            | JournalEntry::Session(..)
+            | JournalEntry::DropKeys(_) => {}
         }
     }
 
@@ -135,10 +138,10 @@ impl Oracle {
                 let id = &command.facts().id;
                 let before = self.commands[id].phase();
                 let after = command.phase();
-                if (before, after) == (Phase::Queued, Phase::Sent) {
+                if (before, after) == (CommandPhase::Queued, CommandPhase::Sent) {
                     self.turn(id, limits);
                 }
-                if (before, after) == (Phase::Sent, Phase::Queued) {
+                if (before, after) == (CommandPhase::Sent, CommandPhase::Queued) {
                     let lane = self.lanes[id].clone();
                     self.came_back(&lane);
                 }
@@ -183,7 +186,7 @@ impl Oracle {
         assert!(!self.started.contains(id), "{id} is sent again");
         let Self { commands, lanes, numbers, passed_over, .. } = self;
         let command = &commands[id];
-        if manner(command) == Manner::PassingLanes {
+        if manner(command) == SchedulingMode::PassingLanes {
             return;
         }
         let (client, lane) = (&command.facts().client, &lanes[id]);
@@ -252,7 +255,7 @@ impl Oracle {
         self.gone.insert(id.clone());
         let is_unread = matches!(
             command.state(),
-            State::Ended { read: false, outcome: Outcome::Complete { .. }, .. }
+            CommandState::Ended { read: false, outcome: CommandOutcome::Complete { .. }, .. }
         );
         if is_unread {
             self.failed(client, id, limits);
@@ -262,7 +265,7 @@ impl Oracle {
         let ring = self.tombstones.entry(client.clone()).or_default();
         push_bounded(ring, id, limits.tombstones);
         // It may have ended and gone in one step.
-        let State::Ended { outcome, at, .. } = command.state() else {
+        let CommandState::Ended { outcome, at, .. } = command.state() else {
             panic!("{id} is dropped alive")
         };
         let end = (outcome.clone(), *at);
@@ -272,7 +275,7 @@ impl Oracle {
     }
 
     /// A new life of the daemon begins, which knows these.
-    pub(super) fn restarts(&mut self, history: &History) {
+    pub(super) fn restarts(&mut self, history: &RecordedHistory) {
         self.seen.restarts += 1;
         self.is_restarting = true;
         let commands = history.commands.iter().map(|kept| &kept.saved);
@@ -294,12 +297,12 @@ impl Oracle {
         self.gone = history.gone.iter().map(|(id, ..)| id.clone()).collect();
         // What was not recorded was never said to anybody.
         self.accepted.retain(|id| known.contains_key(id) || self.gone.contains(id));
-        self.started.retain(|id| matches!(known.get(id), Some(Stage::Started { .. })));
-        let is_over = |id: &_| matches!(known.get(id), Some(Stage::Ended { .. }));
+        self.started.retain(|id| matches!(known.get(id), Some(SavedStage::Started { .. })));
+        let is_over = |id: &_| matches!(known.get(id), Some(SavedStage::Ended { .. }));
         self.ends.retain(|id, _| is_over(id) || self.gone.contains(id));
         self.never_ran.retain(|id| is_over(id) || self.gone.contains(id));
         for (id, stage) in known {
-            if let Stage::Ended { at, outcome, .. } = stage {
+            if let SavedStage::Ended { at, outcome, .. } = stage {
                 let end = self.ends.get_mut(&id).expect("it was seen to end");
                 assert_eq!(end.0, *outcome, "{id}");
                 // A clock that was set back may have shown it as earlier since.
@@ -318,11 +321,11 @@ impl Oracle {
     fn taken_back(&mut self, command: &Command, now: Timestamp) {
         let id = command.facts().id.clone();
         match (command.state(), self.ends.get_mut(&id)) {
-            (State::Ended { at, outcome, .. }, Some((was, was_at))) => {
+            (CommandState::Ended { at, outcome, .. }, Some((was, was_at))) => {
                 assert_eq!((outcome, *at), (&*was, (*was_at).min(now)), "{id} has another end");
                 *was_at = *at;
             }
-            (State::Ended { .. }, None) | (_, None) => {
+            (CommandState::Ended { .. }, None) | (_, None) => {
                 let latest = command.total_by().max(now + limits::AWAY);
                 self.deadlines.insert(id, latest);
             }
@@ -361,7 +364,7 @@ impl Oracle {
     fn one_end(&mut self, command: &Command, world: &World) {
         let id = &command.facts().id;
         let latest = self.deadlines.get(id).copied().unwrap_or(command.total_by());
-        let State::Ended { outcome, at, .. } = command.state() else {
+        let CommandState::Ended { outcome, at, .. } = command.state() else {
             assert!(!self.ends.contains_key(id), "{id} goes on after its end");
             if world.is_punctual {
                 assert!(world.now < latest, "{id} is alive after its deadline");
@@ -382,14 +385,16 @@ impl Oracle {
     fn never_sent_again(&mut self, command: &Command) {
         let id = &command.facts().id;
         match command.phase() {
-            Phase::Started => {
+            CommandPhase::Started => {
                 self.started.insert(id.clone());
             }
-            Phase::Queued | Phase::Sent => {
+            CommandPhase::Queued | CommandPhase::Sent => {
                 assert!(!self.started.contains(id), "{id} may be sent again");
             }
-            Phase::Waiting | Phase::Working => unreachable!("all of them are for browsers"),
-            Phase::Leaving | Phase::Ended => {}
+            CommandPhase::Waiting | CommandPhase::Working => {
+                unreachable!("all of them are for browsers")
+            }
+            CommandPhase::Leaving | CommandPhase::Ended => {}
         }
     }
 
@@ -416,7 +421,10 @@ impl Oracle {
         for (id, command) in &self.commands {
             let needs_go = !command.facts().work.is_safe() && !self.slandered.contains(id);
             if needs_go
-                && matches!(command.state(), State::Ended { outcome: Outcome::Complete { .. }, .. })
+                && matches!(
+                    command.state(),
+                    CommandState::Ended { outcome: CommandOutcome::Complete { .. }, .. }
+                )
             {
                 assert_eq!(runs.get(id), Some(&1), "{id} is complete and has not run");
             }
@@ -449,19 +457,19 @@ impl Oracle {
             let Some(lane) = self.lanes.get(id) else { continue };
             let taken = occupants(&self.commands, &self.lanes, lane);
             assert!(taken.len() <= 1, "{lane:?} has {taken:?}");
-            if command.phase() != Phase::Queued || !world.takes_commands(&lane.browser) {
+            if command.phase() != CommandPhase::Queued || !world.takes_commands(&lane.browser) {
                 continue;
             }
             let client = &command.facts().client;
             let is_held_up =
                 !taken.is_empty() || load(&self.commands, client) >= world.engine.limits().lanes;
-            assert!(is_held_up && manner(command) == Manner::InTurn, "{id} could run");
+            assert!(is_held_up && manner(command) == SchedulingMode::InTurn, "{id} could run");
         }
     }
 }
 
-fn manner(command: &Command) -> Manner {
-    Manner::of(&command.facts().work)
+fn manner(command: &Command) -> SchedulingMode {
+    SchedulingMode::of(&command.facts().work)
 }
 
 fn push_bounded(ring: &mut VecDeque<CorrelationId>, id: &CorrelationId, most: usize) {
@@ -471,25 +479,26 @@ fn push_bounded(ring: &mut VecDeque<CorrelationId>, id: &CorrelationId, most: us
     }
 }
 
-fn word(outcome: &Outcome) -> String {
+fn word(outcome: &CommandOutcome) -> String {
     match outcome {
-        Outcome::Complete { .. } => "complete".to_owned(),
-        Outcome::Error { .. } => "error".to_owned(),
-        Outcome::Timeout { .. } => "timeout".to_owned(),
-        Outcome::Cancelled { .. } => "cancelled".to_owned(),
-        Outcome::Expired { reason, .. } => reason.code().to_owned(),
+        CommandOutcome::Complete { .. } => "complete".to_owned(),
+        CommandOutcome::Error { .. } => "error".to_owned(),
+        CommandOutcome::Timeout { .. } => "timeout".to_owned(),
+        CommandOutcome::Cancelled { .. } => "cancelled".to_owned(),
+        CommandOutcome::Expired { reason, .. } => reason.code().to_owned(),
     }
 }
 
 fn count_queued(commands: &Commands, client: &ClientId) -> usize {
     let own = commands.values().filter(|command| command.facts().client == *client);
-    own.filter(|command| command.phase() == Phase::Queued).count()
+    own.filter(|command| command.phase() == CommandPhase::Queued).count()
 }
 
 /// In how many lanes a client's commands run.
 fn load(commands: &Commands, client: &ClientId) -> usize {
     let own = commands.values().filter(|command| command.facts().client == *client);
-    own.filter(|command| command.phase().holds_lane() && manner(command) == Manner::InTurn).count()
+    own.filter(|command| command.phase().holds_lane() && manner(command) == SchedulingMode::InTurn)
+        .count()
 }
 
 fn in_lane<'a>(
@@ -498,11 +507,13 @@ fn in_lane<'a>(
     lane: &'a Lane,
 ) -> impl Iterator<Item = &'a Command> {
     let here = commands.iter().filter(move |(id, _)| lanes.get(*id) == Some(lane));
-    here.map(|(_, command)| command).filter(|command| manner(command) == Manner::InTurn)
+    here.map(|(_, command)| command).filter(|command| manner(command) == SchedulingMode::InTurn)
 }
 
 fn waiting_in<'a>(commands: &'a Commands, lanes: &'a Lanes, lane: &'a Lane) -> Vec<&'a Command> {
-    in_lane(commands, lanes, lane).filter(|command| command.phase() == Phase::Queued).collect()
+    in_lane(commands, lanes, lane)
+        .filter(|command| command.phase() == CommandPhase::Queued)
+        .collect()
 }
 
 fn occupants<'a>(

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tabwire::engine::{
-    Caller, Effects, Engine, Entry, LinkFrame, LinkId, LogEntry, NewLink, Refusal, Seq, Submission,
-    Transaction,
+    Caller, Effects, Engine, JournalAppend, JournalEntry, JournalSeq, LinkFrame, LinkId, NewLink,
+    RefusalReason, Submission, Transaction,
 };
-use tabwire::lifecycle::{Limits, Peer, Wish};
+use tabwire::lifecycle::{Limits, Peer, TargetSelector};
 use tabwire::proof::NameSource;
 use tabwire::protocol::{
     Action, Attempt, BrowserId, BrowserTab, CorrelationId, ExtensionReport, FromExtension,
@@ -35,9 +35,9 @@ pub(super) struct World {
     /// Everything that is recorded.
     disk: Disk,
     /// Entries that are not recorded yet, in their order.
-    tail: VecDeque<Entry>,
-    appended: Seq,
-    recorded: Seq,
+    tail: VecDeque<JournalEntry>,
+    appended: JournalSeq,
+    recorded: JournalSeq,
     /// Frames that leave once the journal is so far.
     held_back: Vec<LinkFrame>,
     links: u64,
@@ -85,7 +85,7 @@ pub(super) fn browser_id(n: u8) -> BrowserId {
 fn engine(limits: Limits, epoch: u32, now: Timestamp) -> Engine {
     let mut seed = [0; 32];
     seed[..4].copy_from_slice(&epoch.to_be_bytes());
-    Engine::new(limits, NameSource::seeded(&seed), Seq::default(), now)
+    Engine::new(limits, NameSource::seeded(&seed), JournalSeq::default(), now)
 }
 
 impl World {
@@ -102,8 +102,8 @@ impl World {
             is_punctual: true,
             disk: Disk::default(),
             tail: VecDeque::new(),
-            appended: Seq::default(),
-            recorded: Seq::default(),
+            appended: JournalSeq::default(),
+            recorded: JournalSeq::default(),
             held_back: Vec::new(),
             links: 0,
             epoch: 1,
@@ -143,11 +143,11 @@ impl World {
         let Effects { log, commands, frames, starved, closed, .. } = effects;
         for entry in log {
             let entry = match entry {
-                LogEntry::Awaited(entry) => {
+                JournalAppend::Awaited(entry) => {
                     self.appended = self.appended.next();
                     entry
                 }
-                LogEntry::Later(entry) => entry,
+                JournalAppend::Later(entry) => entry,
             };
             self.oracle.logged(&entry);
             self.tail.push_back(entry);
@@ -217,7 +217,7 @@ impl World {
         let tab = (!order.action.is_browser_wide()).then(|| TabId(order.tab.into()));
         let call = Submission {
             action: order.action,
-            wish: Wish { browser, tab },
+            wish: TargetSelector { browser, tab },
             timeout: order.timeout,
             idempotency_key: None,
         };
@@ -225,7 +225,7 @@ impl World {
         match self.transact(|tx| tx.submit(&caller, call, None)) {
             Ok(_accepted) => assert!(!is_full, "{} has too many", caller.client),
             Err(refused) => {
-                let says_full = matches!(refused.why, Refusal::QueueFull { .. });
+                let says_full = matches!(refused.why, RefusalReason::QueueFull { .. });
                 assert_eq!(says_full, is_full, "{}: {}", caller.client, refused.why.message());
                 self.oracle.refused(&caller.client, &refused.id, self.engine.limits());
             }
@@ -363,7 +363,7 @@ impl World {
         for browser in self.browsers.values_mut() {
             (browser.link, browser.stragglers) = (None, VecDeque::new());
         }
-        (self.appended, self.recorded) = (Seq::default(), Seq::default());
+        (self.appended, self.recorded) = (JournalSeq::default(), JournalSeq::default());
         self.engine = engine(*self.engine.limits(), self.epoch, self.now);
         let history = self.disk.history();
         self.oracle.restarts(&history);

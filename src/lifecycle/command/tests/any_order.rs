@@ -34,24 +34,27 @@ impl Dice {
         }
     }
 
-    fn event(&mut self, command: &Command) -> Event {
+    fn event(&mut self, command: &Command) -> LifecycleEvent {
         use InFlightState::{Claimed, Done, Running};
         let (peer, attempt) = self.sender(command);
         match self.roll(16) {
-            0 => Event::Reachable,
-            1 | 2 => Event::Deliver(peer, Transport::WebSocket),
-            3 | 4 => Event::Claim(peer, attempt),
-            11 => Event::Go(attempt),
-            5 => Event::Report(peer, attempt, pending()),
-            6 => Event::Report(peer, attempt, self.pick(every_report())),
-            7 | 12 => Event::LinkClosed,
-            8 => Event::Back(peer, self.pick([None, Some(Claimed), Some(Running), Some(Done)])),
-            9 if self.roll(4) == 0 => Event::Cancel,
-            10 => Event::Read,
-            13 => Event::Begin,
-            14 => Event::Advance(said(0.5)),
-            15 => Event::Finish(outcome_of(self.pick([complete("1"), error("no")]))),
-            _ => Event::Tick,
+            0 => LifecycleEvent::Reachable,
+            1 | 2 => LifecycleEvent::Deliver(peer, Transport::WebSocket),
+            3 | 4 => LifecycleEvent::Claim(peer, attempt),
+            11 => LifecycleEvent::Go(attempt),
+            5 => LifecycleEvent::Report(peer, attempt, pending()),
+            6 => LifecycleEvent::Report(peer, attempt, self.pick(every_report())),
+            7 | 12 => LifecycleEvent::LinkClosed,
+            8 => LifecycleEvent::Back(
+                peer,
+                self.pick([None, Some(Claimed), Some(Running), Some(Done)]),
+            ),
+            9 if self.roll(4) == 0 => LifecycleEvent::Cancel,
+            10 => LifecycleEvent::Read,
+            13 => LifecycleEvent::Begin,
+            14 => LifecycleEvent::Advance(said(0.5)),
+            15 => LifecycleEvent::Finish(outcome_of(self.pick([complete("1"), error("no")]))),
+            _ => LifecycleEvent::Tick,
         }
     }
 
@@ -72,27 +75,32 @@ impl Dice {
 }
 
 /// What must hold between two looks at one command, whatever happened.
-fn check_step(before: &Command, now: Timestamp, step: &Step, after: &Command, what: &str) {
+fn check_step(before: &Command, now: Timestamp, step: &Transition, after: &Command, what: &str) {
     match step {
-        Step::Unchanged(_) => assert_eq!(format!("{before:?}"), format!("{after:?}"), "{what}"),
-        Step::Changed { from, to, cancel, .. } => {
+        Transition::Unchanged(_) => {
+            assert_eq!(format!("{before:?}"), format!("{after:?}"), "{what}")
+        }
+        Transition::Changed { from, to, cancel, .. } => {
             assert_eq!((*from, *to), (before.phase(), after.phase()), "{what}");
             let ends = !from.is_terminal() && to.is_terminal();
-            assert!(cancel.is_none() || ends && *from != Phase::Queued, "{what}: {step:?}");
+            assert!(cancel.is_none() || ends && *from != CommandPhase::Queued, "{what}: {step:?}");
         }
     }
     if ending(before).is_none() && before.may_have_run() {
-        let lost = matches!(after.state(), State::Queued { .. });
+        let lost = matches!(after.state(), CommandState::Queued { .. });
         assert!(after.may_have_run() || lost, "{what}: it has not run after all");
     }
-    if matches!(step, Step::Unchanged(Reply::Go) | Step::Changed { reply: Reply::Go, .. }) {
+    if matches!(
+        step,
+        Transition::Unchanged(EventReply::Go) | Transition::Changed { reply: EventReply::Go, .. }
+    ) {
         assert!(after.hold().is_some_and(|hold| after.may_go(hold.attempt)), "{what}");
     }
-    assert!(after.phase() == Phase::Ended || after.next_deadline() > now, "{what}: overdue");
+    assert!(after.phase() == CommandPhase::Ended || after.next_deadline() > now, "{what}: overdue");
     assert!(after.phase().is_terminal() || now < after.total_by(), "{what}: alive past total");
     let begun = |command: &Command| count_marks(command, TracePhase::Started) > 0;
     if begun(before) {
-        let goes_on = matches!(after.phase(), Phase::Started | Phase::Working);
+        let goes_on = matches!(after.phase(), CommandPhase::Started | CommandPhase::Working);
         assert!(goes_on || after.phase().is_terminal(), "{what}: again");
     }
     if let Some((outcome, at)) = ending(before) {
@@ -118,17 +126,19 @@ fn check_state(command: &Command, what: &str) {
     assert_eq!(dones, 1, "{what}");
     assert!(at <= command.total_by(), "{what}: ended after total");
     match outcome {
-        Outcome::Complete { .. } | Outcome::Error { .. } | Outcome::Timeout { .. } => {
+        CommandOutcome::Complete { .. }
+        | CommandOutcome::Error { .. }
+        | CommandOutcome::Timeout { .. } => {
             let work = &command.facts().work;
             let needs_none = work.is_safe() || work.action().is_none();
             assert!(begun || needs_none, "{what}: {outcome:?} without a start");
         }
-        Outcome::Expired { may_have_run, .. } => {
+        CommandOutcome::Expired { may_have_run, .. } => {
             let possibly = if command.facts().work.is_safe() { deliveries > 0 } else { begun };
             assert!(possibly || !may_have_run, "{what}: {outcome:?}");
         }
         // The extension may know better than we do.
-        Outcome::Cancelled { .. } => {}
+        CommandOutcome::Cancelled { .. } => {}
     }
 }
 
@@ -148,7 +158,7 @@ fn walk(seed: u64, seen: &mut BTreeSet<&'static str>) {
         check_step(&before, now, &step, &command, &what);
         check_state(&command, &what);
         seen.insert(word(&command));
-        if let Some((Outcome::Expired { reason, .. }, _)) = ending(&command) {
+        if let Some((CommandOutcome::Expired { reason, .. }, _)) = ending(&command) {
             seen.insert(reason.code());
         }
         if command.retain_until().is_some_and(|until| until <= now) {
@@ -157,7 +167,7 @@ fn walk(seed: u64, seen: &mut BTreeSet<&'static str>) {
     }
     now = now.max(command.total_by());
     let before = command.clone();
-    let step = command.apply(Event::Tick, now);
+    let step = command.apply(LifecycleEvent::Tick, now);
     check_step(&before, now, &step, &command, "total");
     check_state(&command, "total");
     assert!(command.phase().is_terminal());
@@ -172,14 +182,14 @@ fn no_order_of_events_keeps_a_command_alive_past_total_or_ends_it_twice() {
     // A walk that never came by somewhere has shown nothing about it.
     let states = table("States").into_iter().map(|row| row[0]);
     let reasons = [
-        Expiry::NoExtension,
-        Expiry::NotDelivered,
-        Expiry::DeliveryFailed,
-        Expiry::ExtensionNoResponse,
-        Expiry::ExtensionDisconnected,
-        Expiry::CommandExpired,
-        Expiry::NobodyDrew,
+        ExpiryReason::NoExtension,
+        ExpiryReason::NotDelivered,
+        ExpiryReason::DeliveryFailed,
+        ExpiryReason::ExtensionNoResponse,
+        ExpiryReason::ExtensionDisconnected,
+        ExpiryReason::CommandExpired,
+        ExpiryReason::NobodyDrew,
     ];
-    let expected: BTreeSet<_> = states.chain(reasons.map(Expiry::code)).collect();
+    let expected: BTreeSet<_> = states.chain(reasons.map(ExpiryReason::code)).collect();
     assert_eq!(seen, expected);
 }

@@ -8,7 +8,7 @@ fn a_report_of_another_attempt_or_another_browser_is_stale() {
         for (peer, attempt) in [(holder(), SECOND), (holder(), Attempt(0)), (stranger(), FIRST)] {
             for report in every_report() {
                 let mut command = state.clone();
-                let event = Event::Report(peer.clone(), attempt, report);
+                let event = LifecycleEvent::Report(peer.clone(), attempt, report);
                 assert_eq!(command.apply(event, ms(1_600)), STALE);
                 assert_eq!(format!("{command:?}"), format!("{state:?}"));
             }
@@ -19,9 +19,9 @@ fn a_report_of_another_attempt_or_another_browser_is_stale() {
 #[test]
 fn an_outbox_replayed_by_a_restarted_worker_counts() {
     let mut command = away();
-    let event = Event::Report(holder_reborn(), FIRST, complete("1"));
+    let event = LifecycleEvent::Report(holder_reborn(), FIRST, complete("1"));
     let step = command.apply(event, ms(3_000));
-    assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Ack));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Ack));
     assert_ended(&command, &outcome_of(complete("1")), ms(3_000));
 }
 
@@ -29,9 +29,10 @@ fn an_outbox_replayed_by_a_restarted_worker_counts() {
 fn a_report_of_a_lost_delivery_is_stale_in_the_queue_and_at_the_next_one() {
     let mut command = requeued();
     assert_eq!(command.apply(hears(complete("1")), ms(1_600)), STALE);
-    command = after(command, [(Event::Deliver(holder(), Transport::WebSocket), ms(1_700))]);
+    command =
+        after(command, [(LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(1_700))]);
     assert_eq!(command.apply(hears(complete("1")), ms(1_800)), STALE);
-    assert_eq!(command.phase(), Phase::Sent);
+    assert_eq!(command.phase(), CommandPhase::Sent);
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn a_claim_of_another_attempt_or_another_browser_is_stale() {
     for state in [sent(), started(), requeued(), command()] {
         for (peer, attempt) in [(holder(), SECOND), (stranger(), FIRST)] {
             let mut command = state.clone();
-            assert_eq!(command.apply(Event::Claim(peer, attempt), ms(1_600)), STALE);
+            assert_eq!(command.apply(LifecycleEvent::Claim(peer, attempt), ms(1_600)), STALE);
             assert_eq!(format!("{command:?}"), format!("{state:?}"));
         }
     }
@@ -49,8 +50,8 @@ fn a_claim_of_another_attempt_or_another_browser_is_stale() {
 fn a_claim_after_the_end_is_already_terminal() {
     for mut command in one_of_each_end() {
         for peer in [holder(), stranger()] {
-            let step = command.apply(Event::Claim(peer, FIRST), ms(2_500));
-            assert_eq!(step, Step::Unchanged(OVER));
+            let step = command.apply(LifecycleEvent::Claim(peer, FIRST), ms(2_500));
+            assert_eq!(step, Transition::Unchanged(OVER));
         }
     }
 }
@@ -58,8 +59,8 @@ fn a_claim_after_the_end_is_already_terminal() {
 #[test]
 fn a_repeated_claim_gets_go_again_and_does_not_restart_execute() {
     let mut command = started();
-    let step = command.apply(Event::Claim(holder(), FIRST), ms(3_000));
-    assert_eq!(step, Step::Unchanged(Reply::Go));
+    let step = command.apply(LifecycleEvent::Claim(holder(), FIRST), ms(3_000));
+    assert_eq!(step, Transition::Unchanged(EventReply::Go));
     assert_eq!(command.next_deadline(), EXECUTE_BY);
     assert_eq!(count_marks(&command, TracePhase::Claimed), 1);
 }
@@ -67,8 +68,8 @@ fn a_repeated_claim_gets_go_again_and_does_not_restart_execute() {
 #[test]
 fn a_claim_from_another_life_of_the_browser_that_started_it_gets_no_go() {
     let mut command = started();
-    assert_eq!(command.apply(Event::Claim(holder_reborn(), FIRST), ms(1_200)), STALE);
-    assert_eq!(command.phase(), Phase::Started);
+    assert_eq!(command.apply(LifecycleEvent::Claim(holder_reborn(), FIRST), ms(1_200)), STALE);
+    assert_eq!(command.phase(), CommandPhase::Started);
 }
 
 #[test]
@@ -76,10 +77,10 @@ fn an_unsafe_result_without_a_start_does_not_count() {
     for report in [pending(), complete("1"), error("no"), timed_out()] {
         let mut command = sent();
         assert_eq!(command.apply(hears(report), ms(1_200)), STALE);
-        assert_eq!(command.phase(), Phase::Sent);
+        assert_eq!(command.phase(), CommandPhase::Sent);
         assert_eq!(command.next_deadline(), RESPOND_BY, "it must still be claimed");
-        let step = command.apply(Event::Claim(holder(), FIRST), ms(1_300));
-        assert_eq!(step, moved(Phase::Sent, Phase::Started, Reply::Go));
+        let step = command.apply(LifecycleEvent::Claim(holder(), FIRST), ms(1_300));
+        assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Started, EventReply::Go));
     }
 }
 
@@ -87,46 +88,49 @@ fn an_unsafe_result_without_a_start_does_not_count() {
 fn go_does_not_leave_when_a_cancel_came_in_between() {
     let mut command = claimed();
     assert!(command.may_go(FIRST));
-    let _ = command.apply(Event::Cancel, STARTED_AT);
+    let _ = command.apply(LifecycleEvent::Cancel, STARTED_AT);
     assert!(!command.may_go(FIRST));
     for mut command in [command, sent(), requeued(), ended_by(complete("1"))] {
         assert!(!command.may_go(FIRST), "{}", word(&command));
-        assert_eq!(command.apply(Event::Go(FIRST), STARTED_AT), IGNORED);
+        assert_eq!(command.apply(LifecycleEvent::Go(FIRST), STARTED_AT), IGNORED);
     }
 }
 
 #[test]
 fn whatever_ends_a_command_before_go_has_left_it_has_not_run() {
-    let away = || after(claimed(), [(Event::LinkClosed, ms(2_000))]);
+    let away = || after(claimed(), [(LifecycleEvent::LinkClosed, ms(2_000))]);
     let ends = [
-        (claimed(), Event::Cancel, ms(1_200)),
-        (away(), Event::Cancel, ms(2_100)),
-        (away(), Event::Tick, ms(5_000)),
-        (claimed(), Event::Back(holder_reborn(), None), ms(2_100)),
+        (claimed(), LifecycleEvent::Cancel, ms(1_200)),
+        (away(), LifecycleEvent::Cancel, ms(2_100)),
+        (away(), LifecycleEvent::Tick, ms(5_000)),
+        (claimed(), LifecycleEvent::Back(holder_reborn(), None), ms(2_100)),
     ];
     for (mut command, event, at) in ends {
         assert!(!command.may_have_run());
         let _ = command.apply(event, at);
-        assert_eq!(command.phase(), Phase::Ended, "its tab is free at once");
+        assert_eq!(command.phase(), CommandPhase::Ended, "its tab is free at once");
         assert!(!command.may_have_run(), "{command:?}");
     }
 }
 
 #[test]
 fn a_go_that_is_asked_for_again_leaves_again() {
-    let mut command = after(started(), [(Event::LinkClosed, ms(2_000))]);
-    let back = Event::Back(holder(), Some(InFlightState::Claimed));
+    let mut command = after(started(), [(LifecycleEvent::LinkClosed, ms(2_000))]);
+    let back = LifecycleEvent::Back(holder(), Some(InFlightState::Claimed));
     let step = command.apply(back, ms(2_100));
-    assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Go));
-    assert_eq!(command.apply(Event::Go(FIRST), ms(2_100)), Step::Unchanged(Reply::Go));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
+    assert_eq!(
+        command.apply(LifecycleEvent::Go(FIRST), ms(2_100)),
+        Transition::Unchanged(EventReply::Go)
+    );
     assert!(command.may_have_run());
 }
 
 #[test]
 fn go_does_not_leave_for_an_earlier_attempt() {
     let begun = [
-        (Event::Deliver(holder(), Transport::WebSocket), ms(1_600)),
-        (Event::Claim(holder(), SECOND), ms(1_700)),
+        (LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(1_600)),
+        (LifecycleEvent::Claim(holder(), SECOND), ms(1_700)),
     ];
     let command = after(requeued(), begun);
     assert!(command.may_go(SECOND));
@@ -136,20 +140,22 @@ fn go_does_not_leave_for_an_earlier_attempt() {
 #[test]
 fn only_the_first_word_of_its_owner_cancels() {
     for mut command in one_of_each_end() {
-        assert_eq!(command.apply(Event::Cancel, ms(2_500)), IGNORED);
+        assert_eq!(command.apply(LifecycleEvent::Cancel, ms(2_500)), IGNORED);
     }
 }
 
 #[test]
 fn a_safe_command_that_was_sent_may_have_run_and_one_that_was_not_has_not() {
-    let lost = after(safe_sent(), [(Event::LinkClosed, ms(1_500))]);
+    let lost = after(safe_sent(), [(LifecycleEvent::LinkClosed, ms(1_500))]);
     for (mut command, may_have_run) in [(safe_command(), false), (safe_sent(), true), (lost, true)]
     {
         let mut forgotten = command.clone();
-        let _ = command.apply(Event::Cancel, ms(1_600));
-        assert_ended(&command, &Outcome::cancelled(may_have_run), ms(1_600));
-        let _ = forgotten.apply(Event::Tick, LATER);
+        let _ = command.apply(LifecycleEvent::Cancel, ms(1_600));
+        assert_ended(&command, &CommandOutcome::cancelled(may_have_run), ms(1_600));
+        let _ = forgotten.apply(LifecycleEvent::Tick, LATER);
         let (outcome, _) = ending(&forgotten).expect("an end");
-        assert!(matches!(outcome, Outcome::Expired { may_have_run: m, .. } if *m == may_have_run));
+        assert!(
+            matches!(outcome, CommandOutcome::Expired { may_have_run: m, .. } if *m == may_have_run)
+        );
     }
 }

@@ -5,9 +5,9 @@ use super::*;
 #[test]
 fn the_same_report_again_is_acknowledged_and_frees_the_lane() {
     let mut command = cancelled_in_the_page();
-    assert_eq!(command.phase(), Phase::Leaving);
+    assert_eq!(command.phase(), CommandPhase::Leaving);
     let step = command.apply(hears(stopped(true)), ms(2_100));
-    assert_eq!(step, moved(Phase::Leaving, Phase::Ended, Reply::Ack));
+    assert_eq!(step, moved(CommandPhase::Leaving, CommandPhase::Ended, EventReply::Ack));
     assert_ended(&command, &outcome_of(stopped(true)), ENDED_AT);
     assert_eq!(count_marks(&command, TracePhase::LateResult), 0);
 }
@@ -16,7 +16,7 @@ fn the_same_report_again_is_acknowledged_and_frees_the_lane() {
 fn another_report_is_refused_and_shown_as_late_and_frees_the_lane() {
     let mut command = cancelled_in_the_page();
     let step = command.apply(hears(complete("1")), ms(2_100));
-    assert_eq!(step, moved(Phase::Leaving, Phase::Ended, OVER));
+    assert_eq!(step, moved(CommandPhase::Leaving, CommandPhase::Ended, OVER));
     assert_ended(&command, &outcome_of(stopped(true)), ENDED_AT);
     let late = trace(&command).pop().expect("an entry");
     assert_eq!(
@@ -29,8 +29,11 @@ fn another_report_is_refused_and_shown_as_late_and_frees_the_lane() {
 fn a_late_report_from_anybody_else_does_not_free_the_lane() {
     for (peer, attempt) in [(stranger(), FIRST), (holder(), SECOND)] {
         let mut command = cancelled_in_the_page();
-        let same = Event::Report(peer, attempt, stopped(true));
-        assert_eq!(command.apply(same, ms(2_100)), moved(Phase::Leaving, Phase::Leaving, OVER));
+        let same = LifecycleEvent::Report(peer, attempt, stopped(true));
+        assert_eq!(
+            command.apply(same, ms(2_100)),
+            moved(CommandPhase::Leaving, CommandPhase::Leaving, OVER)
+        );
     }
 }
 
@@ -38,7 +41,7 @@ fn a_late_report_from_anybody_else_does_not_free_the_lane() {
 fn a_late_pending_neither_frees_the_lane_nor_is_it_kept() {
     let mut command = cancelled_in_the_page();
     assert_eq!(command.apply(hears(pending()), ms(2_100)), IGNORED);
-    assert_eq!(command.phase(), Phase::Leaving);
+    assert_eq!(command.phase(), CommandPhase::Leaving);
     assert_eq!(count_marks(&command, TracePhase::LateResult), 0);
 }
 
@@ -46,10 +49,10 @@ fn a_late_pending_neither_frees_the_lane_nor_is_it_kept() {
 fn the_lane_is_free_when_its_hold_is_over() {
     let mut command = cancelled_in_the_page();
     let free_at = ENDED_AT + limits::LANE_HOLD;
-    assert_eq!(command.apply(Event::Tick, just_before(free_at)), IGNORED);
+    assert_eq!(command.apply(LifecycleEvent::Tick, just_before(free_at)), IGNORED);
     assert!(command.phase().holds_lane() && command.phase().is_terminal());
-    let step = command.apply(Event::Tick, free_at);
-    assert_eq!(step, moved(Phase::Leaving, Phase::Ended, Reply::Nothing));
+    let step = command.apply(LifecycleEvent::Tick, free_at);
+    assert_eq!(step, moved(CommandPhase::Leaving, CommandPhase::Ended, EventReply::Nothing));
     assert!(!command.phase().holds_lane());
 }
 
@@ -57,7 +60,7 @@ fn the_lane_is_free_when_its_hold_is_over() {
 fn late_reports_leave_the_result_as_it_is_byte_for_byte() {
     let odd = r#"{ "b":1,  "a" : 12345678901234567890.5, "a\u0301":"\u00e9" }"#;
     let mut command = ended_by(complete(odd));
-    assert_eq!(command.apply(hears(complete(odd)), ms(2_100)), moved_on(Reply::Ack));
+    assert_eq!(command.apply(hears(complete(odd)), ms(2_100)), moved_on(EventReply::Ack));
     let respaced = odd.replace(' ', "");
     assert_eq!(command.apply(hears(complete(&respaced)), ms(2_200)), moved_on(OVER));
     let elsewhere = match complete(odd) {
@@ -74,20 +77,20 @@ fn late_reports_leave_the_result_as_it_is_byte_for_byte() {
     assert!(shown.contains(odd), "{shown}");
 }
 
-fn moved_on(reply: Reply) -> Step {
-    moved(Phase::Ended, Phase::Ended, reply)
+fn moved_on(reply: EventReply) -> Transition {
+    moved(CommandPhase::Ended, CommandPhase::Ended, reply)
 }
 
 #[test]
 fn a_failure_is_the_same_only_if_all_of_it_is() {
     let mut failed = ended_by(error("no"));
-    assert_eq!(failed.apply(hears(error("no")), ms(2_100)), moved_on(Reply::Ack));
+    assert_eq!(failed.apply(hears(error("no")), ms(2_100)), moved_on(EventReply::Ack));
     assert_eq!(failed.apply(hears(error("yes")), ms(2_100)), moved_on(OVER));
     let as_timeout = ExtensionReport::Timeout { error: failure("no") };
     assert_eq!(failed.apply(hears(as_timeout), ms(2_100)), moved_on(OVER));
     let mut stopped_early = ended_by(stopped(false));
     assert_eq!(stopped_early.apply(hears(stopped(true)), ms(2_100)), moved_on(OVER));
-    assert_eq!(stopped_early.apply(hears(stopped(false)), ms(2_100)), moved_on(Reply::Ack));
+    assert_eq!(stopped_early.apply(hears(stopped(false)), ms(2_100)), moved_on(EventReply::Ack));
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn the_trace_keeps_only_so_many_late_reports() {
     let mut command = ended_by(complete("0"));
     for n in 1..=3 * LATE_MARKS {
         let step = command.apply(hears(complete(&n.to_string())), ms(2_500));
-        assert_eq!(step, moved(Phase::Ended, Phase::Ended, OVER));
+        assert_eq!(step, moved(CommandPhase::Ended, CommandPhase::Ended, OVER));
     }
     assert_eq!(count_marks(&command, TracePhase::LateResult), LATE_MARKS);
 }
@@ -103,11 +106,11 @@ fn the_trace_keeps_only_so_many_late_reports() {
 #[test]
 fn ends_are_the_same_only_if_all_of_each_is() {
     let ends = [
-        expired(Expiry::NotDelivered, false),
-        expired(Expiry::NotDelivered, true),
-        expired(Expiry::NoExtension, false),
-        Outcome::cancelled(false),
-        Outcome::cancelled(true),
+        expired(ExpiryReason::NotDelivered, false),
+        expired(ExpiryReason::NotDelivered, true),
+        expired(ExpiryReason::NoExtension, false),
+        CommandOutcome::cancelled(false),
+        CommandOutcome::cancelled(true),
         outcome_of(complete("1")),
         outcome_of(complete("1.0")),
         outcome_of(error("no")),

@@ -64,9 +64,9 @@ fn stranger() -> Peer {
     peer("b2", "i1")
 }
 
-fn command_of(work: impl Into<Work>, timeout: Duration) -> Command {
+fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
     let work = work.into();
-    Command::new(Facts {
+    Command::new(CommandSpec {
         id: "exec_1".into(),
         query_id: "q_1".into(),
         owner: "user".into(),
@@ -91,41 +91,44 @@ fn safe_command() -> Command {
     command_of(Action::PageInfo {}, limits::EXECUTE)
 }
 
-fn after(mut command: Command, history: impl IntoIterator<Item = (Event, Timestamp)>) -> Command {
+fn after(
+    mut command: Command,
+    history: impl IntoIterator<Item = (LifecycleEvent, Timestamp)>,
+) -> Command {
     for (event, now) in history {
         let what = format!("{event:?}");
         let step = command.apply(event, now);
-        assert!(matches!(step, Step::Changed { .. }), "{what} changed nothing: {step:?}");
+        assert!(matches!(step, Transition::Changed { .. }), "{what} changed nothing: {step:?}");
     }
     command
 }
 
 fn sent() -> Command {
-    after(command(), [(Event::Deliver(holder(), Transport::WebSocket), SENT_AT)])
+    after(command(), [(LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT)])
 }
 
 fn safe_sent() -> Command {
-    after(safe_command(), [(Event::Deliver(holder(), Transport::WebSocket), SENT_AT)])
+    after(safe_command(), [(LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT)])
 }
 
 /// Sent once, and back in the queue because the link was lost.
 fn requeued() -> Command {
-    after(sent(), [(Event::LinkClosed, ms(1_500))])
+    after(sent(), [(LifecycleEvent::LinkClosed, ms(1_500))])
 }
 
 /// Its start is being recorded.
 fn claimed() -> Command {
-    after(sent(), [(Event::Claim(holder(), FIRST), STARTED_AT)])
+    after(sent(), [(LifecycleEvent::Claim(holder(), FIRST), STARTED_AT)])
 }
 
 /// `go` has left.
 fn started() -> Command {
-    after(claimed(), [(Event::Go(FIRST), STARTED_AT)])
+    after(claimed(), [(LifecycleEvent::Go(FIRST), STARTED_AT)])
 }
 
 /// Started, and its browser was lost at 2 s.
 fn away() -> Command {
-    after(started(), [(Event::LinkClosed, ms(2_000))])
+    after(started(), [(LifecycleEvent::LinkClosed, ms(2_000))])
 }
 
 fn ended_by(report: ExtensionReport) -> Command {
@@ -133,11 +136,11 @@ fn ended_by(report: ExtensionReport) -> Command {
 }
 
 fn cancelled_in_the_page() -> Command {
-    after(started(), [(Event::Cancel, ENDED_AT)])
+    after(started(), [(LifecycleEvent::Cancel, ENDED_AT)])
 }
 
 fn given_up_on() -> Command {
-    after(started(), [(Event::Back(holder_reborn(), None), ENDED_AT)])
+    after(started(), [(LifecycleEvent::Back(holder_reborn(), None), ENDED_AT)])
 }
 
 /// One command for each terminal state, ended at [`ENDED_AT`].
@@ -152,17 +155,21 @@ fn one_of_each_end() -> [Command; 5] {
 }
 
 /// What is recorded of a command: not that it was sent, and not what it is at.
-fn saved(command: &Command) -> Saved {
+fn saved(command: &Command) -> SavedCommand {
     let stage = match command.state().clone() {
-        State::Queued { .. } | State::Sent { .. } | State::Waiting => Stage::Accepted,
-        State::Working { .. } => Stage::Working { at: command.started_at() },
-        State::Started { hold, .. } => Stage::Started {
+        CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => {
+            SavedStage::Accepted
+        }
+        CommandState::Working { .. } => SavedStage::Working { at: command.started_at() },
+        CommandState::Started { hold, .. } => SavedStage::Started {
             hold,
             at: command.reached(TracePhase::Started).expect("it has started"),
         },
-        State::Ended { at, outcome, hold, read, .. } => Stage::Ended { at, outcome, hold, read },
+        CommandState::Ended { at, outcome, hold, read, .. } => {
+            SavedStage::Ended { at, outcome, hold, read }
+        }
     };
-    Saved { facts: command.facts().clone(), stage, trace: command.marks().to_vec() }
+    SavedCommand { facts: command.facts().clone(), stage, trace: command.marks().to_vec() }
 }
 
 /// The command in the next life of the daemon, on a machine that has gone on.
@@ -178,8 +185,8 @@ fn rebooted(command: &Command, now: Timestamp) -> Command {
 // ── What is said and answered ───────────────────────────────────────────────────────
 
 /// The holder reports of the first attempt.
-fn hears(report: ExtensionReport) -> Event {
-    Event::Report(holder(), FIRST, report)
+fn hears(report: ExtensionReport) -> LifecycleEvent {
+    LifecycleEvent::Report(holder(), FIRST, report)
 }
 
 fn complete(result: &str) -> ExtensionReport {
@@ -211,45 +218,45 @@ fn every_report() -> [ExtensionReport; 5] {
     [pending(), complete("1"), error("no"), timed_out(), stopped(true)]
 }
 
-fn moved(from: Phase, to: Phase, reply: Reply) -> Step {
-    Step::Changed { from, to, reply, cancel: None }
+fn moved(from: CommandPhase, to: CommandPhase, reply: EventReply) -> Transition {
+    Transition::Changed { from, to, reply, cancel: None }
 }
 
 /// A step after which the extension is told to stop.
-fn stops(from: Phase, to: Phase, reply: Reply, why: CancelReason) -> Step {
-    Step::Changed { from, to, reply, cancel: Some(why) }
+fn stops(from: CommandPhase, to: CommandPhase, reply: EventReply, why: CancelReason) -> Transition {
+    Transition::Changed { from, to, reply, cancel: Some(why) }
 }
 
-const STALE: Step = Step::Unchanged(Reply::Nack(NackReason::StaleAttempt));
-const OVER: Reply = Reply::Nack(NackReason::AlreadyTerminal);
-const IGNORED: Step = Step::Unchanged(Reply::Nothing);
+const STALE: Transition = Transition::Unchanged(EventReply::Nack(NackReason::StaleAttempt));
+const OVER: EventReply = EventReply::Nack(NackReason::AlreadyTerminal);
+const IGNORED: Transition = Transition::Unchanged(EventReply::Nothing);
 
-fn ending(command: &Command) -> Option<(&Outcome, Timestamp)> {
+fn ending(command: &Command) -> Option<(&CommandOutcome, Timestamp)> {
     match command.state() {
-        State::Ended { outcome, at, .. } => Some((outcome, *at)),
-        State::Queued { .. }
-        | State::Sent { .. }
-        | State::Started { .. }
-        | State::Waiting
-        | State::Working { .. } => None,
+        CommandState::Ended { outcome, at, .. } => Some((outcome, *at)),
+        CommandState::Queued { .. }
+        | CommandState::Sent { .. }
+        | CommandState::Started { .. }
+        | CommandState::Waiting
+        | CommandState::Working { .. } => None,
     }
 }
 
 #[track_caller]
-fn assert_ended(command: &Command, outcome: &Outcome, at: Timestamp) {
+fn assert_ended(command: &Command, outcome: &CommandOutcome, at: Timestamp) {
     assert_eq!(ending(command), Some((outcome, at)));
 }
 
-fn expired(reason: Expiry, may_have_run: bool) -> Outcome {
-    Outcome::Expired { reason, may_have_run }
+fn expired(reason: ExpiryReason, may_have_run: bool) -> CommandOutcome {
+    CommandOutcome::Expired { reason, may_have_run }
 }
 
-fn overran() -> Outcome {
-    Outcome::overran(limits::EXECUTE)
+fn overran() -> CommandOutcome {
+    CommandOutcome::overran(limits::EXECUTE)
 }
 
-fn outcome_of(report: ExtensionReport) -> Outcome {
-    Outcome::reported(report).ok().expect("a last word")
+fn outcome_of(report: ExtensionReport) -> CommandOutcome {
+    CommandOutcome::reported(report).ok().expect("a last word")
 }
 
 fn trace(command: &Command) -> Vec<TraceEntry> {
@@ -267,28 +274,28 @@ fn count_marks(command: &Command, phase: TracePhase) -> usize {
 /// The state's name as the documentation has it.
 fn word(command: &Command) -> &'static str {
     match command.state() {
-        State::Queued { .. } => "Queued",
-        State::Sent { .. } => "Sent",
-        State::Started { .. } => "Started",
-        State::Waiting => "Waiting",
-        State::Working { .. } => "Working",
-        State::Ended { outcome, .. } => match outcome {
-            Outcome::Complete { .. } => "Complete",
-            Outcome::Error { .. } => "Error",
-            Outcome::Timeout { .. } => "Timeout",
-            Outcome::Expired { .. } => "Expired",
-            Outcome::Cancelled { .. } => "Cancelled",
+        CommandState::Queued { .. } => "Queued",
+        CommandState::Sent { .. } => "Sent",
+        CommandState::Started { .. } => "Started",
+        CommandState::Waiting => "Waiting",
+        CommandState::Working { .. } => "Working",
+        CommandState::Ended { outcome, .. } => match outcome {
+            CommandOutcome::Complete { .. } => "Complete",
+            CommandOutcome::Error { .. } => "Error",
+            CommandOutcome::Timeout { .. } => "Timeout",
+            CommandOutcome::Expired { .. } => "Expired",
+            CommandOutcome::Cancelled { .. } => "Cancelled",
         },
     }
 }
 
 fn progress_of(command: &Command) -> Option<(Timestamp, Option<f64>)> {
-    let State::Started { progress: Some(said), .. } = command.state() else { return None };
+    let CommandState::Started { progress: Some(said), .. } = command.state() else { return None };
     Some((said.at, said.progress))
 }
 
 fn is_read(command: &Command) -> bool {
-    matches!(command.state(), State::Ended { read: true, .. })
+    matches!(command.state(), CommandState::Ended { read: true, .. })
 }
 
 /// The command as its owner sees it.

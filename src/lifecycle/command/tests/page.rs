@@ -10,7 +10,7 @@ const PAGE: &str = include_str!("../../../../docs/lifecycle.md");
 const ROWS: [&str; 2] = [include_str!("rows.rs"), include_str!("undertaken.rs")];
 
 /// Rows that the core cannot show, since they are about whether there is a command:
-/// the hub accepts and refuses, with `Queue::is_full_for` and `Retention`.
+/// the hub accepts and refuses, with `CommandQueue::is_full_for` and `Retention`.
 const ROWS_OF_THE_HUB: [&str; 2] = ["1", "2"];
 
 /// The cells of the first table below a heading, without its head.
@@ -161,24 +161,24 @@ fn the_sentences_that_people_read_name_the_lengths_that_count() {
         (Transport::Poll, limits::RESPOND_POLL),
         (Transport::Sync, limits::EXECUTE + limits::REPORT_GRACE),
     ] {
-        let delivered = after(command(), [(Event::Deliver(holder(), carrier), SENT_AT)]);
-        let expired = after(delivered, [(Event::Tick, SENT_AT + length)]);
+        let delivered = after(command(), [(LifecycleEvent::Deliver(holder(), carrier), SENT_AT)]);
+        let expired = after(delivered, [(LifecycleEvent::Tick, SENT_AT + length)]);
         let said = expired.report(false).why_not_complete().unwrap();
         assert!(said.contains(&format!("within {}s", length.as_secs())), "{carrier:?}: {said}");
         assert!(expired.as_failed(None).unwrap().hint.contains(&*said));
     }
     let attempts = format!("each of {} deliveries", limits::ATTEMPTS);
-    assert!(Expiry::DeliveryFailed.message().contains(&attempts));
+    assert!(ExpiryReason::DeliveryFailed.message().contains(&attempts));
     let retain = format!("{}s", limits::RETAIN.as_secs());
     assert!(command().unread_at_last().contains(&retain));
     let unread = command().as_unread(None, command().unread_at_last(), SENT_AT);
     assert!(unread.hint.contains("never retrieved"), "{}", unread.hint);
-    assert!(unread.hint.ends_with(Expiry::ResultExpired.hint()), "{}", unread.hint);
+    assert!(unread.hint.ends_with(ExpiryReason::ResultExpired.hint()), "{}", unread.hint);
     assert_eq!(unread.expired_at, Some(SENT_AT));
     assert!(unread.aim.command.is_some());
     let minutes = |length: Duration| format!("{} minutes", length.as_secs() / 60);
-    assert!(Expiry::NobodyDrew.message().contains(&minutes(limits::PERSON)));
+    assert!(ExpiryReason::NobodyDrew.message().contains(&minutes(limits::PERSON)));
     assert!(wait().unread_at_last().contains(&minutes(limits::PERSON)));
-    assert!(Expiry::ResultExpired.hint().contains(&minutes(limits::RETAIN_JOB)));
-    assert!(Expiry::ResultExpired.hint().contains(&retain));
+    assert!(ExpiryReason::ResultExpired.hint().contains(&minutes(limits::RETAIN_JOB)));
+    assert!(ExpiryReason::ResultExpired.hint().contains(&retain));
 }

@@ -32,7 +32,12 @@ impl Row {
 
     /// Lets the row's event happen; the states around it must be the row's.
     #[track_caller]
-    pub(super) fn take(&mut self, command: &mut Command, event: Event, now: Timestamp) -> Step {
+    pub(super) fn take(
+        &mut self,
+        command: &mut Command,
+        event: LifecycleEvent,
+        now: Timestamp,
+    ) -> Transition {
         let (before, was) = (word(command), format!("{:?}", ending(command)));
         let step = command.apply(event, now);
         let unchanged = self.to.contains("unchanged");
@@ -86,11 +91,12 @@ impl Drop for Row {
 fn row_3_a_delivery_sends_it_under_the_next_attempt() {
     let mut row = Row::of("3");
     let mut command = command();
-    let step = row.take(&mut command, Event::Deliver(holder(), Transport::WebSocket), SENT_AT);
-    assert_eq!(step, moved(Phase::Queued, Phase::Sent, Reply::Nothing));
+    let step =
+        row.take(&mut command, LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT);
+    assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Sent, EventReply::Nothing));
     assert_eq!(
         command.hold(),
-        Some(&Hold { attempt: FIRST, by: holder(), carrier: Transport::WebSocket })
+        Some(&Delivery { attempt: FIRST, by: holder(), carrier: Transport::WebSocket })
     );
     assert_eq!(command.next_deadline(), SENT_AT + limits::RESPOND);
     assert_eq!(RESPOND_BY, SENT_AT + limits::RESPOND);
@@ -100,13 +106,13 @@ fn row_3_a_delivery_sends_it_under_the_next_attempt() {
 fn row_4_a_command_that_nobody_takes_expires_at_total() {
     let mut row = Row::of("4");
     let mut unreachable = command();
-    let mut waiting = after(command(), [(Event::Reachable, ms(5))]);
+    let mut waiting = after(command(), [(LifecycleEvent::Reachable, ms(5))]);
     for (command, reason) in
-        [(&mut unreachable, Expiry::NoExtension), (&mut waiting, Expiry::NotDelivered)]
+        [(&mut unreachable, ExpiryReason::NoExtension), (&mut waiting, ExpiryReason::NotDelivered)]
     {
-        assert_eq!(command.apply(Event::Tick, just_before(TOTAL_BY)), IGNORED);
-        let step = row.take(command, Event::Tick, TOTAL_BY);
-        assert_eq!(step, moved(Phase::Queued, Phase::Ended, Reply::Nothing));
+        assert_eq!(command.apply(LifecycleEvent::Tick, just_before(TOTAL_BY)), IGNORED);
+        let step = row.take(command, LifecycleEvent::Tick, TOTAL_BY);
+        assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Ended, EventReply::Nothing));
         assert_ended(command, &expired(reason, false), TOTAL_BY);
         row.names(reason.code());
     }
@@ -117,8 +123,8 @@ fn row_5_a_claim_of_the_held_attempt_starts_it() {
     let mut row = Row::of("5");
     let mut command = sent();
     assert!(!command.may_go(FIRST));
-    let step = row.take(&mut command, Event::Claim(holder(), FIRST), STARTED_AT);
-    assert_eq!(step, moved(Phase::Sent, Phase::Started, Reply::Go));
+    let step = row.take(&mut command, LifecycleEvent::Claim(holder(), FIRST), STARTED_AT);
+    assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Started, EventReply::Go));
     assert!(command.may_go(FIRST));
     assert!(!command.may_go(SECOND));
     assert_eq!(command.next_deadline(), STARTED_AT + limits::EXECUTE + limits::REPORT_GRACE);
@@ -130,10 +136,10 @@ fn row_5a_it_may_have_run_from_the_moment_that_go_leaves() {
     let mut row = Row::of("5a");
     let mut command = claimed();
     assert!(!command.may_have_run());
-    let step = row.take(&mut command, Event::Go(FIRST), STARTED_AT);
-    assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Go));
+    let step = row.take(&mut command, LifecycleEvent::Go(FIRST), STARTED_AT);
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
     assert!(command.may_have_run());
-    assert_eq!(command.apply(Event::Go(SECOND), STARTED_AT), IGNORED);
+    assert_eq!(command.apply(LifecycleEvent::Go(SECOND), STARTED_AT), IGNORED);
     row.names("go");
 }
 
@@ -144,7 +150,7 @@ fn row_6_a_safe_command_may_report_without_a_claim() {
     for report in [complete("1"), error("no"), timed_out()] {
         let mut command = safe_sent();
         let step = row.take(&mut command, hears(report.clone()), ENDED_AT);
-        assert_eq!(step, moved(Phase::Sent, Phase::Ended, Reply::Ack));
+        assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Ended, EventReply::Ack));
         assert_ended(&command, &outcome_of(report), ENDED_AT);
     }
 }
@@ -154,7 +160,7 @@ fn row_6a_a_safe_command_starts_when_it_is_first_heard_of() {
     let mut row = Row::of("6a");
     let mut command = safe_sent();
     let step = row.take(&mut command, hears(pending()), STARTED_AT);
-    assert_eq!(step, moved(Phase::Sent, Phase::Started, Reply::Nothing));
+    assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Started, EventReply::Nothing));
     assert_eq!(command.next_deadline(), STARTED_AT + limits::EXECUTE + limits::REPORT_GRACE);
     assert_eq!(progress_of(&command), Some((STARTED_AT, Some(0.5))));
 }
@@ -170,10 +176,10 @@ fn row_6b_a_command_that_the_extension_refuses_before_its_claim_never_ran() {
     // Whoever does not say that nothing has run has run it without `go`.
     for may_have_run in [None, Some(true)] {
         let step = command.apply(refusal(may_have_run), ENDED_AT);
-        assert_eq!(step, Step::Unchanged(Reply::Nack(NackReason::StaleAttempt)));
+        assert_eq!(step, Transition::Unchanged(EventReply::Nack(NackReason::StaleAttempt)));
     }
     let step = row.take(&mut command, refusal(Some(false)), ENDED_AT);
-    assert_eq!(step, moved(Phase::Sent, Phase::Ended, Reply::Ack));
+    assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Ended, EventReply::Ack));
     assert!(!command.may_have_run());
 }
 
@@ -182,8 +188,8 @@ fn row_7_a_lost_link_puts_it_back_and_respond_runs_on() {
     let mut row = Row::of("7");
     assert_eq!(row.guard, format!("attempt < {}", limits::ATTEMPTS));
     let mut command = sent();
-    let step = row.take(&mut command, Event::LinkClosed, ms(1_500));
-    assert_eq!(step, moved(Phase::Sent, Phase::Queued, Reply::Nothing));
+    let step = row.take(&mut command, LifecycleEvent::LinkClosed, ms(1_500));
+    assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Queued, EventReply::Nothing));
     assert_eq!(command.hold(), None);
     assert_eq!(command.next_deadline(), RESPOND_BY);
 }
@@ -195,16 +201,16 @@ fn row_7a_the_third_lost_link_is_the_last() {
     let mut command = command();
     for attempt in 1..limits::ATTEMPTS {
         let lost = [
-            (Event::Deliver(holder(), Transport::WebSocket), SENT_AT),
-            (Event::LinkClosed, SENT_AT),
+            (LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT),
+            (LifecycleEvent::LinkClosed, SENT_AT),
         ];
         command = after(command, lost);
         assert_eq!(count_marks(&command, TracePhase::Requeued), attempt as usize);
     }
-    command = after(command, [(Event::Deliver(holder(), Transport::WebSocket), SENT_AT)]);
-    let step = row.take(&mut command, Event::LinkClosed, ms(1_500));
-    assert_eq!(step, moved(Phase::Sent, Phase::Ended, Reply::Nothing));
-    assert_ended(&command, &expired(Expiry::DeliveryFailed, false), ms(1_500));
+    command = after(command, [(LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT)]);
+    let step = row.take(&mut command, LifecycleEvent::LinkClosed, ms(1_500));
+    assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Ended, EventReply::Nothing));
+    assert_ended(&command, &expired(ExpiryReason::DeliveryFailed, false), ms(1_500));
     row.names("delivery_failed");
     row.names("may_have_run: false");
 }
@@ -212,13 +218,13 @@ fn row_7a_the_third_lost_link_is_the_last() {
 #[test]
 fn row_8_an_extension_that_says_nothing_loses_it_at_respond() {
     let mut row = Row::of("8");
-    for (mut command, from) in [(sent(), Phase::Sent), (requeued(), Phase::Queued)] {
-        assert_eq!(command.apply(Event::Tick, just_before(RESPOND_BY)), IGNORED);
-        let step = row.take(&mut command, Event::Tick, RESPOND_BY);
-        assert_eq!(step, moved(from, Phase::Ended, Reply::Nothing));
-        assert_ended(&command, &expired(Expiry::ExtensionNoResponse, false), RESPOND_BY);
+    for (mut command, from) in [(sent(), CommandPhase::Sent), (requeued(), CommandPhase::Queued)] {
+        assert_eq!(command.apply(LifecycleEvent::Tick, just_before(RESPOND_BY)), IGNORED);
+        let step = row.take(&mut command, LifecycleEvent::Tick, RESPOND_BY);
+        assert_eq!(step, moved(from, CommandPhase::Ended, EventReply::Nothing));
+        assert_ended(&command, &expired(ExpiryReason::ExtensionNoResponse, false), RESPOND_BY);
     }
-    row.names(Expiry::ExtensionNoResponse.code());
+    row.names(ExpiryReason::ExtensionNoResponse.code());
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn row_9_progress_is_recorded_with_its_time() {
     let mut command = started();
     for now in [ms(3_000), ms(3_500)] {
         let step = row.take(&mut command, hears(pending()), now);
-        assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Nothing));
+        assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Nothing));
         assert_eq!(progress_of(&command), Some((now, Some(0.5))));
     }
     assert_eq!(command.next_deadline(), EXECUTE_BY);
@@ -240,7 +246,7 @@ fn row_10_a_last_word_ends_it() {
     for report in [complete("1"), error("no"), timed_out()] {
         let mut command = started();
         let step = row.take(&mut command, hears(report.clone()), ENDED_AT);
-        assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Ack));
+        assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Ack));
         assert_ended(&command, &outcome_of(report), ENDED_AT);
     }
     row.names("result_ack");
@@ -250,15 +256,15 @@ fn row_10_a_last_word_ends_it() {
 fn row_11_a_started_command_waits_for_its_browser() {
     let mut row = Row::of("11");
     let mut command = started();
-    let step = row.take(&mut command, Event::LinkClosed, ms(2_000));
-    assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Nothing));
+    let step = row.take(&mut command, LifecycleEvent::LinkClosed, ms(2_000));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Nothing));
     assert_eq!(command.next_deadline(), ms(2_000) + limits::AWAY);
     assert_eq!(
-        command.apply(Event::Deliver(holder(), Transport::WebSocket), ms(2_100)),
+        command.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(2_100)),
         IGNORED,
         "sent again"
     );
-    assert_eq!(command.apply(Event::LinkClosed, ms(2_200)), IGNORED);
+    assert_eq!(command.apply(LifecycleEvent::LinkClosed, ms(2_200)), IGNORED);
     assert_eq!(command.next_deadline(), ms(2_000) + limits::AWAY, "a second loss starts nothing");
 }
 
@@ -266,9 +272,9 @@ fn row_11_a_started_command_waits_for_its_browser() {
 fn row_11a_the_same_life_that_only_claimed_it_gets_go_again() {
     let mut row = Row::of("11a");
     let mut command = away();
-    let back = Event::Back(holder(), Some(InFlightState::Claimed));
+    let back = LifecycleEvent::Back(holder(), Some(InFlightState::Claimed));
     let step = row.take(&mut command, back, ms(3_000));
-    assert_eq!(step, moved(Phase::Started, Phase::Started, Reply::Go));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
     assert_eq!(command.next_deadline(), EXECUTE_BY, "execute is not started anew");
     row.names("go");
 }
@@ -276,27 +282,31 @@ fn row_11a_the_same_life_that_only_claimed_it_gets_go_again() {
 #[test]
 fn row_12_a_browser_without_a_result_for_it_ends_it() {
     let mut row = Row::of("12");
-    let gone = expired(Expiry::ExtensionDisconnected, true);
+    let gone = expired(ExpiryReason::ExtensionDisconnected, true);
 
     let mut command = away();
-    assert_eq!(command.apply(Event::Tick, ms(4_999)), IGNORED);
-    let step = row.take(&mut command, Event::Tick, ms(9_000));
-    assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Nothing));
+    assert_eq!(command.apply(LifecycleEvent::Tick, ms(4_999)), IGNORED);
+    let step = row.take(&mut command, LifecycleEvent::Tick, ms(9_000));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
     assert_ended(&command, &gone, ms(5_000));
 
     let (claimed, running) = (Some(InFlightState::Claimed), Some(InFlightState::Running));
     let reborn = [None, claimed, running].map(|says| (holder_reborn(), says));
     for (peer, says) in reborn.into_iter().chain([(holder(), None)]) {
         let mut command = away();
-        let step = row.take(&mut command, Event::Back(peer, says), ms(3_000));
-        assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Nothing), "{says:?}");
+        let step = row.take(&mut command, LifecycleEvent::Back(peer, says), ms(3_000));
+        assert_eq!(
+            step,
+            moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing),
+            "{says:?}"
+        );
         assert_ended(&command, &gone, ms(3_000));
     }
 
     let mut command = restored(&started(), ms(3_000));
-    let step = row.take(&mut command, Event::Back(holder(), None), ms(3_500));
-    assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Nothing));
-    assert_ended(&command, &expired(Expiry::DaemonRestarted, true), ms(3_500));
+    let step = row.take(&mut command, LifecycleEvent::Back(holder(), None), ms(3_500));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
+    assert_ended(&command, &expired(ExpiryReason::DaemonRestarted, true), ms(3_500));
     row.names("extension_disconnected");
     row.names("daemon_restarted");
     row.names("may_have_run: true");
@@ -306,13 +316,13 @@ fn row_12_a_browser_without_a_result_for_it_ends_it() {
 fn row_13_a_command_that_runs_too_long_is_timed_out_and_stopped() {
     let mut row = Row::of("13");
     let mut command = started();
-    assert_eq!(command.apply(Event::Tick, just_before(EXECUTE_BY)), IGNORED);
-    let step = row.take(&mut command, Event::Tick, EXECUTE_BY);
+    assert_eq!(command.apply(LifecycleEvent::Tick, just_before(EXECUTE_BY)), IGNORED);
+    let step = row.take(&mut command, LifecycleEvent::Tick, EXECUTE_BY);
     let why = CancelReason::ExecutionTimeout;
-    assert_eq!(step, stops(Phase::Started, Phase::Leaving, Reply::Nothing, why));
+    assert_eq!(step, stops(CommandPhase::Started, CommandPhase::Leaving, EventReply::Nothing, why));
     assert_ended(&command, &overran(), EXECUTE_BY);
     assert_eq!(command.next_deadline(), EXECUTE_BY + limits::LANE_HOLD);
-    row.names(Outcome::EXECUTION_TIMEOUT);
+    row.names(CommandOutcome::EXECUTION_TIMEOUT);
     row.names("cancel");
 }
 
@@ -320,16 +330,16 @@ fn row_13_a_command_that_runs_too_long_is_timed_out_and_stopped() {
 fn row_14_a_command_that_started_late_is_given_up_at_total() {
     let mut row = Row::of("14");
     let late = [
-        (Event::Deliver(holder(), Transport::WebSocket), ms(24_000)),
-        (Event::Claim(holder(), FIRST), ms(25_000)),
-        (Event::Go(FIRST), ms(25_000)),
+        (LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(24_000)),
+        (LifecycleEvent::Claim(holder(), FIRST), ms(25_000)),
+        (LifecycleEvent::Go(FIRST), ms(25_000)),
     ];
     let mut command = after(command(), late);
-    assert_eq!(command.apply(Event::Tick, just_before(TOTAL_BY)), IGNORED);
-    let step = row.take(&mut command, Event::Tick, TOTAL_BY);
+    assert_eq!(command.apply(LifecycleEvent::Tick, just_before(TOTAL_BY)), IGNORED);
+    let step = row.take(&mut command, LifecycleEvent::Tick, TOTAL_BY);
     let why = CancelReason::CommandExpired;
-    assert_eq!(step, stops(Phase::Started, Phase::Leaving, Reply::Nothing, why));
-    assert_ended(&command, &expired(Expiry::CommandExpired, true), TOTAL_BY);
+    assert_eq!(step, stops(CommandPhase::Started, CommandPhase::Leaving, EventReply::Nothing, why));
+    assert_ended(&command, &expired(ExpiryReason::CommandExpired, true), TOTAL_BY);
     assert_eq!(command.next_deadline(), TOTAL_BY + limits::LANE_HOLD);
     row.names("command_expired");
     row.names("may_have_run: true");
@@ -339,16 +349,16 @@ fn row_14_a_command_that_started_late_is_given_up_at_total() {
 #[test]
 fn row_15_a_command_cancelled_before_it_began_never_ran() {
     let mut row = Row::of("15");
-    let never_ran = Outcome::cancelled(false);
+    let never_ran = CommandOutcome::cancelled(false);
     for mut command in [command(), requeued()] {
-        let step = row.take(&mut command, Event::Cancel, ENDED_AT);
-        assert_eq!(step, moved(Phase::Queued, Phase::Ended, Reply::Nothing));
+        let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
+        assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Ended, EventReply::Nothing));
         assert_ended(&command, &never_ran, ENDED_AT);
     }
     let mut command = sent();
-    let step = row.take(&mut command, Event::Cancel, ENDED_AT);
+    let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
     let why = CancelReason::Cancelled;
-    assert_eq!(step, stops(Phase::Sent, Phase::Ended, Reply::Nothing, why));
+    assert_eq!(step, stops(CommandPhase::Sent, CommandPhase::Ended, EventReply::Nothing, why));
     assert_ended(&command, &never_ran, ENDED_AT);
     row.names("may_have_run: false");
 }
@@ -357,17 +367,17 @@ fn row_15_a_command_cancelled_before_it_began_never_ran() {
 fn row_16_a_command_cancelled_in_the_page_is_stopped_and_may_have_run() {
     let mut row = Row::of("16");
     let mut command = started();
-    let step = row.take(&mut command, Event::Cancel, ENDED_AT);
+    let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
     let why = CancelReason::Cancelled;
-    assert_eq!(step, stops(Phase::Started, Phase::Leaving, Reply::Nothing, why));
-    assert_ended(&command, &Outcome::cancelled(true), ENDED_AT);
+    assert_eq!(step, stops(CommandPhase::Started, CommandPhase::Leaving, EventReply::Nothing, why));
+    assert_ended(&command, &CommandOutcome::cancelled(true), ENDED_AT);
     assert_eq!(command.next_deadline(), ENDED_AT + limits::LANE_HOLD);
     row.names("may_have_run: true");
     row.names("cancel");
     let mut command = claimed();
-    let step = row.take(&mut command, Event::Cancel, ENDED_AT);
-    assert_eq!(step, stops(Phase::Started, Phase::Ended, Reply::Nothing, why));
-    assert_ended(&command, &Outcome::cancelled(false), ENDED_AT);
+    let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
+    assert_eq!(step, stops(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing, why));
+    assert_ended(&command, &CommandOutcome::cancelled(false), ENDED_AT);
     row.names("false");
 }
 
@@ -375,7 +385,7 @@ fn row_16_a_command_cancelled_in_the_page_is_stopped_and_may_have_run() {
 fn row_16b_a_command_that_the_person_stops_says_who_did_it() {
     let mut row = Row::of("16b");
     for (mut command, may_have_run) in [(command(), false), (sent(), false), (started(), true)] {
-        let _ = row.take(&mut command, Event::Stop, ENDED_AT);
+        let _ = row.take(&mut command, LifecycleEvent::Stop, ENDED_AT);
         let CommandStatus::Cancelled { reason, hint, may_have_run: may, .. } =
             command.report(false).status
         else {
@@ -390,14 +400,16 @@ fn row_16b_a_command_that_the_person_stops_says_who_did_it() {
 #[test]
 fn row_16a_a_person_pressed_stop_and_the_extension_says_whether_it_ran() {
     let mut row = Row::of("16a");
-    for (state, phase) in
-        [(sent(), Phase::Sent), (safe_sent(), Phase::Sent), (started(), Phase::Started)]
-    {
+    for (state, phase) in [
+        (sent(), CommandPhase::Sent),
+        (safe_sent(), CommandPhase::Sent),
+        (started(), CommandPhase::Started),
+    ] {
         for may_have_run in [false, true] {
             let mut command = state.clone();
             let step = row.take(&mut command, hears(stopped(may_have_run)), ENDED_AT);
-            assert_eq!(step, moved(phase, Phase::Ended, Reply::Ack));
-            assert_ended(&command, &Outcome::cancelled(may_have_run), ENDED_AT);
+            assert_eq!(step, moved(phase, CommandPhase::Ended, EventReply::Ack));
+            assert_ended(&command, &CommandOutcome::cancelled(may_have_run), ENDED_AT);
         }
     }
     row.names("may_have_run");
@@ -411,8 +423,9 @@ fn row_17_what_had_not_started_waits_again_with_the_rest_of_its_time() {
         assert_eq!(command.next_deadline(), TOTAL_BY);
         assert_eq!(command.hold(), None);
         assert_eq!(command.facts().id, before.facts().id);
-        let step = command.apply(Event::Deliver(holder(), Transport::WebSocket), ms(6_000));
-        assert_eq!(step, moved(Phase::Queued, Phase::Sent, Reply::Nothing));
+        let step =
+            command.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(6_000));
+        assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Sent, EventReply::Nothing));
         assert_eq!(command.hold().map(|hold| hold.attempt), Some(FIRST));
     }
     let command = row.restart(&command(), true, just_before(TOTAL_BY));
@@ -425,7 +438,7 @@ fn row_17a_what_had_not_started_is_over_if_its_whole_time_is() {
     for before in [command(), sent(), requeued()] {
         for now in [TOTAL_BY, LATER] {
             let command = row.restart(&before, true, now);
-            assert_ended(&command, &expired(Expiry::DaemonRestarted, false), now);
+            assert_ended(&command, &expired(ExpiryReason::DaemonRestarted, false), now);
         }
     }
     row.names("daemon_restarted");
@@ -440,14 +453,14 @@ fn row_17b_what_had_started_waits_for_its_browser_and_is_never_sent_again() {
         assert_eq!(command.next_deadline(), now + limits::AWAY);
         assert_eq!(command.hold(), before.hold());
         assert_eq!(
-            command.apply(Event::Deliver(holder(), Transport::WebSocket), now),
+            command.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), now),
             IGNORED,
             "sent again"
         );
-        assert_eq!(command.apply(Event::Tick, just_before(now + limits::AWAY)), IGNORED);
-        let step = command.apply(Event::Tick, now + limits::AWAY);
-        assert_eq!(step, moved(Phase::Started, Phase::Ended, Reply::Nothing));
-        let gone = expired(Expiry::DaemonRestarted, true);
+        assert_eq!(command.apply(LifecycleEvent::Tick, just_before(now + limits::AWAY)), IGNORED);
+        let step = command.apply(LifecycleEvent::Tick, now + limits::AWAY);
+        assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
+        let gone = expired(ExpiryReason::DaemonRestarted, true);
         assert_ended(&command, &gone, now + limits::AWAY);
     }
 }
@@ -458,7 +471,7 @@ fn row_17c_after_a_restart_of_the_machine_nothing_goes_on() {
     for (before, may_have_run) in [(command(), false), (sent(), false), (started(), true)] {
         for now in [ms(5_000), LATER] {
             let command = row.restart(&before, false, now);
-            assert_ended(&command, &expired(Expiry::MachineRebooted, may_have_run), now);
+            assert_ended(&command, &expired(ExpiryReason::MachineRebooted, may_have_run), now);
         }
     }
     row.names("machine_rebooted");
@@ -474,12 +487,12 @@ fn row_18_the_end_stands_whatever_is_reported_later() {
         }
         let other = complete("\"another\"");
         let step = row.take(&mut command, hears(other), ms(2_600));
-        assert_eq!(step, moved(Phase::Ended, Phase::Ended, OVER));
+        assert_eq!(step, moved(CommandPhase::Ended, CommandPhase::Ended, OVER));
         assert!(marks(&command).contains(&TracePhase::LateResult));
     }
     let mut command = ended_by(complete("1"));
     let step = row.take(&mut command, hears(complete("1")), ms(2_500));
-    assert_eq!(step, moved(Phase::Ended, Phase::Ended, Reply::Ack));
+    assert_eq!(step, moved(CommandPhase::Ended, CommandPhase::Ended, EventReply::Ack));
     assert!(!marks(&command).contains(&TracePhase::LateResult));
     row.names("result_ack");
     row.names("nack: already_terminal");
@@ -491,14 +504,18 @@ fn row_19_every_end_is_kept_for_the_same_time_from_that_end() {
     let mut row = Row::of("19");
     for mut command in [command(), sent(), started()] {
         assert_eq!(command.retain_until(), None);
-        let _ = command.apply(Event::Cancel, ENDED_AT);
+        let _ = command.apply(LifecycleEvent::Cancel, ENDED_AT);
         assert_eq!(command.retain_until(), Some(ENDED_AT + limits::RETAIN));
     }
     for mut command in one_of_each_end() {
         let retain_until = ENDED_AT + limits::RETAIN;
         assert_eq!(command.retain_until(), Some(retain_until));
         assert_eq!(command.next_deadline(), retain_until);
-        assert_eq!(command.apply(Event::Tick, retain_until), IGNORED, "its keeper drops it");
+        assert_eq!(
+            command.apply(LifecycleEvent::Tick, retain_until),
+            IGNORED,
+            "its keeper drops it"
+        );
         row.see(word(&command), "gone");
     }
 }
@@ -509,15 +526,19 @@ fn row_20_an_unread_result_is_told_from_a_read_one() {
     let mut command = ended_by(complete("1"));
     assert!(!is_read(&command));
     row.see(word(&command), "gone");
-    let read = command.apply(Event::Read, ms(3_000));
-    assert_eq!(read, moved(Phase::Ended, Phase::Ended, Reply::Nothing));
+    let read = command.apply(LifecycleEvent::Read, ms(3_000));
+    assert_eq!(read, moved(CommandPhase::Ended, CommandPhase::Ended, EventReply::Nothing));
     assert!(is_read(&command));
-    assert_eq!(command.apply(Event::Read, ms(4_000)), IGNORED);
+    assert_eq!(command.apply(LifecycleEvent::Read, ms(4_000)), IGNORED);
     assert_eq!(command.retain_until(), Some(ENDED_AT + limits::RETAIN), "reading keeps nothing");
     assert_eq!(count_marks(&command, TracePhase::FirstRead), 1);
     assert_eq!(trace(&command).last().map(|entry| entry.at), Some(ms(3_000)));
     for mut command in [command_of(Action::TabList {}, limits::EXECUTE), sent(), started()] {
-        assert_eq!(command.apply(Event::Read, ms(1_200)), IGNORED, "there is nothing to read");
+        assert_eq!(
+            command.apply(LifecycleEvent::Read, ms(1_200)),
+            IGNORED,
+            "there is nothing to read"
+        );
     }
 }
 
@@ -525,12 +546,12 @@ fn row_20_an_unread_result_is_told_from_a_read_one() {
 fn row_21_failures_are_listed_and_results_and_cancelled_ones_are_not() {
     let mut row = Row::of("21");
     let failures = [
-        (command(), Event::Tick, LATER, "no_extension"),
-        (sent(), Event::Tick, LATER, "extension_no_response"),
-        (started(), Event::Tick, LATER, "execution_timeout"),
+        (command(), LifecycleEvent::Tick, LATER, "no_extension"),
+        (sent(), LifecycleEvent::Tick, LATER, "extension_no_response"),
+        (started(), LifecycleEvent::Tick, LATER, "execution_timeout"),
         (started(), hears(timed_out()), ENDED_AT, "execution_timeout"),
         (started(), hears(error("no")), ENDED_AT, "script_threw"),
-        (started(), Event::Back(holder(), None), ENDED_AT, "extension_disconnected"),
+        (started(), LifecycleEvent::Back(holder(), None), ENDED_AT, "extension_disconnected"),
     ];
     for (mut command, event, now, error) in failures {
         assert!(command.as_failed(None).is_none());

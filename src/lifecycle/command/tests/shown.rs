@@ -45,9 +45,9 @@ fn a_result_is_shown_with_its_page_and_its_times() {
 #[test]
 fn a_pending_command_is_shown_with_its_latest_delivery_and_progress() {
     let begun = [
-        (Event::Deliver(holder(), Transport::WebSocket), ms(1_600)),
-        (Event::Claim(holder(), SECOND), ms(1_700)),
-        (Event::Report(holder(), SECOND, pending()), ms(3_700)),
+        (LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(1_600)),
+        (LifecycleEvent::Claim(holder(), SECOND), ms(1_700)),
+        (LifecycleEvent::Report(holder(), SECOND, pending()), ms(3_700)),
     ];
     let shown = shown(&after(requeued(), begun));
     assert_eq!(shown["delivered_at"], ms(1_600).to_string());
@@ -62,8 +62,8 @@ fn a_failure_is_shown_with_its_reason_and_whether_it_may_have_run() {
     assert_eq!((&failed["error"], &failed["reason"]), (&"no".into(), &"script_threw".into()));
     assert_eq!(shown(&ended_by(timed_out()))["may_have_run"], true);
     let expired = shown(&given_up_on());
-    assert_eq!(expired["reason"], Expiry::ExtensionDisconnected.code());
-    assert_eq!(expired["hint"], Expiry::ExtensionDisconnected.hint());
+    assert_eq!(expired["reason"], ExpiryReason::ExtensionDisconnected.code());
+    assert_eq!(expired["hint"], ExpiryReason::ExtensionDisconnected.hint());
     assert_eq!(expired["may_have_run"], true);
     assert_eq!(shown(&ended_by(stopped(false)))["may_have_run"], false);
     assert_eq!(shown(&cancelled_in_the_page())["may_have_run"], true);
@@ -72,15 +72,15 @@ fn a_failure_is_shown_with_its_reason_and_whether_it_may_have_run() {
 #[test]
 fn the_trace_tells_a_whole_life_in_the_order_in_which_it_happened() {
     let life = [
-        (Event::Deliver(holder(), Transport::WebSocket), ms(10)),
-        (Event::LinkClosed, ms(20)),
-        (Event::Deliver(holder(), Transport::WebSocket), ms(30)),
-        (Event::Claim(holder(), SECOND), ms(40)),
-        (Event::Report(holder(), SECOND, pending()), ms(50)),
-        (Event::Report(holder(), SECOND, pending()), ms(60)),
-        (Event::Report(holder(), SECOND, complete("1")), ms(70)),
-        (Event::Report(holder(), SECOND, complete("2")), ms(80)),
-        (Event::Read, ms(90)),
+        (LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(10)),
+        (LifecycleEvent::LinkClosed, ms(20)),
+        (LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(30)),
+        (LifecycleEvent::Claim(holder(), SECOND), ms(40)),
+        (LifecycleEvent::Report(holder(), SECOND, pending()), ms(50)),
+        (LifecycleEvent::Report(holder(), SECOND, pending()), ms(60)),
+        (LifecycleEvent::Report(holder(), SECOND, complete("1")), ms(70)),
+        (LifecycleEvent::Report(holder(), SECOND, complete("2")), ms(80)),
+        (LifecycleEvent::Read, ms(90)),
     ];
     let shown: Vec<_> = trace(&after(command(), life))
         .iter()
@@ -116,7 +116,7 @@ fn a_command_that_waits_says_for_what() {
     let nobody = told(&command());
     assert!(nobody.contains("Waits for a browser"), "{nobody}");
     assert!(nobody.contains(&TOTAL_BY.to_string()), "until when: {nobody}");
-    for waits in [after(command(), [(Event::Reachable, ms(5))]), requeued()] {
+    for waits in [after(command(), [(LifecycleEvent::Reachable, ms(5))]), requeued()] {
         assert!(told(&waits).contains("its turn in the tab"));
     }
 }

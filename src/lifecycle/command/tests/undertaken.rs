@@ -8,17 +8,18 @@ const DEADLINE: Duration = Duration::from_secs(3_600);
 const DRAWN_AT: Timestamp = ms(540_000);
 
 pub(super) fn wait() -> Command {
-    let annotations = crate::lifecycle::Asked { session: SessionName::parse("checkout").ok() };
-    command_of(Work::Annotations { annotations }, limits::PERSON)
+    let annotations =
+        crate::lifecycle::AwaitedDrawings { session: SessionName::parse("checkout").ok() };
+    command_of(CommandWork::Annotations { annotations }, limits::PERSON)
 }
 
 pub(super) fn job() -> Command {
     let sync = MonitorSync { path: "/srv".into(), recursive: None, verify: Some(true) };
-    command_of(Work::Job { job: Job::MonitorSync(sync) }, DEADLINE)
+    command_of(CommandWork::Job { job: Job::MonitorSync(sync) }, DEADLINE)
 }
 
 pub(super) fn working() -> Command {
-    after(job(), [(Event::Begin, STARTED_AT)])
+    after(job(), [(LifecycleEvent::Begin, STARTED_AT)])
 }
 
 pub(super) fn said(part: f64) -> CommandProgress {
@@ -29,24 +30,24 @@ pub(super) fn said(part: f64) -> CommandProgress {
     }
 }
 
-fn done(result: &str) -> Event {
-    Event::Finish(outcome_of(complete(result)))
+fn done(result: &str) -> LifecycleEvent {
+    LifecycleEvent::Finish(outcome_of(complete(result)))
 }
 
-fn failed() -> Event {
-    Event::Finish(outcome_of(error("no such folder")))
+fn failed() -> LifecycleEvent {
+    LifecycleEvent::Finish(outcome_of(error("no such folder")))
 }
 
 #[test]
 fn row_22_the_daemon_gets_to_a_job_once() {
     let mut row = Row::of("22");
     let mut command = job();
-    let step = row.take(&mut command, Event::Begin, STARTED_AT);
-    assert_eq!(step, moved(Phase::Waiting, Phase::Working, Reply::Nothing));
+    let step = row.take(&mut command, LifecycleEvent::Begin, STARTED_AT);
+    assert_eq!(step, moved(CommandPhase::Waiting, CommandPhase::Working, EventReply::Nothing));
     assert_eq!(command.started_at(), STARTED_AT);
     assert!(command.may_have_run());
     for mut other in [command, wait(), after(working(), [(done("1"), ENDED_AT)])] {
-        assert_eq!(other.apply(Event::Begin, ms(1_200)), IGNORED);
+        assert_eq!(other.apply(LifecycleEvent::Begin, ms(1_200)), IGNORED);
     }
 }
 
@@ -55,27 +56,27 @@ fn row_23_a_job_says_how_far_it_is() {
     let mut row = Row::of("23");
     let mut command = working();
     for part in [0.25, 0.5] {
-        let step = row.take(&mut command, Event::Advance(said(part)), ms(1_500));
-        assert_eq!(step, moved(Phase::Working, Phase::Working, Reply::Nothing));
+        let step = row.take(&mut command, LifecycleEvent::Advance(said(part)), ms(1_500));
+        assert_eq!(step, moved(CommandPhase::Working, CommandPhase::Working, EventReply::Nothing));
         assert_eq!(shown(&command)["progress"]["progress"], part);
     }
     assert_eq!(count_marks(&command, TracePhase::FirstPending), 1);
     for mut other in [job(), wait(), after(working(), [(done("1"), ENDED_AT)])] {
-        assert_eq!(other.apply(Event::Advance(said(0.5)), ENDED_AT), IGNORED);
+        assert_eq!(other.apply(LifecycleEvent::Advance(said(0.5)), ENDED_AT), IGNORED);
     }
 }
 
 #[test]
 fn row_24_a_drawing_ends_the_wait_and_its_work_the_job() {
     let mut row = Row::of("24");
-    for (before, phase) in [(wait(), Phase::Waiting), (working(), Phase::Working)] {
+    for (before, phase) in [(wait(), CommandPhase::Waiting), (working(), CommandPhase::Working)] {
         for (event, outcome) in [
             (done("1"), outcome_of(complete("1"))),
             (failed(), outcome_of(error("no such folder"))),
         ] {
             let mut command = before.clone();
             let step = row.take(&mut command, event, ENDED_AT);
-            assert_eq!(step, moved(phase, Phase::Ended, Reply::Ack));
+            assert_eq!(step, moved(phase, CommandPhase::Ended, EventReply::Ack));
             assert_ended(&command, &outcome, ENDED_AT);
             assert_eq!(command.apply(done("2"), LATER), IGNORED, "the end stands");
         }
@@ -86,16 +87,16 @@ fn row_24_a_drawing_ends_the_wait_and_its_work_the_job() {
 fn row_25_what_takes_too_long_is_over_at_its_time() {
     let mut row = Row::of("25");
     let ends = [
-        (wait(), limits::PERSON, Expiry::NobodyDrew, false),
-        (job(), DEADLINE, Expiry::CommandExpired, false),
-        (working(), DEADLINE, Expiry::CommandExpired, true),
+        (wait(), limits::PERSON, ExpiryReason::NobodyDrew, false),
+        (job(), DEADLINE, ExpiryReason::CommandExpired, false),
+        (working(), DEADLINE, ExpiryReason::CommandExpired, true),
     ];
     for (mut command, length, reason, may_have_run) in ends {
         let over = ACCEPTED_AT + length;
         assert_eq!(command.total_by(), over);
         assert_eq!(command.next_deadline(), over);
-        assert_eq!(command.apply(Event::Tick, just_before(over)), IGNORED);
-        let _ = row.take(&mut command, Event::Tick, over);
+        assert_eq!(command.apply(LifecycleEvent::Tick, just_before(over)), IGNORED);
+        let _ = row.take(&mut command, LifecycleEvent::Tick, over);
         assert_ended(&command, &expired(reason, may_have_run), over);
         row.names(reason.code());
     }
@@ -104,13 +105,15 @@ fn row_25_what_takes_too_long_is_over_at_its_time() {
 #[test]
 fn row_26_its_owner_cancels_it_and_nobody_is_sent_a_word() {
     let mut row = Row::of("26");
-    for (mut command, phase) in
-        [(wait(), Phase::Waiting), (job(), Phase::Waiting), (working(), Phase::Working)]
-    {
-        let may_have_run = phase == Phase::Working;
-        let step = row.take(&mut command, Event::Cancel, ENDED_AT);
-        assert_eq!(step, moved(phase, Phase::Ended, Reply::Nothing));
-        assert_ended(&command, &Outcome::cancelled(may_have_run), ENDED_AT);
+    for (mut command, phase) in [
+        (wait(), CommandPhase::Waiting),
+        (job(), CommandPhase::Waiting),
+        (working(), CommandPhase::Working),
+    ] {
+        let may_have_run = phase == CommandPhase::Working;
+        let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
+        assert_eq!(step, moved(phase, CommandPhase::Ended, EventReply::Nothing));
+        assert_ended(&command, &CommandOutcome::cancelled(may_have_run), ENDED_AT);
     }
     row.names("may_have_run");
 }
@@ -125,15 +128,15 @@ fn row_27_what_had_not_begun_waits_on_also_after_a_restart_of_the_machine() {
         }
     }
     let mut late = row.restart(&wait(), true, ACCEPTED_AT + limits::PERSON);
-    let _ = late.apply(Event::Tick, ACCEPTED_AT + limits::PERSON);
-    assert_ended(&late, &expired(Expiry::NobodyDrew, false), ACCEPTED_AT + limits::PERSON);
+    let _ = late.apply(LifecycleEvent::Tick, ACCEPTED_AT + limits::PERSON);
+    assert_ended(&late, &expired(ExpiryReason::NobodyDrew, false), ACCEPTED_AT + limits::PERSON);
 }
 
 #[test]
 fn row_28_a_job_that_had_begun_is_over() {
     let mut row = Row::of("28");
     for (is_same_boot, reason) in
-        [(true, Expiry::DaemonRestarted), (false, Expiry::MachineRebooted)]
+        [(true, ExpiryReason::DaemonRestarted), (false, ExpiryReason::MachineRebooted)]
     {
         let command = row.restart(&working(), is_same_boot, ms(5_000));
         assert_ended(&command, &expired(reason, true), ms(5_000));
@@ -160,19 +163,19 @@ fn the_result_of_a_job_is_kept_for_whoever_looks_seldom() {
 fn no_extension_has_a_word_in_it() {
     for before in [wait(), job(), working()] {
         let events = [
-            Event::Reachable,
-            Event::Deliver(holder(), Transport::WebSocket),
-            Event::Claim(holder(), FIRST),
+            LifecycleEvent::Reachable,
+            LifecycleEvent::Deliver(holder(), Transport::WebSocket),
+            LifecycleEvent::Claim(holder(), FIRST),
             hears(complete("1")),
             hears(pending()),
-            Event::LinkClosed,
-            Event::Back(holder(), None),
+            LifecycleEvent::LinkClosed,
+            LifecycleEvent::Back(holder(), None),
         ];
         let mut command = before.clone();
         for event in events {
             let what = format!("{event:?}");
             let step = command.apply(event, STARTED_AT);
-            assert!(matches!(step, Step::Unchanged(_)), "{what}: {step:?}");
+            assert!(matches!(step, Transition::Unchanged(_)), "{what}: {step:?}");
         }
         assert_eq!(word(&command), word(&before));
         assert!(command.hold().is_none());
@@ -182,7 +185,9 @@ fn no_extension_has_a_word_in_it() {
 #[test]
 fn what_browsers_do_is_begun_advanced_and_finished_by_browsers_only() {
     for mut command in [command(), sent(), started(), ended_by(complete("1"))] {
-        for event in [Event::Begin, Event::Advance(said(0.5)), done("2"), failed()] {
+        for event in
+            [LifecycleEvent::Begin, LifecycleEvent::Advance(said(0.5)), done("2"), failed()]
+        {
             assert_eq!(command.apply(event, ENDED_AT), IGNORED);
         }
     }
