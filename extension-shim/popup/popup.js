@@ -1,8 +1,8 @@
 // @ts-check
-// The popup: asks the worker twice a second, shows what it says, passes on what is clicked. Everything
-// from pages is set as text.
+// The popup: asks the worker twice a second, shows its state, and passes on clicks. Text from
+// pages and agents is set as text, never as HTML.
 
-/** @import {Answer, Ask, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, Widening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
@@ -10,8 +10,8 @@
 
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
-  siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
+  askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
 const REFRESH_MS = 500;
@@ -21,9 +21,9 @@ const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 const line = /** @type {HTMLInputElement} */ (element('line'));
 const filesOn = /** @type {HTMLInputElement} */ (element('files-on'));
 
-/** @param {Ask} ask */
+/** @param {PanelRequest} ask */
 async function tell(ask) {
-  /** @type {Answer} */
+  /** @type {PanelAnswer} */
   const answer = await chrome.runtime.sendMessage(ask);
   if ('trouble' in answer) return answer.trouble;
   [here] = await chrome.tabs.query({ active: true, currentWindow: true });
@@ -37,9 +37,9 @@ let here;
 /** @param {PanelState} state */
 function show(state) {
   element('light').dataset.status = state.status;
-  say('headline', headline(state));
-  say('detail', detail(state));
-  say('pairing-note', pairingNote(state));
+  setText('headline', headline(state));
+  setText('detail', detail(state));
+  setText('pairing-note', pairingNote(state));
   // It does not go away under the hands of somebody who types.
   element('by-hand').hidden = !needsKey(state) && line.value === '' && document.activeElement !== line;
   element('pasted').hidden = !state.pairing.is_pasted;
@@ -61,7 +61,7 @@ function show(state) {
   showSites(state.rules);
   showProblem(state.rules_problem);
   showFiles(state.local_files);
-  if (state.files_problem) say('files-trouble', state.files_problem);
+  if (state.files_problem) setText('files-trouble', state.files_problem);
   showOlder(state);
   showTaken(state.taken);
   showSiteHere(state.rules);
@@ -73,24 +73,24 @@ function show(state) {
 function showTaken(taken) {
   element('taken').hidden = taken === null;
   if (!taken) return;
-  const says = takenSays(taken, here?.id);
-  say('taken-say', says.headline);
-  say('taken-detail', says.detail);
-  element('taken-list').replaceChildren(...says.others.map((title) => listed(nameLine(title))));
+  const text = takenText(taken, here?.id);
+  setText('taken-text', text.headline);
+  setText('taken-detail', text.detail);
+  element('taken-list').replaceChildren(...text.others.map((title) => listed(nameLine(title))));
 }
 
 /** @param {SiteRules | null} rules */
 function showSiteHere(rules) {
   const site = siteHere(rules, here?.url ?? '');
   element('keep-out').hidden = site === null || site.isKeptOut;
-  element('keep-out-say').dataset.kept = String(site?.isKeptOut ?? false);
-  say('keep-out-say', site ? siteHereSays(site) : '');
+  element('keep-out-text').dataset.kept = String(site?.isKeptOut ?? false);
+  setText('keep-out-text', site ? siteHereText(site) : '');
 }
 
 /** @param {PanelState} state */
 function showRecording(state) {
-  element('recorded').hidden = recordingSays(state) === '';
-  say('recorded-say', recordingSays(state));
+  element('recorded').hidden = recordingText(state) === '';
+  setText('recorded-text', recordingText(state));
   element('recording').replaceChildren(...state.recording.map(recordingRow));
   element('record').textContent = state.recording_ended ? 'Let agents record again' : 'Stop recording';
   element('record').dataset.on = String(state.recording_ended);
@@ -104,7 +104,7 @@ function showDrawings(drawings) {
   if (text === shownDrawings) return;
   shownDrawings = text;
   element('drawings').hidden = drawings.length === 0;
-  say('drawings-say', drawingsSay(drawings));
+  setText('drawings-text', drawingsText(drawings));
   element('drawing-list').replaceChildren(...drawings.map(drawingRow));
 }
 
@@ -116,7 +116,7 @@ function drawingRow({ tab_id, page_title, asks }) {
   Object.assign(button, { textContent: 'Go there', type: 'button', ariaLabel: `Go to the drawing of ${page_title}` });
   button.addEventListener('click', () => {
     tell({ ask: 'show_drawing', tab_id }).then((trouble) => {
-      say('drawing-trouble', trouble);
+      setText('drawing-trouble', trouble);
       if (!trouble) window.close();
     }, console.debug);
   });
@@ -140,10 +140,10 @@ function listed(...parts) {
 }
 
 /** Anew only if it differs: each change is read out. @param {string} id @param {string} text with `code` */
-function say(id, text) {
+function setText(id, text) {
   const place = element(id);
-  if (place.dataset.said === text) return;
-  place.dataset.said = text;
+  if (place.dataset.text === text) return;
+  place.dataset.text = text;
   place.replaceChildren(...withCode(text));
 }
 
@@ -153,12 +153,12 @@ let shownProblem = '';
 function showProblem(problem) {
   if (problem === shownProblem) return;
   shownProblem = problem;
-  saySiteTrouble(problem);
+  showSiteTrouble(problem);
 }
 
 /** Where a long list has pushed it out of sight, too. @param {string} text */
-function saySiteTrouble(text) {
-  say('site-trouble', text);
+function showSiteTrouble(text) {
+  setText('site-trouble', text);
   if (text) element('site-trouble').scrollIntoView({ block: 'nearest' });
 }
 
@@ -174,7 +174,7 @@ function showOlder({ asking, let_in, older_problem }) {
     ...asking.map((one) => olderRow(one.extension_id, askingLine(one), 'Let in', 'allow')),
     ...let_in.map((one) => olderRow(one.extension_id, letInLine(one), 'Remove', 'remove')),
   );
-  say('older-trouble', older_problem);
+  setText('older-trouble', older_problem);
 }
 
 /** @param {string} id @param {string} words @param {string} label @param {OlderExtensionChange['change']} change */
@@ -190,7 +190,7 @@ function olderRow(id, words, label, change) {
   button.addEventListener('click', () => {
     button.disabled = true;
     tell({ ask: 'older_extension', change, extension_id: id }).then((trouble) => {
-      if (trouble) say('older-trouble', trouble);
+      if (trouble) setText('older-trouble', trouble);
       button.disabled = trouble === '';
     }, console.debug);
   });
@@ -222,7 +222,7 @@ function wideningRow(widening) {
   keep.addEventListener('click', () => {
     keep.disabled = true;
     tell({ ask: 'keep', id: widening.id }).then((trouble) => {
-      say('keep-trouble', trouble);
+      setText('keep-trouble', trouble);
       keep.disabled = trouble === '';
     }, console.debug);
   });
@@ -237,7 +237,7 @@ function showSites(rules) {
   const text = JSON.stringify(rules);
   if (text === shownSites) return;
   shownSites = text;
-  element('sites-say').textContent = sitesSummary(rules);
+  element('sites-text').textContent = sitesSummary(rules);
   const rows = (/** @type {SiteList} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
   element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('allow'));
 }
@@ -266,7 +266,7 @@ function showFiles(files) {
   if (text === shownFiles) return;
   shownFiles = text;
   element('files').hidden = !files || files.folders.length === 0;
-  say('files-say', filesSummary(files));
+  setText('files-text', filesSummary(files));
   filesOn.checked = files?.enabled ?? false;
   element('folders').replaceChildren(...(files?.folders ?? []).map(folderRow));
 }
@@ -286,7 +286,7 @@ function folderRow(folder) {
 /** @param {LocalFileChange} change */
 async function changeFiles(change) {
   const trouble = await tell({ ask: 'local_file_rule', ...change });
-  say('files-trouble', trouble);
+  setText('files-trouble', trouble);
   // What the daemon holds counts, not what was clicked.
   shownFiles = '';
 }
@@ -296,7 +296,7 @@ function addSite(event) {
   event.preventDefault();
   const site = /** @type {HTMLInputElement} */ (element('site'));
   const { change, wrong } = siteChange(/** @type {HTMLSelectElement} */ (element('site-list')).value, site.value);
-  saySiteTrouble(wrong);
+  showSiteTrouble(wrong);
   if (change) changeSite(change).then((isDone) => { if (isDone) site.value = ''; }, console.debug);
 }
 
@@ -304,14 +304,14 @@ function addSite(event) {
 async function keepOut() {
   const site = siteHere(null, here?.url ?? '')?.site;
   if (site === undefined) return;
-  say('keep-out-trouble', await tell({ ask: 'site_rule', change: 'add', list: 'deny', pattern: site }));
+  setText('keep-out-trouble', await tell({ ask: 'site_rule', change: 'add', list: 'deny', pattern: site }));
 }
 
 /** @param {SiteChange} change @returns {Promise<boolean>} whether it was asked for */
 async function changeSite(change) {
   shownProblem = '';
   const trouble = await tell({ ask: 'site_rule', ...change });
-  if (trouble) saySiteTrouble(trouble);
+  if (trouble) showSiteTrouble(trouble);
   return trouble === '';
 }
 
@@ -357,7 +357,7 @@ async function draw() {
 
 async function pair() {
   const trouble = await tell({ ask: 'pair', line: line.value });
-  say('line-trouble', trouble);
+  setText('line-trouble', trouble);
   line.ariaInvalid = String(trouble !== '');
   if (trouble) return line.select();
   line.value = '';
@@ -369,7 +369,7 @@ element('pair').addEventListener('submit', (event) => {
   pair().catch(console.debug);
 });
 element('forget').addEventListener('click', () => {
-  tell({ ask: 'forget' }).then((trouble) => say('forget-trouble', trouble), console.debug);
+  tell({ ask: 'forget' }).then((trouble) => setText('forget-trouble', trouble), console.debug);
 });
 element('draw').addEventListener('click', () => { draw().catch(console.debug); });
 element('give-back').addEventListener('click', () => { tell({ ask: 'give_back' }).catch(console.debug); });

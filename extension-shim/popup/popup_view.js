@@ -1,5 +1,5 @@
 // @ts-check
-// What the popup says of each state. Words only, no page.
+// The texts of the popup for each state. Pure.
 
 /** @import {PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {OlderExtensionsFrame, SiteChange, SiteList, Stream, Widening} from '../types/protocol.js' */
@@ -24,8 +24,8 @@ const WORDS = {
   replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
 };
 
-/** What a browser says of every connection that could not be had: it tells nobody anything. */
-const UNSAID = ['closed with 1006', 'TypeError: Failed to fetch'];
+/** The browser gives these for every failed connection: they explain nothing. */
+const MEANINGLESS = ['closed with 1006', 'TypeError: Failed to fetch'];
 
 /** @param {PanelState} state */
 export function headline({ status }) {
@@ -33,13 +33,13 @@ export function headline({ status }) {
 }
 
 /** @param {PanelState} state @returns {string} what it is connected to, or why not and what to do */
-export function detail({ status, detail: said }) {
+export function detail({ status, detail: reason }) {
   const { next } = WORDS[status];
-  if (said === '' || UNSAID.includes(said)) return next;
-  return next ? `${next} (${said})` : said;
+  if (reason === '' || MEANINGLESS.includes(reason)) return next;
+  return next ? `${next} (${reason})` : reason;
 }
 
-/** @param {PanelState} state @returns {string} what the way without the person is at; '' if nothing is to be said */
+/** @param {PanelState} state @returns {string} how far pairing without the person is; '' if there is nothing to show */
 export function pairingNote({ pairing: { is_asking, trouble }, ...state }) {
   if (!needsKey(state)) return '';
   return is_asking ? 'Asking Tabwire on this computer for the key…' : trouble;
@@ -51,9 +51,9 @@ export function needsKey({ status }) {
 }
 
 /** @param {PanelState} state */
-export function versions({ shim_version, daemon_version, status }) {
+export function versions({ extension_version, daemon_version, status }) {
   const isThere = status === 'connected' && daemon_version;
-  return isThere ? `extension ${shim_version} · daemon ${daemon_version}` : `extension ${shim_version}`;
+  return isThere ? `extension ${extension_version} · daemon ${daemon_version}` : `extension ${extension_version}`;
 }
 
 /** @type {Record<Stream, string>} */
@@ -68,13 +68,13 @@ export function recorded({ streams }) {
 }
 
 /** @param {Pick<PanelState, 'recording' | 'recording_ended'>} state @returns {string} '' if there is nothing to say */
-export function recordingSays({ recording, recording_ended }) {
+export function recordingText({ recording, recording_ended }) {
   if (recording_ended) return 'You stopped all recording in this browser';
   return recording.length > 0 ? 'Recording for an agent' : '';
 }
 
 /** @param {Pick<PanelState, 'drawings'>['drawings']} drawings @returns {string} */
-export function drawingsSay(drawings) {
+export function drawingsText(drawings) {
   const count = countRequests(drawings);
   return count === 1 ? 'An agent asks you to draw' : `Agents ask you to draw (${count})`;
 }
@@ -83,7 +83,7 @@ export function drawingsSay(drawings) {
  * What the person took from agents by closing the bar.
  * @param {TakenControl} taken @param {number | undefined} here the tab that the person sees
  */
-export function takenSays({ tabs, scripts_run }, here) {
+export function takenText({ tabs, scripts_run }, here) {
   const others = tabs.filter(({ tab_id }) => tab_id !== here);
   const isHere = others.length < tabs.length;
   const counted = (/** @type {number} */ count) => `${count} ${isHere ? 'other ' : ''}${count === 1 ? 'tab' : 'tabs'}`;
@@ -107,7 +107,7 @@ export function siteHere(rules, url) {
 }
 
 /** @param {{site: string, isKeptOut: boolean}} here */
-export function siteHereSays({ site, isKeptOut }) {
+export function siteHereText({ site, isKeptOut }) {
   return isKeptOut ? `Agents are kept out of ${site}` : site;
 }
 
@@ -155,7 +155,7 @@ export function siteRule(list, pattern) {
   return list === 'agent_deny' ? `deny ${pattern} (an agent)` : `${list} ${pattern}`;
 }
 
-/** @param {OpenFolders | null} files null: not known yet @returns {string} what is to be said besides the list; may have `code` */
+/** @param {OpenFolders | null} files null: not known yet @returns {string} the text beside the list; may have `code` */
 export function filesSummary(files) {
   if (!files || files.folders.length > 0) return '';
   return 'Agents may open no local files. `tabwire sites files allow DIR` opens a folder.';

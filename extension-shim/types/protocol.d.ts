@@ -182,8 +182,8 @@ export type TabsFrame = { type: 'tabs'; tabs: TabEntry[] };
 export type Pong = { type: 'pong'; t: number };
 
 /** `t`: unix time in milliseconds. No `tab_id`: it is not of a tab. */
-export type Recorded = { t: number; tab_id?: number; url: string };
-export type LogEntry = Recorded & {
+export type RecordedEntry = { t: number; tab_id?: number; url: string };
+export type LogEntry = RecordedEntry & {
   level: 'debug' | 'log' | 'info' | 'warn' | 'error';
   source: 'console' | 'exception' | 'browser';
   text: string;
@@ -192,7 +192,7 @@ export type LogEntry = Recorded & {
   line?: number;
   stack?: string;
 };
-export type NetworkEntry = Recorded & {
+export type NetworkEntry = RecordedEntry & {
   request_id: string;
   method: string;
   page_url: string;
@@ -209,7 +209,7 @@ export type NetworkEntry = Recorded & {
   request_headers?: Record<string, string>;
   response_headers?: Record<string, string>;
 };
-export type BodyEntry = Recorded & {
+export type BodyEntry = RecordedEntry & {
   request_id: string;
   method: string;
   status?: number;
@@ -219,14 +219,14 @@ export type BodyEntry = Recorded & {
   base64?: boolean;
   truncated: boolean;
 };
-export type SocketEntry = Recorded & {
+export type SocketEntry = RecordedEntry & {
   request_id: string;
   event: 'open' | 'sent' | 'received' | 'error' | 'close';
   text?: string;
   bytes?: number;
   truncated?: boolean;
 };
-export type ActionEntry = Recorded & {
+export type ActionEntry = RecordedEntry & {
   kind: 'click' | 'input' | 'change' | 'submit' | 'key' | 'scroll' | 'navigate';
   target?: { selector: string; tag: string; role?: string; text?: string };
   value?: string;
@@ -234,7 +234,7 @@ export type ActionEntry = Recorded & {
   masked?: true;
   key?: string;
 };
-export type PerformanceEntry = Recorded & { metrics: Record<string, number> };
+export type PerformanceEntry = RecordedEntry & { metrics: Record<string, number> };
 /** Lost with the link, but for what was not yet sent. */
 export type EventsFrame = {
   type: 'events';

@@ -7,7 +7,7 @@ const LONG = 'An agent that calls itself by a name as long as names may be, 64 b
 
 /** @type {PanelState} */
 const CONNECTED = {
-  status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', shim_version: '0.1.0', now: NOW,
+  status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', extension_version: '0.1.0', now: NOW,
   pairing: { is_asking: false, is_pasted: false, trouble: '' },
   running: [], recording: [], recording_ended: false, taken: null, drawings: [], unconfirmed: [],
   stopped: false, rules: { allow: [], deny: [], agent_deny: [] }, rules_problem: '',

@@ -18,7 +18,7 @@ import { ActionError, executionTimeout, navigationInterrupted } from '../lib/err
 import { assertReachable, originOf } from '../policy/pages.js';
 import { fileIn } from '../policy/sites.js';
 import { checkedAnswer } from '../scripts/page_answer.js';
-import { Pulse } from '../scripts/pulse.js';
+import { Heartbeat } from '../scripts/heartbeat.js';
 import * as forms from '../scripts/script_forms.js';
 import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../scripts/user_scripts.js';
 
@@ -47,18 +47,18 @@ export async function execute_js({ script, user_gesture }, { tab_id, timeout_ms,
   assertReachable(tab);
   const run = { tabId: tab.id, script, timeout: timeout_ms, begin, hook: forms.hookFor(script), userGesture };
   if (isDismissed(tab.id) && userScriptsAllowed()) return runWithoutDebugger(run, onStop);
-  const pulse = new Pulse(tab.id);
+  const heartbeat = new Heartbeat(tab.id);
   // Before the attach, which waits for as long as the tab waits for a server.
-  onStop((why) => unstick(tab.id, { word: forms.abortWord(run.hook, why), silentMs: pulse.silentMs() }));
+  onStop((why) => unstick(tab.id, { word: forms.abortWord(run.hook, why), silentMs: heartbeat.silentMs() }));
   await attach(tab.id);
   /** @type {Watcher} */
   const watcher = { dialogs: [] };
-  pulse.start();
+  heartbeat.start();
   try {
     const outcome = await withDialogs(tab.id, watcher, () => runWhereItIs(run, tab.url));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
-    pulse.stop();
+    heartbeat.stop();
     if (run.hook) cdp(tab.id, 'Runtime.evaluate', { expression: forms.forgetHook(run.hook) }).catch(console.debug);
   }
 }
@@ -72,8 +72,8 @@ async function runWithoutDebugger(run, onStop) {
   }
   onStop((why) => stillBusyNote(run.tabId, forms.abortWord(run.hook, why)));
   run.begin();
-  const { form, said, url } = await runAsUserScript(run.tabId, run.script, run.hook);
-  return outcomeOf({ ...run, origin: originOf(url) }, form, said);
+  const { form, answer, url } = await runAsUserScript(run.tabId, run.script, run.hook);
+  return outcomeOf({ ...run, origin: originOf(url) }, form, answer);
 }
 
 /**
@@ -194,9 +194,9 @@ async function encode({ tabId }, { objectId, type, value, unserializableValue },
   return (await cdp(tabId, 'Runtime.evaluate', { expression, ...options })).result.value;
 }
 
-/** @param {{script: string, origin: string | undefined}} run @param {Form} form @param {unknown} said by the page @returns {Outcome} */
-function outcomeOf({ script, origin }, form, said) {
-  const answer = checkedAnswer(said);
+/** @param {{script: string, origin: string | undefined}} run @param {Form} form @param {unknown} given the page's answer, unchecked @returns {Outcome} */
+function outcomeOf({ script, origin }, form, given) {
+  const answer = checkedAnswer(given);
   if ('full' in answer) throw tooLarge(`more than ${RESULT_MAX_BYTES} bytes`);
   if ('threw' in answer) {
     const { message, stack } = answer.threw;
@@ -208,7 +208,7 @@ function outcomeOf({ script, origin }, form, said) {
 
 /**
  * The bare script is compiled for its better words: in a form, an unfinished script stumbles over our brace.
- * @param {Run} run @param {any} failed what the form's compiler said
+ * @param {Run} run @param {any} failed the compiler's error for the form
  */
 async function syntaxError({ tabId, script }, failed) {
   const params = { expression: script, sourceURL: '', persistScript: false };

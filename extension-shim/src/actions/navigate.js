@@ -7,7 +7,7 @@
 
 import { attach, cdp, findCrash, withDialogs } from '../browser/debugger.js';
 import { httpStatus } from '../browser/http_status.js';
-import { newsOf } from '../browser/navigations.js';
+import { navigationFields } from '../browser/navigations.js';
 import { navigations, policy, tabs } from '../browser/state.js';
 import { stopNavigation, stopWaiting } from '../browser/unstick.js';
 import { recorder } from '../capture/index.js';
@@ -81,7 +81,7 @@ async function arrive(id, aim, context, depart) {
   const { url = '', title = '' } = await tabs.fresh(id);
   await policy.admit(url, { ran: true });
   const status = arrival.download ? undefined : await httpStatus(id, url);
-  return { value: { url, title, ...newsOf(arrival, url, status) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+  return { value: { url, title, ...navigationFields(arrival, url, status) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 
 /**

@@ -6,7 +6,7 @@
 /** @import {Arrival} from '../browser/navigations.js' */
 
 import { httpStatus } from '../browser/http_status.js';
-import { newsOf } from '../browser/navigations.js';
+import { navigationFields } from '../browser/navigations.js';
 import { withOwner } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
 import { stopNavigation } from '../browser/unstick.js';
@@ -35,11 +35,11 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   const arrival = wanted === 'about:blank' ? { from: null } : await loadInNewTab(id, wanted, context);
   await tabs.tellNow();
   const tab = await tabs.target(id).catch((error) => closedFor(arrival, error));
-  if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...newsOf(arrival, wanted) }, type: 'object' };
+  if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...navigationFields(arrival, wanted) }, type: 'object' };
   await policy.admit(tab.url ?? '', { ran: true });
   const shown = tab.url ?? wanted;
   const status = arrival.download ? undefined : await httpStatus(id, shown);
-  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...newsOf(arrival, shown, status) }, type: 'object' };
+  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown, status) }, type: 'object' };
 }
 
 /**

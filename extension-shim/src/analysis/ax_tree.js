@@ -33,7 +33,7 @@ const NAMED = new Set(['button', 'tab', 'option', 'menuitem', 'checkbox', 'radio
 const FLAGS = ['focused', 'disabled', 'required', 'readonly', 'selected', 'modal', 'multiselectable', 'busy'];
 const VALUES = ['level', 'checked', 'pressed', 'expanded', 'invalid', 'hasPopup', 'valuetext'];
 
-/** @typedef {{tree: AxTree, node: AxNode}} Place a node, and the tree of the document that it is in */
+/** @typedef {{tree: AxTree, node: AxNode}} TreeNode a node, and the tree of the document that it is in */
 
 export class AxTree {
   /** @type {Map<string, AxNode>} */
@@ -74,7 +74,7 @@ export class AxTree {
     return { tree: out.lines.join('\n'), nodes: out.lines.length, ...(out.left > 0 && { not_shown: out.left }) };
   }
 
-  /** Of a part of a page there may be several. @returns {Place[]} */
+  /** Of a part of a page there may be several. @returns {TreeNode[]} */
   #uppermost() {
     const inOthers = new Set(Array.from(this.#nodes.values()).flatMap(({ childIds }) => childIds ?? []));
     return Array.from(this.#nodes.values()).filter(({ nodeId }) => !inOthers.has(nodeId)).map((node) => ({ tree: this, node }));
@@ -90,7 +90,7 @@ export class AxTree {
     return this.#secret.has(node.backendDOMNodeId ?? -1);
   }
 
-  /** @param {AxNode} node @returns {Place[]} */
+  /** @param {AxNode} node @returns {TreeNode[]} */
   below(node) {
     if (this.isSecret(node)) return [];
     const inFrame = this.#frames.get(node.backendDOMNodeId ?? -1);
@@ -102,14 +102,14 @@ export class AxTree {
   }
 }
 
-/** A node, or what stands in the place of one that says nothing. @param {Place} place @returns {Place[]} */
+/** A node, or what stands in the place of one that says nothing. @param {TreeNode} place @returns {TreeNode[]} */
 function shown(place) {
   return shownIn(place, false);
 }
 
-/** @param {Place} start @param {boolean} inLabel what it stands in is a label already @returns {Place[]} */
+/** @param {TreeNode} start @param {boolean} inLabel what it stands in is a label already @returns {TreeNode[]} */
 function shownIn(start, inLabel) {
-  /** @type {Place[]} */
+  /** @type {TreeNode[]} */
   const found = [];
   const stack = [start]; // Pages nest without end, and calls do not.
   for (let place = stack.pop(); place; place = stack.pop()) {
@@ -123,7 +123,7 @@ function shownIn(start, inLabel) {
   return found;
 }
 
-/** What is in a label. Its text is said already by the control that it belongs to. @param {Place} label @returns {Place[]} */
+/** What is in a label. Its text is said already by the control that it belongs to. @param {TreeNode} label @returns {TreeNode[]} */
 function labelled({ tree, node }) {
   const found = tree.below(node).flatMap((place) => shownIn(place, true));
   const text = found.filter(isText).map((place) => oneLine(place.node.name?.value)).join(' ');
@@ -131,7 +131,7 @@ function labelled({ tree, node }) {
 }
 
 /**
- * @param {Place} place @param {number} depth @param {string} above the name of the line above
+ * @param {TreeNode} place @param {number} depth @param {string} above the name of the line above
  * @param {Bounds} bounds @param {{lines: string[], left: number}} out
  */
 function write({ tree, node }, depth, above, bounds, out) {
@@ -149,7 +149,7 @@ function write({ tree, node }, depth, above, bounds, out) {
   if (!text) for (const child of below) write(child, depth + 1, name, bounds, out);
 }
 
-/** @param {Place} place */
+/** @param {TreeNode} place */
 function isText({ node }) {
   return node.role?.value === 'StaticText';
 }

@@ -9,8 +9,8 @@ import { tabs } from './state.js';
 
 /**
  * A picture of a tab that the debugger is attached to.
- * @typedef {{fullPage: boolean, maxSide: number}} Frame what of the page, and how large
- * @param {number} id the tab's @param {string} format @param {Frame} frame @param {AbortSignal} signal
+ * @typedef {{fullPage: boolean, maxSide: number}} CaptureArea what of the page, and how large
+ * @param {number} id the tab's @param {string} format @param {CaptureArea} frame @param {AbortSignal} signal
  * @returns {Promise<string>} in base64
  */
 export async function captureTab(id, format, frame, signal) {
@@ -45,7 +45,7 @@ async function insist(id, params, signal) {
   return '';
 }
 
-/** What to capture, scaled down if need be. @param {number} tabId @param {Frame} frame */
+/** What to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
 async function area(tabId, { fullPage, maxSide }) {
   const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
   const seenArea = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };

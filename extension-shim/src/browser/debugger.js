@@ -15,16 +15,16 @@ const DISMISSED_KEY = 'dismissed';
  * @property {Dialog[]} dialogs
  * @property {(dialog: Dialog) => void} [onDialog]
  *
- * @typedef {object} Session
+ * @typedef {object} DebuggerSession
  * @property {Promise<void> | null} attaching null once attached
  * @property {Dialog | null} open the dialog that blocks the page now
  * @property {Set<Watcher>} watchers
  * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
- * @property {boolean} hasCrashed the browser has said that the page's process is gone, and has started no new one
+ * @property {boolean} hasCrashed the browser has reported that the page's process is gone, and has started no new one
  * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
  */
 
-/** @type {Map<number, Session>} */
+/** @type {Map<number, DebuggerSession>} */
 const sessions = new Map();
 /** Tabs whose debugger bar the person closed. Only the person can undo that. @type {Set<number>} */
 const dismissed = new Set();
@@ -165,7 +165,7 @@ export function handleEvent({ tabId }, method, params) {
   for (const watcher of session.watchers) dismiss(tabId, session, watcher);
 }
 
-/** @param {number} tabId @param {Session} session */
+/** @param {number} tabId @param {DebuggerSession} session */
 async function noteCrash(tabId, session) {
   session.hasCrashed = true;
   session.open = null;
@@ -176,7 +176,7 @@ async function noteCrash(tabId, session) {
   for (const reject of session.unanswered) reject(crashedTab(tabId));
 }
 
-/** @param {number} tabId @param {Session} session */
+/** @param {number} tabId @param {DebuggerSession} session */
 function noteRevival(tabId, session) {
   session.hasCrashed = false;
   // A page that had crashed when the debugger was attached has never heard it.
@@ -225,7 +225,7 @@ async function adopt(tabId) {
 
 /** @param {number} tabId */
 function newSession(tabId) {
-  /** @type {Session} */
+  /** @type {DebuggerSession} */
   const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set() };
   sessions.set(tabId, session);
   return session;
@@ -259,7 +259,7 @@ async function open(tabId) {
   await Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
 }
 
-/** @param {number} tabId @param {Session} session */
+/** @param {number} tabId @param {DebuggerSession} session */
 function touch(tabId, session) {
   clearTimeout(session.idleTimer);
   if (held.has(tabId)) return;
@@ -275,7 +275,7 @@ function forget(tabId) {
   sessions.delete(tabId);
 }
 
-/** @param {number} tabId @param {Session} session @param {Watcher} watcher */
+/** @param {number} tabId @param {DebuggerSession} session @param {Watcher} watcher */
 function dismiss(tabId, session, watcher) {
   const dialog = session.open;
   if (!dialog) return;
@@ -287,12 +287,12 @@ function dismiss(tabId, session, watcher) {
 
 /** @param {number} tabId @param {unknown} error why attaching failed */
 async function attachError(tabId, error) {
-  const said = messageOf(error);
+  const message = messageOf(error);
   // The debugger also loses tabs that are open, to frames of other extensions.
   const isOpen = await chrome.tabs.get(tabId).then(() => true, () => false);
   if (!isOpen) return noSuchTab(`tab ${tabId} is not open`);
-  if (/Cannot (access|attach)|cannot be scripted/i.test(said)) return restrictedPage(`this page (${said})`);
-  return new ActionError('debugger_unavailable', `the debugger cannot be attached (${said})`);
+  if (/Cannot (access|attach)|cannot be scripted/i.test(message)) return restrictedPage(`this page (${message})`);
+  return new ActionError('debugger_unavailable', `the debugger cannot be attached (${message})`);
 }
 
 /** @param {number} tabId whether the person closed its debugger bar */
@@ -322,11 +322,11 @@ function dismissedError() {
  * @param {unknown} error @param {number} tabId @param {boolean} tabOpen
  */
 export function commandError(error, tabId, tabOpen) {
-  const said = messageOf(error);
+  const message = messageOf(error);
   if (!tabOpen) return closedMeanwhile(tabId);
   if (dismissed.has(tabId)) return dismissedError();
-  if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(said)) {
+  if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(message)) {
     return navigationInterrupted();
   }
-  return new ActionError('debugger_unavailable', `the debugger failed: ${said}`);
+  return new ActionError('debugger_unavailable', `the debugger failed: ${message}`);
 }

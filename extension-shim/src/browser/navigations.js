@@ -11,7 +11,7 @@ import { DOWNLOAD_MS } from './limits.js';
 
 /**
  * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,
- *   transitionQualifiers?: string[]}} Details
+ *   transitionQualifiers?: string[]}} NavigationDetails
  * @typedef {{url: string, after?: string} | 'reload' | 'history'} Aim where a navigation goes, as far as that is
  *   known before; `after`: a load that may still be under way and is not ours
  *
@@ -21,7 +21,7 @@ import { DOWNLOAD_MS } from './limits.js';
  */
 
 /**
- * @typedef {object} Watch
+ * @typedef {object} NavigationWatch
  * @property {Aim} aim
  * @property {string | null} from the URL that it began with, null before ours has begun
  * @property {string | null} current the URL that the load under way began with, null before ours has begun
@@ -32,7 +32,7 @@ import { DOWNLOAD_MS } from './limits.js';
  */
 
 export class Navigations {
-  /** @type {Map<number, Watch>} lanes see to it that a tab has one command at a time */
+  /** @type {Map<number, NavigationWatch>} lanes see to it that a tab has one command at a time */
   #watches = new Map();
   #policy;
 
@@ -53,7 +53,7 @@ export class Navigations {
     })).finally(() => this.#watches.delete(tabId));
   }
 
-  /** @param {Details} details */
+  /** @param {NavigationDetails} details */
   handleBeforeNavigate(details) {
     const watch = this.#ours(details);
     // A page that sends the visitor on while it loads begins another: then that one counts.
@@ -80,7 +80,7 @@ export class Navigations {
     }
   }
 
-  /** @param {Details} details */
+  /** @param {NavigationDetails} details */
   handleCommitted(details) {
     const watch = this.#ours(details);
     if (!watch || (!watch.current && !isStepInHistory(watch, details))) return;
@@ -90,7 +90,7 @@ export class Navigations {
     this.#follow(watch, details.url);
   }
 
-  /** A redirect to where agents may not go: what comes of it there is not told. @param {Watch} watch @param {string} url */
+  /** A redirect to where agents may not go: what comes of it there is not told. @param {NavigationWatch} watch @param {string} url */
   #follow(watch, url) {
     if (fileIn(url) !== null) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
     try {
@@ -106,13 +106,13 @@ export class Navigations {
     if (watch?.aim === 'history' && watch.current) watch.done({ from: watch.from });
   }
 
-  /** @param {Details} details */
+  /** @param {NavigationDetails} details */
   handleCompleted(details) {
     const watch = this.#ours(details);
     if (watch?.current === details.url) watch.done({ from: watch.from });
   }
 
-  /** A fragment or a history entry: no document is loaded. @param {Details} details */
+  /** A fragment or a history entry: no document is loaded. @param {NavigationDetails} details */
   handleSameDocument(details) {
     const watch = this.#ours(details);
     if (!watch) return;
@@ -120,7 +120,7 @@ export class Navigations {
     if (isOurs) watch.done({ from: watch.from });
   }
 
-  /** @param {Details} details */
+  /** @param {NavigationDetails} details */
   handleErrorOccurred(details) {
     const watch = this.#ours(details);
     const error = details.error ?? 'unknown';
@@ -131,7 +131,7 @@ export class Navigations {
     if (!watch.hasPage) setTimeout(() => this.#endWithoutPage(details.tabId, watch), DOWNLOAD_MS);
   }
 
-  /** Ends it if nothing came of the load, and no other is under way. @param {number} tabId @param {Watch} watch */
+  /** Ends it if nothing came of the load, and no other is under way. @param {number} tabId @param {NavigationWatch} watch */
   async #endWithoutPage(tabId, watch) {
     const tab = await chrome.tabs.get(tabId).catch(() => null);
     if (watch.hasPage || watch.download || tab?.pendingUrl) return;
@@ -158,7 +158,7 @@ export class Navigations {
     this.#watches.get(tabId)?.failed(error);
   }
 
-  /** @param {Details} details */
+  /** @param {NavigationDetails} details */
   #ours({ tabId, frameId, documentLifecycle, url }) {
     const watch = frameId === 0 && documentLifecycle !== 'prerender' ? this.#watches.get(tabId) : undefined;
     return typeof watch?.aim === 'object' && watch.aim.after === url ? undefined : watch;
@@ -170,7 +170,7 @@ export class Navigations {
  * @param {Arrival} arrival @param {string} url where its tab is now @param {number} [status]
  * @returns {{http_status?: number, redirected_from?: string, download?: Download}}
  */
-export function newsOf({ from, download }, url, status) {
+export function navigationFields({ from, download }, url, status) {
   const isElsewhere = from !== null && from !== (download?.url ?? url);
   return {
     ...(status !== undefined && { http_status: status }),
@@ -179,7 +179,7 @@ export function newsOf({ from, download }, url, status) {
   };
 }
 
-/** @param {Watch} watch @param {DownloadItem} item */
+/** @param {NavigationWatch} watch @param {DownloadItem} item */
 function endAsDownload(watch, item) {
   watch.done({ from: watch.from, download: downloadOf(item) });
 }
@@ -195,7 +195,7 @@ function stopped(message) {
   return new ActionError('navigation_failed', message, undefined, { hint });
 }
 
-/** @param {Watch} watch @param {Details} details */
+/** @param {NavigationWatch} watch @param {NavigationDetails} details */
 function isStepInHistory({ aim }, { transitionQualifiers }) {
   return aim === 'history' && (transitionQualifiers ?? []).includes('forward_back');
 }

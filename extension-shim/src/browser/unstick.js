@@ -7,7 +7,7 @@
 import { cdp, isAttached, nextEvent, stopLoading } from './debugger.js';
 import { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js';
 
-/** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} Unstuck */
+/** @typedef {'usable' | 'stopped' | 'reloaded' | 'stuck'} UnstickResult */
 
 /**
  * @param {number} tabId whose page may still be at it
@@ -30,7 +30,7 @@ function notStopped(error) {
 
 /**
  * @param {number} tabId @param {string} [word] an expression that tells the page @param {number} [patienceMs] for its answer
- * @returns {Promise<Unstuck>}
+ * @returns {Promise<UnstickResult>}
  */
 export async function endScript(tabId, word = '1', patienceMs = PAGE_PROBE_MS) {
   if (!isAttached(tabId) || await answers(tabId, patienceMs, word)) return 'usable';
@@ -84,7 +84,7 @@ function answers(tabId, withinMs, expression = '1') {
   return Promise.race([answer, new Promise((resolve) => { setTimeout(resolve, withinMs, false); })]);
 }
 
-/** @param {Unstuck} how @returns {string} what the report adds */
+/** @param {UnstickResult} how @returns {string} what the report adds */
 export function unstickNote(how) {
   switch (how) {
     case 'reloaded': return '; the tab was reloaded because the script would not stop';

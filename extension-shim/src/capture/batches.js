@@ -2,7 +2,7 @@
 // What was recorded waits here for its turn, or for the daemon to come back. Bounded: the oldest goes, and
 // the log tells how many.
 
-/** @import {LogEntry, Recorded, Stream} from '../../types/protocol.js' */
+/** @import {LogEntry, RecordedEntry, Stream} from '../../types/protocol.js' */
 
 import {
   BATCH_MAX_BYTES, BATCH_MAX_ENTRIES, BATCH_MS, BUFFER_MAX_BYTES, BUFFER_MAX_ENTRIES, DROP_NOTE_MS,
@@ -13,8 +13,8 @@ import { byteLength } from './text.js';
 const FRAME_BYTES = 100;
 
 /**
- * @typedef {{text: string, bytes: number}} Waiting
- * @typedef {{waiting: Waiting[], bytes: number, dropped: number}} Queue
+ * @typedef {{text: string, bytes: number}} QueuedEntry
+ * @typedef {{waiting: QueuedEntry[], bytes: number, dropped: number}} Queue
  */
 
 export class Batches {
@@ -32,7 +32,7 @@ export class Batches {
     this.#send = send;
   }
 
-  /** @param {Stream} stream @param {Recorded} entry */
+  /** @param {Stream} stream @param {RecordedEntry} entry */
   add(stream, entry) {
     const waiting = asWaiting(entry);
     const queue = this.#queue(stream);
@@ -99,7 +99,7 @@ export class Batches {
   }
 }
 
-/** @param {Recorded} entry @returns {Waiting} */
+/** @param {RecordedEntry} entry @returns {QueuedEntry} */
 function asWaiting(entry) {
   const text = JSON.stringify(entry);
   return { text, bytes: byteLength(text) + 1 }; // and its comma

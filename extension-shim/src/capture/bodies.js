@@ -2,7 +2,7 @@
 // What a request and its answer carried, as an entry of `bodies`: text only, cut to size. Pure.
 
 /** @import {BodyEntry} from '../../types/protocol.js' */
-/** @import {Finished, Request} from './requests.js' */
+/** @import {FinishedRequest, Request} from './requests.js' */
 
 import { BODY_FETCH_MAX_BYTES, KEPT_BODY_MAX_BYTES } from './limits.js';
 import { clipBytes, present } from './text.js';
@@ -14,13 +14,13 @@ const TYPES = new Set(['document', 'xhr', 'fetch', 'ping', 'prefetch', 'other'])
 
 /** @typedef {{body: string, base64Encoded: boolean}} ResponseBody as the debugger gives it */
 
-/** @param {Finished} finished whether there is an answer that can be read */
+/** @param {FinishedRequest} finished whether there is an answer that can be read */
 export function hasTextAnswer({ request: { response }, entry }) {
   return entry.error === undefined && TYPES.has(entry.resource_type) && TEXTUAL.test(response?.mimeType ?? '')
     && !(entry.status !== undefined && entry.status >= 300 && entry.status < 400);
 }
 
-/** @param {Finished} finished whether the answer is worth being handed over as a whole */
+/** @param {FinishedRequest} finished whether the answer is worth being handed over as a whole */
 export function isFetchable(finished) {
   return hasTextAnswer(finished) && (finished.entry.bytes ?? 0) <= BODY_FETCH_MAX_BYTES;
 }
@@ -31,7 +31,7 @@ export function hasLongPostData({ sent: { request } }) {
 }
 
 /**
- * @param {Finished} finished @param {string | undefined} postData @param {ResponseBody | undefined} answer
+ * @param {FinishedRequest} finished @param {string | undefined} postData @param {ResponseBody | undefined} answer
  * @returns {Omit<BodyEntry, 'tab_id'> | null} null: there is nothing to read
  */
 export function bodyEntry(finished, postData, answer) {

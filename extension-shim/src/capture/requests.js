@@ -18,8 +18,8 @@ import { present } from './text.js';
  * @property {boolean} cached
  * @property {boolean} denied it has been on a site that agents may not use, or is about to be
  *
- * @typedef {{endedAt: number, bytes?: number, error?: string}} End
- * @typedef {{request: Request, entry: Omit<NetworkEntry, 'tab_id'>}} Finished
+ * @typedef {{endedAt: number, bytes?: number, error?: string}} RequestEnd
+ * @typedef {{request: Request, entry: Omit<NetworkEntry, 'tab_id'>}} FinishedRequest
  */
 
 /** They open doors: the daemon need not have them even for a moment. */
@@ -35,7 +35,7 @@ export class Requests {
     this.#isDenied = isDenied;
   }
 
-  /** @param {string} method of an event @param {any} params @returns {Finished[]} requests that it ended */
+  /** @param {string} method of an event @param {any} params @returns {FinishedRequest[]} requests that it ended */
   handle(method, params) {
     switch (method) {
       case 'Network.requestWillBeSent': return this.#sent(params);
@@ -55,10 +55,10 @@ export class Requests {
     return [];
   }
 
-  /** @param {any} params @returns {Finished[]} */
+  /** @param {any} params @returns {FinishedRequest[]} */
   #sent(params) {
     const { requestId: id, redirectResponse, timestamp } = params;
-    /** @type {Finished[]} */
+    /** @type {FinishedRequest[]} */
     let redirected = [];
     let denied = this.#isDenied(params.request.url);
     if (redirectResponse) {
@@ -86,7 +86,7 @@ export class Requests {
     if (request) change(request);
   }
 
-  /** @param {{requestId: string}} params @param {End} end @returns {Finished[]} */
+  /** @param {{requestId: string}} params @param {RequestEnd} end @returns {FinishedRequest[]} */
   #end({ requestId }, end) {
     const request = this.#open.get(requestId);
     this.#open.delete(requestId);
@@ -95,7 +95,7 @@ export class Requests {
   }
 }
 
-/** @param {Request} request @param {End} end @returns {Omit<NetworkEntry, 'tab_id'>} */
+/** @param {Request} request @param {RequestEnd} end @returns {Omit<NetworkEntry, 'tab_id'>} */
 function entryOf(request, { endedAt, bytes, error }) {
   const { id, sent, response } = request;
   return present({

@@ -1,9 +1,9 @@
 // @ts-check
 // What is recorded of one tab: switches on what tells of it, and makes entries of what is told.
 
-/** @import {LogEntry, Recorded, Stream} from '../../types/protocol.js' */
+/** @import {LogEntry, RecordedEntry, Stream} from '../../types/protocol.js' */
 /** @import {Domain} from './flood.js' */
-/** @import {Finished} from './requests.js' */
+/** @import {FinishedRequest} from './requests.js' */
 
 import { cdp, drop, hold, letGo } from '../browser/debugger.js';
 import { originOfFrame } from '../browser/frame_origin.js';
@@ -24,7 +24,7 @@ import { Sockets } from './sockets.js';
  * @typedef {{since: number, domains: string[], watch: Watch | null}} Mark what the next worker must know of it
  *
  * @typedef {object} Outlet
- * @property {(stream: Stream, entry: Recorded) => void} add
+ * @property {(stream: Stream, entry: RecordedEntry) => void} add
  * @property {(tabId: number, mark: Mark) => void} remember
  * @property {(url: string, owner: string | null) => boolean} blocks whether nothing of this page may be recorded; `owner`
  *   of an empty page: its origin, null if it is not known
@@ -257,7 +257,7 @@ export class TabRecording {
     }
   }
 
-  /** @param {Finished} finished */
+  /** @param {FinishedRequest} finished */
   async #addBodies(finished) {
     const { request: { id: requestId, sent } } = finished;
     const isBusy = this.#fetching >= BODIES_AT_ONCE;
@@ -291,11 +291,11 @@ export class TabRecording {
   #handleNavigated(frameId, url) {
     this.#arrive(frameId, url).catch(console.debug);
     if (this.streams.has('actions')) {
-      this.#add('actions', /** @type {Recorded} */ ({ t: Date.now(), kind: 'navigate', url: this.#url }));
+      this.#add('actions', /** @type {RecordedEntry} */ ({ t: Date.now(), kind: 'navigate', url: this.#url }));
     }
   }
 
-  /** @param {Stream} stream @param {Recorded} entry */
+  /** @param {Stream} stream @param {RecordedEntry} entry */
   #add(stream, { t, ...entry }) {
     if (this.#outlet.blocks(this.#url, this.#owner)) return;
     this.#outlet.add(stream, { t: Math.round(t), tab_id: this.#tabId, ...entry });

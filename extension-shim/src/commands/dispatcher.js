@@ -11,7 +11,7 @@ import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
 
 /**
- * @typedef {object} Running
+ * @typedef {object} RunState
  * @property {AbortController} abort
  * @property {ReturnType<typeof setTimeout>[]} timers
  * @property {number} startedAt
@@ -19,11 +19,11 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {boolean} begun it may have done something
  * @property {boolean} stopping its own outcome comes too late
  *
- * @typedef {object} Entry an attempt without a report
+ * @typedef {object} Attempt an attempt without a report
  * @property {string} correlation_id
  * @property {number} attempt
  * @property {Command} command
- * @property {Running | null} running null while it is only claimed
+ * @property {RunState | null} running null while it is only claimed
  */
 
 /**
@@ -33,7 +33,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  */
 
 export class Dispatcher {
-  /** @type {Map<string, Entry>} */
+  /** @type {Map<string, Attempt>} */
   #entries = new Map();
   /** @type {Set<string>} ids that have had their report, oldest first */
   #finished = new Set();
@@ -115,7 +115,7 @@ export class Dispatcher {
     }
   }
 
-  /** @param {Entry} entry @param {unknown} error why it may not go on */
+  /** @param {Attempt} entry @param {unknown} error why it may not go on */
   #refuse(entry, error) {
     if (this.#entries.get(entry.correlation_id) !== entry) return;
     const ran = entry.running?.begun ?? false;
@@ -145,12 +145,12 @@ export class Dispatcher {
   }
 
   /** Sent again while it runs: the report will carry the number that the daemon now waits for. */
-  #adopt(/** @type {Entry} */ entry, /** @type {number} */ attempt) {
+  #adopt(/** @type {Attempt} */ entry, /** @type {number} */ attempt) {
     entry.attempt = attempt;
     this.#send({ type: 'pending', correlation_id: entry.correlation_id, attempt });
   }
 
-  /** @param {Entry} entry */
+  /** @param {Attempt} entry */
   #accept(entry) {
     const { correlation_id, attempt, command } = entry;
     this.#entries.set(correlation_id, entry);
@@ -166,9 +166,9 @@ export class Dispatcher {
     );
   }
 
-  /** @param {Entry} entry */
+  /** @param {Attempt} entry */
   #start(entry) {
-    /** @type {Running} */
+    /** @type {RunState} */
     const running = {
       abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false,
     };
@@ -179,7 +179,7 @@ export class Dispatcher {
     );
   }
 
-  /** @param {Entry} entry @param {Running} running */
+  /** @param {Attempt} entry @param {RunState} running */
   async #run({ command }, running) {
     const { type, params, tab_id, timeout_ms, client = '' } = command;
     if (!Object.hasOwn(this.#actions, type)) {
@@ -205,7 +205,7 @@ export class Dispatcher {
   /**
    * Ends what nobody waits for any more, and reports when its tab is usable again: the daemon then
    * gives the tab to the next command.
-   * @param {Entry} entry @param {StopReason} why @param {(note: string) => Report} report
+   * @param {Attempt} entry @param {StopReason} why @param {(note: string) => Report} report
    */
   #stop(entry, why, report) {
     const { running } = entry;
@@ -218,14 +218,14 @@ export class Dispatcher {
     running.cleanUp(why).then(done, () => done(''));
   }
 
-  /** @param {Entry} entry */
+  /** @param {Attempt} entry */
   #timers(entry) {
     const { correlation_id, command } = entry;
     const timeUp = () => this.#stop(entry, 'timeout', (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
-    const sayPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
+    const sendPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
     return [
       setTimeout(timeUp, command.timeout_ms),
-      setTimeout(sayPending, PENDING_AFTER_MS),
+      setTimeout(sendPending, PENDING_AFTER_MS),
       // Any chrome.* call counts as activity; this is the cheapest.
       setInterval(() => chrome.runtime.getPlatformInfo(), KEEPALIVE_MS),
     ];
@@ -233,7 +233,7 @@ export class Dispatcher {
 
   /**
    * Exactly one report an attempt: whoever comes second finds the entry gone.
-   * @param {Entry} entry @param {Report | (() => Report)} report made only if it counts
+   * @param {Attempt} entry @param {Report | (() => Report)} report made only if it counts
    */
   #settle(entry, report) {
     const { correlation_id, running } = entry;

@@ -10,10 +10,10 @@ import { reportText } from './report.js';
 
 const PREFIX = 'outbox:';
 
-/** @typedef {{seq: number, attempt: number, text: string}} Kept what chrome.storage.session holds, too */
+/** @typedef {{seq: number, attempt: number, text: string}} StoredReport what chrome.storage.session holds, too */
 
 export class Outbox {
-  /** @type {Map<string, Kept>} by correlation id, in the order of the reports */
+  /** @type {Map<string, StoredReport>} by correlation id, in the order of the reports */
   #kept = new Map();
   /** @type {Set<string>} ids that chrome.storage.session has */
   #stored = new Set();
@@ -29,7 +29,7 @@ export class Outbox {
   async restore() {
     const stored = await chrome.storage.session.get(null);
     const ours = Object.entries(stored).filter(([key]) => key.startsWith(PREFIX));
-    const entries = /** @type {[string, Kept][]} */ (ours);
+    const entries = /** @type {[string, StoredReport][]} */ (ours);
     for (const [key, kept] of entries.sort(([, a], [, b]) => a.seq - b.seq)) {
       const id = key.slice(PREFIX.length);
       this.#kept.set(id, kept);
@@ -79,7 +79,7 @@ export class Outbox {
     return [...this.#kept].map(([correlation_id, { attempt }]) => ({ correlation_id, attempt, state: 'done' }));
   }
 
-  /** @param {string} id @param {Kept} kept */
+  /** @param {string} id @param {StoredReport} kept */
   #sendAndKeep(id, kept) {
     const sent = this.#send(kept.text);
     this.#kept.set(id, kept);
@@ -88,7 +88,7 @@ export class Outbox {
     else this.#store(id, kept);
   }
 
-  /** @param {string} id @param {Kept} kept */
+  /** @param {string} id @param {StoredReport} kept */
   #store(id, kept) {
     if (this.#kept.get(id) !== kept) return; // Acknowledged, as nearly always by now.
     this.#stored.add(id);

@@ -7,7 +7,7 @@
 import { helloMac, makeNonce, PROTOCOL_VERSION, sameMac, welcomeMac } from './proof.js';
 
 /**
- * @typedef {object} Self
+ * @typedef {object} LocalIdentity
  * @property {number} port the one that was dialled
  * @property {string} extKey
  * @property {string} browserId
@@ -16,29 +16,29 @@ import { helloMac, makeNonce, PROTOCOL_VERSION, sameMac, welcomeMac } from './pr
 
 export class Handshake {
   #self;
-  #say;
+  #send;
   #helloNonce = makeNonce();
   #challengeNonce = '';
   /** @type {'opening' | 'proving' | 'over'} */
   #phase = 'opening';
 
-  /** @param {Self} self @param {(text: string) => void} say */
-  constructor(self, say) {
+  /** @param {LocalIdentity} self @param {(text: string) => void} send */
+  constructor(self, send) {
     this.#self = self;
-    this.#say = say;
+    this.#send = send;
   }
 
   /** From here on the daemon may have put this connection in the place of another one. */
-  hasSaidHello = false;
+  hasSentHello = false;
 
   /**
    * @param {ToExtension} frame @returns {Promise<Welcome | null>} the welcome that proves the daemon
    * @throws {Error} it does not
    */
-  async hear(frame) {
+  async handleFrame(frame) {
     if (this.#phase === 'opening' && frame.type === 'challenge') {
       this.#phase = 'proving';
-      await this.#sayHello(/** @type {Challenge} */ (frame));
+      await this.#sendHello(/** @type {Challenge} */ (frame));
     } else if (this.#phase === 'proving' && frame.type === 'welcome') {
       const welcome = /** @type {Welcome} */ (frame);
       if (await this.#isProven(welcome)) return welcome;
@@ -47,14 +47,14 @@ export class Handshake {
   }
 
   /** @param {Challenge} challenge */
-  async #sayHello({ nonce: challengeNonce }) {
+  async #sendHello({ nonce: challengeNonce }) {
     this.#challengeNonce = String(challengeNonce);
     const { extKey, browserId, instanceId } = this.#self;
     const mac = await helloMac(extKey, this.#transcript());
     const { version } = chrome.runtime.getManifest();
     const ids = { browser_id: browserId, instance_id: instanceId, extension_version: version };
-    this.hasSaidHello = true;
-    this.#say(JSON.stringify({ type: 'hello', protocol: [PROTOCOL_VERSION], ...ids, nonce: this.#helloNonce, mac }));
+    this.hasSentHello = true;
+    this.#send(JSON.stringify({ type: 'hello', protocol: [PROTOCOL_VERSION], ...ids, nonce: this.#helloNonce, mac }));
   }
 
   #transcript() {

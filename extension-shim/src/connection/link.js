@@ -3,7 +3,7 @@
 // that cannot be had. Knows nothing of commands.
 
 /** @import {FromExtension, PingFrame, ToExtension, Welcome} from '../../types/protocol.js' */
-/** @import {Carrier, Ears} from './transports.js' */
+/** @import {Transport, TransportListeners} from './transports.js' */
 /** @import {Config} from './config.js' */
 /** @import {Identity} from './identity.js' */
 /** @import {Setback} from './pairing.js' */
@@ -31,13 +31,13 @@ const FIRST_OWN_CODE = 4000;
  * @typedef {object} Hooks
  * @property {() => Promise<Config | null>} loadConfig the port and key to try next
  * @property {(config: Config, why: Setback) => boolean} onSetback whether another one can be tried at once
- * @property {() => Promise<void>} prepare what must be known before `ready` can be said
- * @property {(welcome: Welcome, config: Config) => void} onWelcome the daemon is proven: say `ready`
+ * @property {() => Promise<void>} prepare restores what `ready` reports
+ * @property {(welcome: Welcome, config: Config) => void} onWelcome the daemon is proven: sends `ready`
  * @property {(frame: ToExtension) => boolean} onFrame false: this type is not known
  * @property {(status: Status, detail: string) => void} onStatus
  *
  * @typedef {object} Connection
- * @property {Carrier} carrier
+ * @property {Transport} transport
  * @property {Handshake} handshake
  * @property {Config} config
  * @property {string} browserId
@@ -94,7 +94,7 @@ export class Link {
 
   /** All that the daemon is told passes here. @param {string} text of JSON.stringify @returns {boolean} false: there is no proven daemon to hear it */
   sendText(text) {
-    this.#current?.carrier.send(wellFormed(text));
+    this.#current?.transport.send(wellFormed(text));
     return this.#current !== null;
   }
 
@@ -120,16 +120,16 @@ export class Link {
     }
   }
 
-  /** @param {(port: number, ears: Ears) => Carrier} open @param {Config} config @param {string} browserId */
+  /** @param {(port: number, listeners: TransportListeners) => Transport} open @param {Config} config @param {string} browserId */
   #dial(open, config, browserId) {
-    const carrier = open(config.port, {
+    const transport = open(config.port, {
       onFrame: (frame) => this.#handleFrame(connection, frame),
       onEnd: (code, reason) => this.#handleEnd(connection, code, reason || `closed with ${code}`),
     });
     const self = { port: config.port, extKey: config.ext_key, browserId, instanceId: this.#identity.instanceId };
-    const handshake = new Handshake(self, (text) => connection === this.#candidate && carrier.send(text));
+    const handshake = new Handshake(self, (text) => connection === this.#candidate && transport.send(text));
     /** @type {Connection} */
-    const connection = { carrier, handshake, config, browserId, refused: new Set(), silenceTimer: undefined };
+    const connection = { transport, handshake, config, browserId, refused: new Set(), silenceTimer: undefined };
     this.#candidate = connection;
     this.#expectWithin(connection, HANDSHAKE_MS);
   }
@@ -137,7 +137,7 @@ export class Link {
   /** @param {Connection} connection @param {ToExtension} frame */
   #handleFrame(connection, frame) {
     if (connection === this.#candidate) {
-      connection.handshake.hear(frame).then(
+      connection.handshake.handleFrame(frame).then(
         (welcome) => welcome && this.#handleWelcome(connection, welcome),
         (error) => this.#handleUnproven(connection, error),
       );
@@ -154,7 +154,7 @@ export class Link {
     this.#drop(this.#current);
     [this.#current, this.#candidate] = [connection, null];
     this.#backoffMs = BACKOFF_FIRST_MS;
-    const isSocket = connection.carrier.kind === 'socket';
+    const isSocket = connection.transport.kind === 'socket';
     if (isSocket) this.#socketFailures = 0;
     else this.#trySocketLater();
     this.#takeover.handleReturned();
@@ -167,7 +167,7 @@ export class Link {
     clearTimeout(this.#socketTimer);
     this.#socketTimer = setTimeout(() => {
       const now = this.#current;
-      if (now?.carrier.kind === 'http' && !this.#candidate) this.#dial(openSocket, now.config, now.browserId);
+      if (now?.transport.kind === 'http' && !this.#candidate) this.#dial(openSocket, now.config, now.browserId);
     }, SOCKET_AGAIN_MS);
   }
 
@@ -201,16 +201,16 @@ export class Link {
   }
 
   /** @param {Connection} connection @param {number} code @param {string} reason */
-  #handleCandidateEnd({ carrier, config, browserId }, code, reason) {
+  #handleCandidateEnd({ transport, config, browserId }, code, reason) {
     this.#candidate = null;
     if (this.#current) return this.#trySocketLater();
     if (code === OTHER_PROGRAM) return this.#retryUnproven(config, reason);
-    if (carrier.kind === 'socket' && code < FIRST_OWN_CODE) {
+    if (transport.kind === 'socket' && code < FIRST_OWN_CODE) {
       this.#socketFailures += 1;
       // If the daemon is down, this fails as well.
       if (this.#socketFailures >= SOCKET_FAILURES) return this.#dial(openHttp, config, browserId);
     }
-    const isUnreachable = carrier.kind === 'http' && code < FIRST_OWN_CODE;
+    const isUnreachable = transport.kind === 'http' && code < FIRST_OWN_CODE;
     if (isUnreachable && this.#hooks.onSetback(config, 'unreachable')) this.#retryAs('disconnected', BACKOFF_FIRST_MS, reason);
     else this.#comeBack(config, code, reason);
   }
@@ -219,8 +219,8 @@ export class Link {
   #handleCurrentEnd({ config }, code, reason) {
     this.#current = null;
     const next = this.#candidate;
-    // Replaced, but by ourselves: the daemon has taken our hello on the other carrier.
-    if (next && (code !== REPLACED || next.handshake.hasSaidHello)) return;
+    // Replaced, but by ourselves: the daemon has taken our hello on the other transport.
+    if (next && (code !== REPLACED || next.handshake.hasSentHello)) return;
     this.#drop(next);
     this.#candidate = null;
     this.#comeBack(config, code, reason);
@@ -251,7 +251,7 @@ export class Link {
   /** We end it; what the peer still says is not heard. @param {Connection | null} connection */
   #drop(connection) {
     clearTimeout(connection?.silenceTimer);
-    connection?.carrier.close();
+    connection?.transport.close();
   }
 
   /** @param {Status} status @param {number} delayMs @param {string} detail */

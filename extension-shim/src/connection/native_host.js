@@ -10,7 +10,7 @@ import { HOST_ANSWER_MS, HOST_MESSAGE_MAX } from './limits.js';
 const NAME = 'dev.tabwire.host';
 
 /** What the browser says, and what a person can do about it. */
-const BROWSER_SAYS = [
+const BROWSER_ERRORS = [
   [/not found/i, 'Tabwire is not installed for this browser.'],
   [/forbidden/i, 'The browser keeps this extension from asking Tabwire: it is installed for an extension of another id.'],
 ];
@@ -53,8 +53,8 @@ function wordsOf(answer) {
   return `Tabwire says: ${headOf(message, HOST_MESSAGE_MAX)}`;
 }
 
-/** @param {string} said */
-function wordsForEnd(said) {
-  const [, words] = BROWSER_SAYS.find(([pattern]) => /** @type {RegExp} */ (pattern).test(said)) ?? [];
+/** @param {string} message */
+function wordsForEnd(message) {
+  const [, words] = BROWSER_ERRORS.find(([pattern]) => /** @type {RegExp} */ (pattern).test(message)) ?? [];
   return /** @type {string | undefined} */ (words) ?? ENDED;
 }

@@ -18,8 +18,8 @@ const ASKED = 'pairing_asked';
 /**
  * @typedef {'refused' | 'unreachable' | 'unproven'} Setback refused: by close code 4401; unreachable: nobody
  *   listens who speaks our protocol; unproven: somebody does and does not know the key
- * @typedef {Config & {by: 'host' | 'person'}} Kept
- * @typedef {{at: number, wait_ms: number, trouble: string}} Asked when the last question to the host began
+ * @typedef {Config & {by: 'host' | 'person'}} StoredPairing
+ * @typedef {{at: number, wait_ms: number, trouble: string}} HostQuestion when the last question to the host began
  *   or ended, how long it is not asked again, and why there was no key
  * @typedef {{is_asking: boolean, is_pasted: boolean, trouble: string}} PairingState
  */
@@ -28,7 +28,7 @@ const ASKED = 'pairing_asked';
 const nameOf = ({ port, ext_key }) => `${port} ${ext_key}`;
 
 export class Pairing {
-  /** As they were at the last look. @type {(Config | Kept)[]} */
+  /** As they were at the last look. @type {(Config | StoredPairing)[]} */
   #known = [];
   /** What is passed over, by name, the latest last. @type {Map<string, Setback>} */
   #setbacks = new Map();
@@ -112,7 +112,7 @@ export class Pairing {
       loadConfig(), chrome.storage.local.get(MOVED), chrome.storage.local.get(KEPT),
     ]);
     const kept = readConfig(stored);
-    const { by } = /** @type {Kept} */ (stored ?? {});
+    const { by } = /** @type {StoredPairing} */ (stored ?? {});
     this.#known = [file, readConfig(moved), kept && { ...kept, by }].filter((one) => one !== null);
     const names = new Set(this.#known.map(nameOf));
     for (const name of this.#setbacks.keys()) if (!names.has(name)) this.#setbacks.delete(name);
@@ -137,7 +137,7 @@ export class Pairing {
 
   /** That a daemon is away is no reason to leave the one that a person has named. */
   #needsHost() {
-    const isKeptFor = (/** @type {Config | Kept} */ one) => isPasted(one) && this.#setbacks.get(nameOf(one)) !== 'refused';
+    const isKeptFor = (/** @type {Config | StoredPairing} */ one) => isPasted(one) && this.#setbacks.get(nameOf(one)) !== 'refused';
     return this.#known.every((one) => this.#setbacks.has(nameOf(one)) && !isKeptFor(one));
   }
 
@@ -193,13 +193,13 @@ export class Pairing {
   }
 }
 
-/** @param {Config | Kept} one */
+/** @param {Config | StoredPairing} one */
 function isPasted(one) {
   return 'by' in one && one.by === 'person';
 }
 
-/** @returns {Promise<Asked>} */
+/** @returns {Promise<HostQuestion>} */
 async function readAsked() {
   const stored = (await chrome.storage.session.get(ASKED))[ASKED];
-  return /** @type {Asked} */ (stored ?? { at: 0, wait_ms: 0, trouble: '' });
+  return /** @type {HostQuestion} */ (stored ?? { at: 0, wait_ms: 0, trouble: '' });
 }

@@ -42,14 +42,14 @@ function covered(role, { port, challengeNonce, helloNonce, instanceId }) {
   return [`tabwire ${PROTOCOL_VERSION}`, role, String(port), challengeNonce, helloNonce, instanceId];
 }
 
-/** @param {string} extKey @param {Transcript} said */
-export function helloMac(extKey, said) {
-  return hmac(extKey, covered('extension', said));
+/** @param {string} extKey @param {Transcript} transcript */
+export function helloMac(extKey, transcript) {
+  return hmac(extKey, covered('extension', transcript));
 }
 
-/** @param {string} extKey @param {Transcript & {epoch: string}} said */
-export function welcomeMac(extKey, { epoch, ...said }) {
-  return hmac(extKey, [...covered('daemon', said), epoch]);
+/** @param {string} extKey @param {Transcript & {epoch: string}} transcript */
+export function welcomeMac(extKey, { epoch, ...transcript }) {
+  return hmac(extKey, [...covered('daemon', transcript), epoch]);
 }
 
 /**

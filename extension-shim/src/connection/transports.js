@@ -1,6 +1,6 @@
 // @ts-check
-// What carries frames: a socket or, where that cannot be had, HTTP. Both do as they are told and
-// say what they hear; who is proven, and what follows from an end, the link decides.
+// The two transports of frames: a WebSocket or, where none can be opened, HTTP. They send and deliver; the link decides
+// who is proven, and how to go on after an end.
 
 import { KEEPALIVE_MS } from '../lib/limits.js';
 import { utf8Length } from '../lib/utf8_length.js';
@@ -8,39 +8,39 @@ import { BODY_MAX_BYTES, FRAMES_A_POST, POLL_MS, POST_MS, RESEND_FIRST_MS, RESEN
 
 /** @import {ToExtension} from '../../types/protocol.js' */
 
-/** The close code of what nobody has ended. */
+/** The close code of a connection that broke. */
 export const LOST = 1006;
 /** No socket was opened, since a program that is not Tabwire has the port. Of the codes that protocols may choose, and none of the daemon's. */
 export const OTHER_PROGRAM = 3000;
 
 /**
- * @typedef {object} Ears
+ * @typedef {object} TransportListeners
  * @property {(frame: ToExtension) => void} onFrame
  * @property {(code: number, reason: string) => void} onEnd the code is a WebSocket close code on
- *   either carrier, LOST if nobody said why; or OTHER_PROGRAM
+ *   either transport, LOST if no code came; or OTHER_PROGRAM
  *
- * @typedef {object} Carrier
+ * @typedef {object} Transport
  * @property {'socket' | 'http'} kind
  * @property {(text: string) => void} send
- * @property {() => void} close we end it; nothing is heard from then on
+ * @property {() => void} close we end it; no frame is delivered from then on
  */
 
-/** @param {number} port @param {Ears} ears @returns {Carrier} */
-export function openSocket(port, ears) {
+/** @param {number} port @param {TransportListeners} listeners @returns {Transport} */
+export function openSocket(port, listeners) {
   const ending = new AbortController();
   /** @type {WebSocket | undefined} */
   let socket;
   const end = (/** @type {number} */ code, /** @type {string} */ reason) => {
     if (ending.signal.aborted) return;
     ending.abort();
-    ears.onEnd(code, reason);
+    listeners.onEnd(code, reason);
   };
   const open = () => {
     if (ending.signal.aborted) return;
     socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, 'tabwire.v1');
     socket.onmessage = ({ data }) => {
       const frame = ending.signal.aborted ? null : parse(data);
-      if (frame) ears.onFrame(frame);
+      if (frame) listeners.onFrame(frame);
     };
     socket.onclose = ({ code, reason }) => end(code, reason);
   };
@@ -75,15 +75,15 @@ function reasonOf(error) {
   return String(error).replace(/^Error: /, '');
 }
 
-/** @param {number} port @param {Ears} ears @returns {Carrier} */
-export function openHttp(port, ears) {
-  const session = new Session(`http://127.0.0.1:${port}`, ears);
+/** @param {number} port @param {TransportListeners} listeners @returns {Transport} */
+export function openHttp(port, listeners) {
+  const session = new HttpSession(`http://127.0.0.1:${port}`, listeners);
   session.start();
   return { kind: 'http', send: (text) => session.send(text), close: () => session.close() };
 }
 
-/** Why a request was refused, as the daemon says it. */
-class Refused extends Error {
+/** The daemon's reason for refusing a request. */
+class RefusedError extends Error {
   /** @param {number} code @param {string} reason */
   constructor(code, reason) {
     super(reason);
@@ -92,15 +92,15 @@ class Refused extends Error {
 }
 
 /**
- * A link over HTTP. Frames are numbered by the daemon and posts by us: what a broken connection
- * lost is asked for, or sent, again, and counts once.
+ * A link over HTTP. The daemon numbers frames and the extension numbers posts: a frame that a broken connection
+ * lost is fetched or posted again, and counts once.
  */
-class Session {
+class HttpSession {
   #base;
-  #ears;
+  #listeners;
   #token = '';
   #challenge = '';
-  /** The number of the last frame that was heard. */
+  /** The number of the last frame that arrived. */
   #after = 0;
   #posts = 0;
   /** @type {string[]} */
@@ -110,21 +110,21 @@ class Session {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #keepAlive;
 
-  /** @param {string} base @param {Ears} ears */
-  constructor(base, ears) {
+  /** @param {string} base @param {TransportListeners} listeners */
+  constructor(base, listeners) {
     this.#base = base;
-    this.#ears = ears;
+    this.#listeners = listeners;
   }
 
   start() {
     this.#until(async () => {
       const challenge = await this.#ask('/session', { body: '{"type":"start"}' });
       this.#challenge = String(challenge.nonce);
-      this.#hear(challenge);
+      this.#deliver(challenge);
     });
   }
 
-  /** The first that is said is `hello`. @param {string} text */
+  /** The first frame is `hello`. @param {string} text */
   send(text) {
     if (this.#ending.signal.aborted) return;
     if (this.#token === '') this.#until(() => this.#greet(text));
@@ -139,15 +139,15 @@ class Session {
     clearInterval(this.#keepAlive);
   }
 
-  /** Whatever goes wrong ends the session. @param {() => Promise<void>} work */
+  /** Every error ends the session. @param {() => Promise<void>} work */
   async #until(work) {
     try {
       await work();
     } catch (error) {
       if (this.#ending.signal.aborted) return;
       this.close();
-      if (error instanceof Refused) this.#ears.onEnd(error.code, error.message);
-      else this.#ears.onEnd(LOST, String(error));
+      if (error instanceof RefusedError) this.#listeners.onEnd(error.code, error.message);
+      else this.#listeners.onEnd(LOST, String(error));
     }
   }
 
@@ -158,15 +158,15 @@ class Session {
     this.#token = String(session);
     // A worker that only fetches is ended after 30 s; any chrome.* call counts as activity.
     this.#keepAlive = setInterval(() => chrome.runtime.getPlatformInfo(), KEEPALIVE_MS);
-    this.#hear(welcome);
+    this.#deliver(welcome);
     if (!this.#ending.signal.aborted) this.#until(() => this.#poll());
   }
 
   async #poll() {
-    for (;;) this.#hearAll(await this.#again(() => this.#ask(`/frames?wait_ms=${POLL_MS}&after=${this.#after}`)));
+    for (;;) this.#deliverAll(await this.#again(() => this.#ask(`/frames?wait_ms=${POLL_MS}&after=${this.#after}`)));
   }
 
-  /** One POST at a time, so that what is said stays in order; it takes along what has gathered. */
+  /** One POST at a time keeps the frames in order; each takes all frames that have gathered. */
   async #flush() {
     if (this.#posting) return;
     this.#posting = true;
@@ -177,7 +177,7 @@ class Session {
         body: `{"n":${this.#posts},"after":${this.#after},"frames":[${frames}]}`,
         patience: POST_MS,
       });
-      this.#hearAll(await this.#again(post));
+      this.#deliverAll(await this.#again(post));
     }
     this.#posting = false;
   }
@@ -200,7 +200,7 @@ class Session {
       try {
         return await request();
       } catch (error) {
-        if (error instanceof Refused || this.#ending.signal.aborted || tries === RESENDS) throw error;
+        if (error instanceof RefusedError || this.#ending.signal.aborted || tries === RESENDS) throw error;
         await new Promise((resolve) => { setTimeout(resolve, RESEND_FIRST_MS * 2 ** tries); });
       }
     }
@@ -221,24 +221,24 @@ class Session {
     const answer = await response.json();
     if (!response.ok) {
       const { code = LOST, message = response.status, hint } = answer;
-      throw new Refused(code, hint === undefined ? String(message) : `${message}. ${hint}`);
+      throw new RefusedError(code, hint === undefined ? String(message) : `${message}. ${hint}`);
     }
     return answer;
   }
 
   /** Answers may overtake each other, and each has all frames that we may not have. @param {any} answer */
-  #hearAll({ frames, last }) {
+  #deliverAll({ frames, last }) {
     const first = last - frames.length + 1;
     frames.forEach((/** @type {ToExtension} */ frame, /** @type {number} */ n) => {
       if (first + n <= this.#after) return;
       this.#after = first + n;
-      this.#hear(frame);
+      this.#deliver(frame);
     });
   }
 
   /** @param {ToExtension} frame */
-  #hear(frame) {
-    if (!this.#ending.signal.aborted && typeof frame?.type === 'string') this.#ears.onFrame(frame);
+  #deliver(frame) {
+    if (!this.#ending.signal.aborted && typeof frame?.type === 'string') this.#listeners.onFrame(frame);
   }
 }
 

@@ -10,12 +10,12 @@ import { DRAW_ACK_MS } from './limits.js';
 const KEY = 'draw:owed';
 
 /**
- * @typedef {{state: 'kept'} | {state: 'waiting'} | {state: 'refused', error: NonNullable<AnnotationsAckFrame['error']>}} Delivered
+ * @typedef {{state: 'kept'} | {state: 'waiting'} | {state: 'refused', error: NonNullable<AnnotationsAckFrame['error']>}} DeliveryResult
  *   waiting: hand it over again
  *
  * @typedef {object} Delivery
  * @property {Map<string, string>} frames not acknowledged, by drawing id
- * @property {(delivered: Delivered) => void} settle
+ * @property {(delivered: DeliveryResult) => void} settle
  */
 
 export class Deliveries {
@@ -38,10 +38,10 @@ export class Deliveries {
     for (const [id, frame] of Object.entries(stored ?? {})) this.#owed.set(id, /** @type {AnnotationsFrame} */ (frame));
   }
 
-  /** Sends a drawing, now and whenever a daemon is there, for a while. @param {number} tabId @param {AnnotationsFrame[]} frames @returns {Promise<Delivered>} */
+  /** Sends a drawing, now and whenever a daemon is there, for a while. @param {number} tabId @param {AnnotationsFrame[]} frames @returns {Promise<DeliveryResult>} */
   deliver(tabId, frames) {
     this.giveUp(tabId);
-    const delivered = new Promise((/** @type {(delivered: Delivered) => void} */ resolve) => {
+    const delivered = new Promise((/** @type {(delivered: DeliveryResult) => void} */ resolve) => {
       const settle = this.#settler(tabId, resolve);
       this.#drawings.set(tabId, { frames: new Map(frames.map((frame) => [frame.drawing_id, JSON.stringify(frame)])), settle });
     });
@@ -49,10 +49,10 @@ export class Deliveries {
     return delivered;
   }
 
-  /** @param {number} tabId @param {(delivered: Delivered) => void} resolve */
+  /** @param {number} tabId @param {(delivered: DeliveryResult) => void} resolve */
   #settler(tabId, resolve) {
     const timer = setTimeout(() => this.giveUp(tabId), DRAW_ACK_MS);
-    return (/** @type {Delivered} */ delivered) => {
+    return (/** @type {DeliveryResult} */ delivered) => {
       clearTimeout(timer);
       this.#drawings.delete(tabId);
       resolve(delivered);

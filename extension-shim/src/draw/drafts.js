@@ -3,7 +3,7 @@
 // writes. In the memory of the browser: it survives the extension's process, and no page reads it.
 
 /** @import {DrawSize} from './page/geometry.js' */
-/** @import {DrawWork} from './page/drawing_sheet.js' */
+/** @import {DrawWork} from './page/drawing_editor.js' */
 
 /** @typedef {DrawSize & {picture: string}} PagePicture a data URL, and the size of what it shows in CSS pixels */
 

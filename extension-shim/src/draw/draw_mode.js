@@ -5,8 +5,8 @@
 /** @import {AnnotationsAckFrame, AnnotationsOverFrame} from '../../types/protocol.js' */
 /** @import {Target} from '../injected/under.js' */
 /** @import {Drawing} from './frames.js' */
-/** @import {Delivered} from './deliveries.js' */
-/** @import {Ask, DrawingRequest, OpenDrawing} from './open_drawings.js' */
+/** @import {DeliveryResult} from './deliveries.js' */
+/** @import {DrawingWait, DrawingRequest, OpenDrawing} from './open_drawings.js' */
 
 import { withOwner } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
@@ -25,8 +25,8 @@ import { elementsUnder, pictureOf } from './picture.js';
 /**
  * What the page of a drawing, or the popup, asks the worker.
  * @typedef {{draw: 'open'} | {draw: 'load'} | {draw: 'elements', marks: Target[], styles: boolean}
- *   | {draw: 'send', drawing: Drawing, asks: Ask[]} | {draw: 'cancel'} | {draw: 'close'}} DrawAsk
- * @typedef {{was_open: boolean, url: string, title: string}} Opened
+ *   | {draw: 'send', drawing: Drawing, asks: DrawingWait[]} | {draw: 'cancel'} | {draw: 'close'}} DrawMessage
+ * @typedef {{was_open: boolean, url: string, title: string}} OpenResult
  */
 
 const NO_ELEMENTS = { elements: {}, near: {}, element_details: {} };
@@ -54,7 +54,7 @@ export class DrawMode {
 
   /**
    * Lets the person draw on a picture of a tab, or finds that they do.
-   * @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] absent: the person wants to draw
+   * @param {chrome.tabs.Tab & {id: number}} tab @param {DrawingWait} [ask] absent: the person wants to draw
    * @param {() => void} [begin] called when it is its turn; throws if nobody wants it any more
    */
   open(tab, ask, begin = () => {}) {
@@ -65,7 +65,7 @@ export class DrawMode {
     return opened;
   }
 
-  /** @param {chrome.tabs.Tab & {id: number}} tab @param {Ask} [ask] @returns {Promise<Opened>} */
+  /** @param {chrome.tabs.Tab & {id: number}} tab @param {DrawingWait} [ask] @returns {Promise<OpenResult>} */
   async #open(tab, ask) {
     assertReachable(tab);
     await policy.restore();
@@ -81,7 +81,7 @@ export class DrawMode {
     return { was_open: true, url: before.page_url, title: before.page_title };
   }
 
-  /** @param {chrome.tabs.Tab & {id: number}} tab @param {Pick<OpenDrawing, 'asks' | 'is_persons'>} waits @returns {Promise<Opened>} */
+  /** @param {chrome.tabs.Tab & {id: number}} tab @param {Pick<OpenDrawing, 'asks' | 'is_persons'>} waits @returns {Promise<OpenResult>} */
   async #openAnew(tab, waits) {
     const document_id = await documentIn(tab.id);
     const picture = await pictureOf(tab.id);
@@ -245,7 +245,7 @@ export class DrawMode {
     return this.open(await tabs.fresh(undefined));
   }
 
-  /** @param {DrawAsk} ask @param {number | undefined} drawTab @returns {Promise<unknown>} */
+  /** @param {DrawMessage} ask @param {number | undefined} drawTab @returns {Promise<unknown>} */
   async #serve(ask, drawTab) {
     const tabId = drawTab === undefined ? undefined : await this.#tabDrawnIn(drawTab);
     const drawing = tabId === undefined ? undefined : await this.#drawings.get(tabId);
@@ -291,7 +291,7 @@ export class DrawMode {
     }
   }
 
-  /** @param {number} tabId @param {OpenDrawing} open @param {{drawing: Drawing, asks: Ask[]}} ask @returns {Promise<Delivered>} */
+  /** @param {number} tabId @param {OpenDrawing} open @param {{drawing: Drawing, asks: DrawingWait[]}} ask @returns {Promise<DeliveryResult>} */
   async #deliver(tabId, open, { drawing, asks }) {
     await assertPermitted(open);
     const delivered = await this.#deliveries.deliver(tabId, framesOf(drawing, asks, tabId));

@@ -2,13 +2,13 @@
 // The tab that a person draws in: a page of the extension's own, which no web page can frame, open, read or
 // speak to.
 
-/** @import {Ask} from './open_drawings.js' */
+/** @import {DrawingWait} from './open_drawings.js' */
 
 import { drawPageUrl, drawnTab } from '../policy/pages.js';
 
 /**
  * What the worker tells the page of a drawing.
- * @typedef {{drawing: 'asked', ask: Ask | {}} | {drawing: 'over', correlation_ids: string[]} | {drawing: 'ping'}} DrawNotice
+ * @typedef {{drawing: 'asked', ask: DrawingWait | {}} | {drawing: 'over', correlation_ids: string[]} | {drawing: 'ping'}} DrawNotice
  */
 
 /** Opens it beside the tab that it is of, in front if that one is. @param {chrome.tabs.Tab & {id: number}} tab @returns {Promise<number>} its id */

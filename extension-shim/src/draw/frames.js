@@ -2,7 +2,7 @@
 // What is sent of a drawing: one frame for each session that waits for it.
 
 /** @import {AnnotationsFrame} from '../../types/protocol.js' */
-/** @import {Ask} from './open_drawings.js' */
+/** @import {DrawingWait} from './open_drawings.js' */
 
 /**
  * What the page of a drawing hands over.
@@ -11,7 +11,7 @@
 
 /**
  * A drawing ends all waits of its session, so only the newest of each is named.
- * @param {Drawing} drawing @param {Ask[]} asks @param {number} tab_id @returns {AnnotationsFrame[]}
+ * @param {Drawing} drawing @param {DrawingWait[]} asks @param {number} tab_id @returns {AnnotationsFrame[]}
  */
 export function framesOf(drawing, asks, tab_id) {
   return waits(asks).map((ask, at) => ({
@@ -21,7 +21,7 @@ export function framesOf(drawing, asks, tab_id) {
 
 /**
  * Nothing was drawn: each wait is told, since nothing else would end it.
- * @param {Ask[]} asks @param {{page_url: string, page_title?: string}} page @param {number} tab_id @param {'user' | 'page_closed'} cancelled
+ * @param {DrawingWait[]} asks @param {{page_url: string, page_title?: string}} page @param {number} tab_id @param {'user' | 'page_closed'} cancelled
  * @returns {AnnotationsFrame[]}
  */
 export function cancelledFrames(asks, page, tab_id, cancelled) {
@@ -30,16 +30,16 @@ export function cancelledFrames(asks, page, tab_id, cancelled) {
   }));
 }
 
-/** @param {Ask | undefined} ask */
+/** @param {DrawingWait | undefined} ask */
 function named(ask) {
   if (!ask) return {};
   const { correlation_id, session } = ask;
   return { ...(session !== undefined && { annot_session_name: session }), correlation_id };
 }
 
-/** The newest wait of each session, in the order of their first. @param {Ask[]} asks @returns {(Ask | undefined)[]} */
+/** The newest wait of each session, in the order of their first. @param {DrawingWait[]} asks @returns {(DrawingWait | undefined)[]} */
 function waits(asks) {
-  /** @type {Map<string | undefined, Ask>} */
+  /** @type {Map<string | undefined, DrawingWait>} */
   const newest = new Map();
   for (const ask of asks) newest.set(ask.session, ask);
   // A person may draw unasked.

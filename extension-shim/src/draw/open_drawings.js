@@ -5,7 +5,7 @@
 import { once } from '../lib/once.js';
 
 /**
- * @typedef {{correlation_id: string, session?: string, styles?: boolean, client?: string, prompt?: string}} Ask a wait for a drawing;
+ * @typedef {{correlation_id: string, session?: string, styles?: boolean, client?: string, prompt?: string}} DrawingWait a wait for a drawing;
  *   `client`: what the agent calls itself; `prompt`: what it says is to be drawn. Both are the agent's words
  *
  * @typedef {object} DrawingRequest what a person is told of a drawing that agents wait for
@@ -14,7 +14,7 @@ import { once } from '../lib/once.js';
  * @property {{client: string, prompt: string}[]} asks the oldest first
  *
  * @typedef {object} OpenDrawing
- * @property {Ask[]} asks the waits that have neither ended nor got the drawing
+ * @property {DrawingWait[]} asks the waits that have neither ended nor got the drawing
  * @property {string[]} [over] waits that have ended, of which the drawing's page could not be told
  * @property {boolean} is_persons the person opened it unasked
  * @property {string | null} document_id the page in the picture; null once it is gone

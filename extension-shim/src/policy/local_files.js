@@ -36,7 +36,7 @@ export class LocalFiles {
   }
 
   /** @param {LocalFilesFrame} frame */
-  hearRules({ enabled, folders, problem = '' }) {
+  handleRules({ enabled, folders, problem = '' }) {
     this.#open = { enabled, folders };
     this.problem = problem;
     this.#generation += 1;
@@ -45,7 +45,7 @@ export class LocalFiles {
   }
 
   /** @param {FileVerdictFrame} frame */
-  hearVerdict({ check, admitted }) {
+  handleVerdict({ check, admitted }) {
     this.#asked.get(check)?.(admitted);
   }
 

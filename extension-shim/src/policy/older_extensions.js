@@ -28,7 +28,7 @@ export class OlderExtensions {
   });
 
   /** @param {OlderExtensionsFrame} frame */
-  hear({ asking, let_in, problem = '' }) {
+  handleFrame({ asking, let_in, problem = '' }) {
     this.asking = asking;
     this.letIn = let_in;
     this.problem = problem;

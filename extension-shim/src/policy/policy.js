@@ -14,7 +14,7 @@ import { blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 const KEY = 'policy';
 
 /**
- * @typedef {{url?: string, pendingUrl?: string, owner?: string | null}} Shown what a tab shows, and what it is about to;
+ * @typedef {{url?: string, pendingUrl?: string, owner?: string | null}} ShownPage what a tab shows, and what it is about to;
  *   `owner`: of an empty page, see `blocksPage`
  */
 
@@ -40,7 +40,7 @@ export class Policy {
   }
 
   /** @param {SiteRulesFrame} frame */
-  hear({ allow, deny, agent_deny = [], problem = '' }) {
+  handleRules({ allow, deny, agent_deny = [], problem = '' }) {
     this.#rules = { allow, deny, agent_deny };
     this.problem = problem;
     this.#store().catch(console.warn);
@@ -67,7 +67,7 @@ export class Policy {
 
   /**
    * Whether there is nothing to look out for.
-   * @param {Command} command @param {Shown | undefined} tab the one that it is for, as far as that is known
+   * @param {Command} command @param {ShownPage | undefined} tab the one that it is for, as far as that is known
    */
   isOpenFor({ params }, tab) {
     const urls = [params?.url, tab?.url, tab?.pendingUrl];
@@ -87,7 +87,7 @@ export class Policy {
 
   /**
    * Whether a command may begin, as far as the browser knows where its tab is.
-   * @param {Command} command @param {() => Promise<Shown>} look at the tab that it is for
+   * @param {Command} command @param {() => Promise<ShownPage>} look at the tab that it is for
    */
   async check({ type, params, tab_id }, look) {
     if (this.#stopped) throw stoppedByUser();
@@ -117,7 +117,7 @@ export class Policy {
     return owner === null ? !this.allowsEverySite : this.blocks(owner);
   }
 
-  /** @param {Shown} tab rejects if its site may not be used, or the one that it is on its way to */
+  /** @param {ShownPage} tab rejects if its site may not be used, or the one that it is on its way to */
   async admitTab({ url = '', pendingUrl = '', owner = 'null' }) {
     await this.admitAll([url, pendingUrl]);
     await this.admitOwner(owner);

@@ -99,8 +99,8 @@ export function blockOf(rules, url) {
 }
 
 /**
- * @typedef {{scheme: string, host: string, port: string, name: string}} Place no host: of no site; `name` for people
- * @param {string} url @returns {Place}
+ * @typedef {{scheme: string, host: string, port: string, name: string}} UrlParts no host: of no site; `name` for people
+ * @param {string} url @returns {UrlParts}
  */
 function placeOf(url) {
   const inner = innermost(url);
@@ -130,7 +130,7 @@ function parsed(url) {
 
 /**
  * To deny one name of this computer denies all of them: what listens there is the same. To allow one allows that one.
- * @param {Pattern | 'unreadable'} pattern @param {Place} place
+ * @param {Pattern | 'unreadable'} pattern @param {UrlParts} place
  */
 function denies(pattern, place) {
   if (matches(pattern, place)) return true;
@@ -138,7 +138,7 @@ function denies(pattern, place) {
   return isThisComputer && matches(pattern, { ...place, host: pattern.host });
 }
 
-/** @param {Pattern | 'unreadable'} pattern @param {Place} place */
+/** @param {Pattern | 'unreadable'} pattern @param {UrlParts} place */
 function matches(pattern, { scheme, host, port }) {
   if (pattern === 'unreadable') return true;
   if (pattern.scheme === 'file') return scheme === 'file';

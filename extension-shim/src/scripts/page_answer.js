@@ -1,20 +1,20 @@
 // @ts-check
-// What a script's page has said of it, judged: a page can redefine all that its answer is made with.
+// Checks the answer that a script's page gives: a page can redefine every function that makes the answer.
 
 /** @import {PageAnswer} from '../injected/run.js' */
 
-/** What the encoder says that a value is. */
+/** The types that the encoder gives. */
 const TYPES = new Set([
   'null', 'undefined', 'boolean', 'number', 'string', 'array', 'object', 'nan', 'infinity', 'negative_infinity', 'negative_zero',
   'bigint', 'symbol', 'function', 'date', 'regexp', 'map', 'set', 'error', 'promise', 'node', 'typed_array', 'array_buffer',
   'window', 'cycle', 'truncated',
 ]);
 
-/** @param {any} said @returns {PageAnswer} in which each field is what it should be */
-export function checkedAnswer(said) {
-  if (said?.full === true) return { full: true };
-  const { message, stack } = said?.threw ?? {};
+/** @param {any} answer @returns {PageAnswer} with each field of its proper type */
+export function checkedAnswer(answer) {
+  if (answer?.full === true) return { full: true };
+  const { message, stack } = answer?.threw ?? {};
   if (typeof message === 'string') return { threw: { message, ...(typeof stack === 'string' && { stack }) } };
-  if (TYPES.has(said?.type) && 'value' in said) return { type: said.type, value: said.value };
+  if (TYPES.has(answer?.type) && 'value' in answer) return { type: answer.type, value: answer.value };
   return { threw: { message: 'the page kept the result of the script from being read' } };
 }

@@ -11,9 +11,9 @@ import { ActionError, closedMeanwhile, navigationInterrupted } from '../lib/erro
 import * as forms from './script_forms.js';
 
 /**
- * @typedef {{ran: 'expression' | 'body', answer: unknown} | {ran: null, compiles: boolean}} Ran
+ * @typedef {{ran: 'expression' | 'body', answer: unknown} | {ran: null, compiles: boolean}} UserScriptRun
  *   null: nothing of it has run
- * @typedef {{tabId: number, documentIds?: string[]}} Target
+ * @typedef {{tabId: number, documentIds?: string[]}} InjectionTarget
  */
 
 /** Whether the person has switched on "Allow User Scripts": without it the interface is not there. */
@@ -24,7 +24,7 @@ export function userScriptsAllowed() {
 /**
  * Each form that compiles is kept in the page, and one of them is called, once.
  * @param {number} tabId @param {string} script @param {string | null} hook
- * @returns {Promise<{form: Form, said: unknown, url: string}>} the form that ran, what the page says came of it, and where, as the browser says
+ * @returns {Promise<{form: Form, answer: unknown, url: string}>} the form that ran, what the page says came of it, and where, as the browser says
  */
 export async function runAsUserScript(tabId, script, hook) {
   const name = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
@@ -36,7 +36,7 @@ export async function runAsUserScript(tabId, script, hook) {
   const code = [formOf.expression.expression, formOf.body.expression, runner(name, gives)];
   const { url, target } = await documentNow(tabId);
   const ran = await unlessItGoes(tabId, inject(target, code));
-  if (ran?.ran !== null) return { form: formOf[ran?.ran] ?? formOf.body, said: ran?.answer, url };
+  if (ran?.ran !== null) return { form: formOf[ran?.ran] ?? formOf.body, answer: ran?.answer, url };
   if (!ran.compiles) throw new ActionError('syntax_error', 'the script does not compile; without the debugger the browser does not say where');
   throw new ActionError('debugger_unavailable',
     'the person closed the debugger bar, and without it statements have no value', undefined,
@@ -53,7 +53,7 @@ export async function stillBusyNote(tabId, word) {
 
 /**
  * Each entry is compiled by itself: one that does not compile leaves the others alone, and leaves nothing behind.
- * @param {Target} into @param {string[]} entries @returns {Promise<any>} the value of the last one
+ * @param {InjectionTarget} into @param {string[]} entries @returns {Promise<any>} the value of the last one
  */
 async function inject(into, entries) {
   const js = /** @type {[chrome.userScripts.ScriptSource]} */ (entries.map((code) => ({ code })));
@@ -81,7 +81,7 @@ function runner(name, gives) {
 
 /**
  * The browser tells nothing of a script whose page goes away under it.
- * @param {number} tabId @param {Promise<Ran>} injected @returns {Promise<Ran>}
+ * @param {number} tabId @param {Promise<UserScriptRun>} injected @returns {Promise<UserScriptRun>}
  */
 async function unlessItGoes(tabId, injected) {
   const stop = new AbortController();

@@ -2,7 +2,7 @@
 // Puts the parts together: what a welcome sets off, and which frame goes to which part.
 
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from '../../types/protocol.js' */
-/** @import {Connection} from './panel.js' */
+/** @import {ConnectionView} from './panel.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {Status} from '../connection/link.js' */
 
@@ -39,10 +39,10 @@ export const link = new Link(new Identity(), takeover, {
   prepare, onWelcome, onFrame, onStatus,
 });
 
-/** @type {Connection} */
+/** @type {ConnectionView} */
 let connection = { status: 'connecting', detail: '', daemon_version: null };
 
-/** What the daemon says that no person has confirmed. @type {Widening[]} */
+/** The widenings that no person has confirmed, as the daemon reports them. @type {Widening[]} */
 let unconfirmed = [];
 
 export const panel = makePanel({
@@ -175,12 +175,12 @@ function onFrame(frame) {
     case 'annotations_ack': drawMode.handleAck(frame); break;
     case 'annotations_over': drawMode.handleOver(frame); break;
     case 'capture': recorder.configure(frame.capture); break;
-    case 'site_rules': policy.hear(frame); break;
-    case 'older_extensions': olderExtensions.hear(frame); break;
+    case 'site_rules': policy.handleRules(frame); break;
+    case 'older_extensions': olderExtensions.handleFrame(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
-    case 'local_files': policy.files.hearRules(frame); break;
-    case 'file_verdict': policy.files.hearVerdict(frame); break;
+    case 'local_files': policy.files.handleRules(frame); break;
+    case 'file_verdict': policy.files.handleVerdict(frame); break;
     case 'challenge':
     case 'welcome':
     case 'ping': break;

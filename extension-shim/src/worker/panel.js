@@ -13,7 +13,7 @@ import { readPairingLine } from '../connection/pairing_line.js';
 import { messageOf } from '../lib/errors.js';
 
 /**
- * @typedef {{status: Status, detail: string, daemon_version: string | null}} Connection
+ * @typedef {{status: Status, detail: string, daemon_version: string | null}} ConnectionView
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
@@ -22,18 +22,18 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {Connection & PolicyState & OlderState & {unconfirmed: Widening[], shim_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: Widening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
  *   | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
- *   | {ask: 'pair', line: string} | {ask: 'forget'}} Ask
- * @typedef {{trouble: string} | PanelState} Answer a trouble, in a person's words: nothing was changed
+ *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
+ * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
  *
- * @typedef {object} Parts what the panel shows and drives
+ * @typedef {object} PanelParts what the panel shows and drives
  * @property {() => Promise<void>} restored what an earlier worker knew is known
- * @property {() => Connection} connection
+ * @property {() => ConnectionView} connection
  * @property {() => PairingState} pairing
  * @property {() => RunningCommand[]} running
  * @property {() => RecordedTab[]} recording
@@ -67,14 +67,14 @@ const NOBODY_LETS_IN = 'Nothing has changed, since the daemon does not run. In a
 
 const NOBODY_CONFIRMS = 'Nothing was confirmed, since the daemon does not run. In a terminal `tabwire confirm` does it all the same.';
 
-/** @param {Parts} parts @returns {(ask: Ask) => Promise<Answer> | undefined} undefined: not a question of the popup */
+/** @param {PanelParts} parts @returns {(ask: PanelRequest) => Promise<PanelAnswer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
   const state = () => ({
     ...parts.connection(),
     ...parts.policy(),
     ...parts.older(),
     unconfirmed: parts.unconfirmed(),
-    shim_version: chrome.runtime.getManifest().version,
+    extension_version: chrome.runtime.getManifest().version,
     now: Date.now(),
     pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
@@ -114,7 +114,7 @@ export function makePanel(parts) {
   };
 }
 
-/** @param {Parts} parts @returns {TakenControl | null} */
+/** @param {PanelParts} parts @returns {TakenControl | null} */
 function takenControl({ taken, titleOf }) {
   const now = taken();
   return now && { tabs: now.tab_ids.map((tab_id) => ({ tab_id, tab_title: titleOf(tab_id) })), scripts_run: now.scripts_run };
@@ -130,7 +130,7 @@ function localFileChange(ask) {
   return ask.change === 'switch' ? { change: ask.change, enabled: ask.enabled } : { change: ask.change, folder: ask.folder };
 }
 
-/** Nothing is stored before the whole line is known to be good. @param {Parts} parts @param {unknown} line */
+/** Nothing is stored before the whole line is known to be good. @param {PanelParts} parts @param {unknown} line */
 async function pair(parts, line) {
   const { config, trouble } = readPairingLine(String(line));
   return config ? parts.pair(config).then(() => undefined, notStored) : { trouble };

@@ -5,7 +5,7 @@ import vm from 'node:vm';
 import { downloadOf } from '../../src/browser/downloads.js';
 import { imageSize } from '../../src/lib/image_size.js';
 import { DOWNLOAD_MS, SCREENSHOT_MAX_SIDE, TABS_DEBOUNCE_MS } from '../../src/browser/limits.js';
-import { Navigations, newsOf } from '../../src/browser/navigations.js';
+import { Navigations, navigationFields } from '../../src/browser/navigations.js';
 import { assertReachable, originOf } from '../../src/policy/pages.js';
 import * as forms from '../../src/scripts/script_forms.js';
 import { installChrome, openPolicy, settled } from '../support/fakes.js';
@@ -113,117 +113,117 @@ function follow(aim = { url: 'http://a/' }) {
     (error) => Object.assign(outcome, { state: error.code, message: error.message }),
   );
   const details = (url, over) => ({ tabId: 7, frameId: 0, url, ...over });
-  const hear = async (event, url, over) => {
+  const report = async (event, url, over) => {
     navigations[`handle${event}`](details(url, over));
     await settled();
     return outcome.state;
   };
-  return { navigations, abort, outcome, hear };
+  return { navigations, abort, outcome, report };
 }
 
 test('a navigation is over when its page has loaded', async () => {
-  const { hear } = follow();
-  assert.equal(await hear('BeforeNavigate', 'http://a/'), 'waiting');
-  assert.equal(await hear('Committed', 'http://a/'), 'waiting');
-  assert.equal(await hear('Completed', 'http://a/'), 'done');
+  const { report } = follow();
+  assert.equal(await report('BeforeNavigate', 'http://a/'), 'waiting');
+  assert.equal(await report('Committed', 'http://a/'), 'waiting');
+  assert.equal(await report('Completed', 'http://a/'), 'done');
 });
 
 test('the end of an earlier load, another tab or a frame is not ours', async () => {
-  const { hear } = follow();
-  assert.equal(await hear('Completed', 'http://a/'), 'waiting');
-  await hear('BeforeNavigate', 'http://a/');
-  assert.equal(await hear('ErrorOccurred', 'http://old/', { error: 'net::ERR_ABORTED' }), 'waiting');
-  assert.equal(await hear('Completed', 'http://old/'), 'waiting');
-  assert.equal(await hear('Completed', 'http://a/', { tabId: 8 }), 'waiting');
-  assert.equal(await hear('Completed', 'http://a/', { frameId: 3 }), 'waiting');
+  const { report } = follow();
+  assert.equal(await report('Completed', 'http://a/'), 'waiting');
+  await report('BeforeNavigate', 'http://a/');
+  assert.equal(await report('ErrorOccurred', 'http://old/', { error: 'net::ERR_ABORTED' }), 'waiting');
+  assert.equal(await report('Completed', 'http://old/'), 'waiting');
+  assert.equal(await report('Completed', 'http://a/', { tabId: 8 }), 'waiting');
+  assert.equal(await report('Completed', 'http://a/', { frameId: 3 }), 'waiting');
 });
 
 test('a redirect, by the server or by the page, is followed to its end', async () => {
-  const { hear } = follow();
-  await hear('BeforeNavigate', 'http://a/');
-  await hear('Committed', 'http://b/');
-  await hear('BeforeNavigate', 'http://c/');
-  assert.equal(await hear('ErrorOccurred', 'http://b/', { error: 'net::ERR_ABORTED' }), 'waiting');
-  await hear('Committed', 'http://c/');
-  assert.equal(await hear('Completed', 'http://c/'), 'done');
+  const { report } = follow();
+  await report('BeforeNavigate', 'http://a/');
+  await report('Committed', 'http://b/');
+  await report('BeforeNavigate', 'http://c/');
+  assert.equal(await report('ErrorOccurred', 'http://b/', { error: 'net::ERR_ABORTED' }), 'waiting');
+  await report('Committed', 'http://c/');
+  assert.equal(await report('Completed', 'http://c/'), 'done');
 });
 
 test('a fragment of the same document needs no load', async () => {
-  const { hear } = follow();
-  assert.equal(await hear('SameDocument', 'http://a/#other'), 'waiting');
-  assert.equal(await hear('SameDocument', 'http://a/'), 'done');
+  const { report } = follow();
+  assert.equal(await report('SameDocument', 'http://a/#other'), 'waiting');
+  assert.equal(await report('SameDocument', 'http://a/'), 'done');
 });
 
 const FORWARD_BACK = { transitionQualifiers: ['forward_back'] };
 
 test('a step in the history to a page that is loaded anew ends with its load', async () => {
-  const { hear, navigations } = follow('history');
-  await hear('BeforeNavigate', 'http://old/');
-  assert.equal(await hear('Committed', 'http://old/', FORWARD_BACK), 'waiting');
-  assert.equal(await hear('Completed', 'http://old/'), 'done');
+  const { report, navigations } = follow('history');
+  await report('BeforeNavigate', 'http://old/');
+  assert.equal(await report('Committed', 'http://old/', FORWARD_BACK), 'waiting');
+  assert.equal(await report('Completed', 'http://old/'), 'done');
   assert.doesNotThrow(() => navigations.handleTabComplete(7));
 });
 
 test('a step in the history to a page that the browser kept whole loads nothing', async () => {
-  const { hear, navigations, outcome } = follow('history');
+  const { report, navigations, outcome } = follow('history');
   navigations.handleTabComplete(7);
-  assert.equal(await hear('Committed', 'http://old/', FORWARD_BACK), 'waiting');
+  assert.equal(await report('Committed', 'http://old/', FORWARD_BACK), 'waiting');
   navigations.handleTabComplete(7);
   await settled();
   assert.equal(outcome.state, 'done');
 });
 
 test('a step in the history within a document is told from what the page does itself', async () => {
-  const { hear } = follow('history');
-  assert.equal(await hear('SameDocument', 'http://a/#1', { transitionQualifiers: ['client_redirect'] }), 'waiting');
-  assert.equal(await hear('SameDocument', 'http://a/#1'), 'waiting');
-  assert.equal(await hear('SameDocument', 'http://a/#1', FORWARD_BACK), 'done');
+  const { report } = follow('history');
+  assert.equal(await report('SameDocument', 'http://a/#1', { transitionQualifiers: ['client_redirect'] }), 'waiting');
+  assert.equal(await report('SameDocument', 'http://a/#1'), 'waiting');
+  assert.equal(await report('SameDocument', 'http://a/#1', FORWARD_BACK), 'done');
 });
 
 test('a reload ends with the load, and with no entry of the history before it', async () => {
-  const { hear, navigations, outcome } = follow('reload');
-  assert.equal(await hear('SameDocument', 'http://a/#1', FORWARD_BACK), 'waiting');
+  const { report, navigations, outcome } = follow('reload');
+  assert.equal(await report('SameDocument', 'http://a/#1', FORWARD_BACK), 'waiting');
   navigations.handleTabComplete(7);
   await settled();
   assert.equal(outcome.state, 'waiting');
-  await hear('BeforeNavigate', 'http://a/');
-  assert.equal(await hear('Completed', 'http://a/'), 'done');
+  await report('BeforeNavigate', 'http://a/');
+  assert.equal(await report('Completed', 'http://a/'), 'done');
 });
 
 test('a page that cannot be reached fails with the browser\'s reason', async () => {
-  const { hear, outcome } = follow();
-  await hear('BeforeNavigate', 'http://a/');
-  assert.equal(await hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_CONNECTION_REFUSED' }), 'navigation_failed');
+  const { report, outcome } = follow();
+  await report('BeforeNavigate', 'http://a/');
+  assert.equal(await report('ErrorOccurred', 'http://a/', { error: 'net::ERR_CONNECTION_REFUSED' }), 'navigation_failed');
   assert.match(outcome.message, /ERR_CONNECTION_REFUSED/);
 });
 
 test('a navigation that was led elsewhere tells where it began', async () => {
-  const { hear, outcome } = follow();
-  await hear('BeforeNavigate', 'http://a/');
-  await hear('Committed', 'http://b/');
-  assert.equal(await hear('Completed', 'http://b/'), 'done');
-  assert.deepEqual(newsOf(outcome.arrival, 'http://b/', 404), { http_status: 404, redirected_from: 'http://a/' });
-  assert.deepEqual(newsOf(outcome.arrival, 'http://a/', 200), { http_status: 200 });
-  assert.deepEqual(newsOf(outcome.arrival, 'http://a/'), {});
+  const { report, outcome } = follow();
+  await report('BeforeNavigate', 'http://a/');
+  await report('Committed', 'http://b/');
+  assert.equal(await report('Completed', 'http://b/'), 'done');
+  assert.deepEqual(navigationFields(outcome.arrival, 'http://b/', 404), { http_status: 404, redirected_from: 'http://a/' });
+  assert.deepEqual(navigationFields(outcome.arrival, 'http://a/', 200), { http_status: 200 });
+  assert.deepEqual(navigationFields(outcome.arrival, 'http://a/'), {});
 });
 
 test('a page that sends on while it loads counts as redirected', async () => {
-  const { hear, outcome } = follow();
-  await hear('BeforeNavigate', 'http://a/');
-  await hear('Committed', 'http://a/');
-  await hear('BeforeNavigate', 'about:blank');
-  await hear('Committed', 'about:blank');
-  assert.equal(await hear('Completed', 'about:blank'), 'done');
-  assert.deepEqual(newsOf(outcome.arrival, 'about:blank'), { redirected_from: 'http://a/' });
+  const { report, outcome } = follow();
+  await report('BeforeNavigate', 'http://a/');
+  await report('Committed', 'http://a/');
+  await report('BeforeNavigate', 'about:blank');
+  await report('Committed', 'about:blank');
+  assert.equal(await report('Completed', 'about:blank'), 'done');
+  assert.deepEqual(navigationFields(outcome.arrival, 'about:blank'), { redirected_from: 'http://a/' });
 });
 
 /** The browser takes what came of a navigation as a download, and tells so a little after the end of the load. */
 const item = (url, finalUrl, over) => ({ id: 3, url, finalUrl, filename: '', mime: 'text/csv', totalBytes: 12, ...over });
 
 test('a download ends its navigation once it has a name, without the folder, also behind a redirect', async () => {
-  const { hear, navigations, outcome } = follow();
-  await hear('BeforeNavigate', 'http://a/');
-  await hear('ErrorOccurred', 'http://b/files/r.csv', { error: 'net::ERR_ABORTED' });
+  const { report, navigations, outcome } = follow();
+  await report('BeforeNavigate', 'http://a/');
+  await report('ErrorOccurred', 'http://b/files/r.csv', { error: 'net::ERR_ABORTED' });
   navigations.handleDownload(item('http://elsewhere/', 'http://elsewhere/', { id: 2 }));
   navigations.handleDownload(item('http://a/', 'http://b/files/r.csv'));
   navigations.handleDownloadChanged({ id: 2, filename: { current: '/home/person/other.csv' } });
@@ -233,16 +233,16 @@ test('a download ends its navigation once it has a name, without the folder, als
   navigations.handleDownloadChanged({ id: 3, filename: { current: '/home/person/Downloads/r (1).csv' } });
   await settled();
   assert.equal(outcome.state, 'done');
-  assert.deepEqual(newsOf(outcome.arrival, 'http://where/it/was'), {
+  assert.deepEqual(navigationFields(outcome.arrival, 'http://where/it/was'), {
     redirected_from: 'http://a/',
     download: { file_name: 'r (1).csv', url: 'http://b/files/r.csv', mime_type: 'text/csv', bytes: 12 },
   });
 });
 
 test('a download that the person is asked a name for is told of all the same, by the name in its URL', async () => {
-  const { hear, navigations, outcome } = follow();
-  await hear('BeforeNavigate', 'http://a/');
-  await hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_ABORTED' });
+  const { report, navigations, outcome } = follow();
+  await report('BeforeNavigate', 'http://a/');
+  await report('ErrorOccurred', 'http://a/', { error: 'net::ERR_ABORTED' });
   navigations.handleDownload(item('http://a/', 'http://a/dir/from%20url.bin?x=1', { totalBytes: -1, mime: '' }));
   mock.timers.tick(DOWNLOAD_MS);
   await settled();
@@ -250,15 +250,15 @@ test('a download that the person is asked a name for is told of all the same, by
 });
 
 test('a load that ends without page and download has failed, unless the tab goes on loading', async () => {
-  const { hear, outcome } = follow();
-  await hear('BeforeNavigate', 'http://a/');
+  const { report, outcome } = follow();
+  await report('BeforeNavigate', 'http://a/');
   chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://a/' });
-  await hear('ErrorOccurred', 'http://old/', { error: 'net::ERR_ABORTED' });
+  await report('ErrorOccurred', 'http://old/', { error: 'net::ERR_ABORTED' });
   mock.timers.tick(DOWNLOAD_MS);
   await settled();
   assert.equal(outcome.state, 'waiting', 'it was the load that ours has pushed aside');
   chrome.tabs.get = async () => ({ id: 7 });
-  await hear('ErrorOccurred', 'http://b/', { error: 'net::ERR_ABORTED' });
+  await report('ErrorOccurred', 'http://b/', { error: 'net::ERR_ABORTED' });
   assert.equal(outcome.state, 'waiting');
   mock.timers.tick(DOWNLOAD_MS);
   await settled();
@@ -268,13 +268,13 @@ test('a load that ends without page and download has failed, unless the tab goes
 
 test('a page that is stopped while it loads has failed at once, and an error page says what kind it is', async () => {
   const half = follow();
-  await half.hear('BeforeNavigate', 'http://a/');
-  await half.hear('Committed', 'http://a/');
-  assert.equal(await half.hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_ABORTED' }), 'navigation_failed');
+  await half.report('BeforeNavigate', 'http://a/');
+  await half.report('Committed', 'http://a/');
+  assert.equal(await half.report('ErrorOccurred', 'http://a/', { error: 'net::ERR_ABORTED' }), 'navigation_failed');
   assert.match(half.outcome.message, /stopped while it loaded/);
   const empty = follow();
-  await empty.hear('BeforeNavigate', 'http://a/');
-  await empty.hear('ErrorOccurred', 'http://a/', { error: 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' });
+  await empty.report('BeforeNavigate', 'http://a/');
+  await empty.report('ErrorOccurred', 'http://a/', { error: 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' });
   assert.match(empty.outcome.message, /HTTP error status and no page/);
 });
 
@@ -287,11 +287,11 @@ test('the name of a download has no folder, is of bounded length, and is there',
 });
 
 test('a page that crashes while it loads ends its navigation, the one before it does not', async () => {
-  const { hear, navigations, outcome } = follow('reload');
+  const { report, navigations, outcome } = follow('reload');
   navigations.handleCrashed(7);
-  assert.equal(await hear('BeforeNavigate', 'http://a/'), 'waiting');
+  assert.equal(await report('BeforeNavigate', 'http://a/'), 'waiting');
   navigations.handleCrashed(7);
-  assert.equal(await hear('Committed', 'http://a/'), 'waiting');
+  assert.equal(await report('Committed', 'http://a/'), 'waiting');
   navigations.handleCrashed(7);
   await settled();
   assert.equal(outcome.state, 'tab_crashed');

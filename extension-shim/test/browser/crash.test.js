@@ -8,7 +8,7 @@ const { adoptAttached, attach, cdp, handleDetach, handleEvent, isAttached } = aw
 const { actions } = await import('../../src/actions/index.js');
 const { policy, tabs } = await import('../../src/browser/state.js');
 
-policy.hear({ type: 'site_rules', allow: [], deny: [] });
+policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
 
 const NEVER = new Promise(() => {});
 const CRASHED = { code: 'tab_crashed', message: 'the page of tab 7 has crashed' };

@@ -15,7 +15,7 @@ const { policy, tabs } = await import('../../src/browser/state.js');
 
 const ALLOWED = 'http://allowed.example/';
 const DENIED = 'http://denied.example/secret';
-const rules = (allow, deny) => policy.hear({ type: 'site_rules', allow, deny });
+const rules = (allow, deny) => policy.handleRules({ type: 'site_rules', allow, deny });
 
 /** What the browser shows in tab 7, and what it does when it is asked for something. */
 let shown;
@@ -211,10 +211,10 @@ const OUT = 'file:///home/me/.ssh/id_rsa';
 function open(...admitted) {
   policy.files.send = (text) => {
     const { check, urls } = JSON.parse(text);
-    queueMicrotask(() => policy.files.hearVerdict({ check, admitted: urls.map((url) => admitted.includes(url)) }));
+    queueMicrotask(() => policy.files.handleVerdict({ check, admitted: urls.map((url) => admitted.includes(url)) }));
     return true;
   };
-  policy.files.hearRules({ type: 'local_files', enabled: true, folders: ['/home/me/site'] });
+  policy.files.handleRules({ type: 'local_files', enabled: true, folders: ['/home/me/site'] });
 }
 
 const isClosed = ({ code, message }) => code === 'blocked_by_policy' && /local files/.test(message) && !/id_rsa/.test(message);

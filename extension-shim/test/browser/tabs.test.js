@@ -8,7 +8,7 @@ const { actions } = await import('../../src/actions/index.js');
 const { checkedFlag, checkedInteger, checkedUrl } = await import('../../src/commands/params.js');
 const { navigations, policy, tabs } = await import('../../src/browser/state.js');
 
-policy.hear({ type: 'site_rules', allow: [], deny: [] });
+policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
 
 /** What happened, in its order: calls to the browser, and what the daemon was told. */
 let done;

@@ -6,13 +6,13 @@ import { installChrome, settled } from '../support/fakes.js';
 installChrome();
 const { attach, handleDetach, handleEvent } = await import('../../src/browser/debugger.js');
 const { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } = await import('../../src/browser/limits.js');
-const { PULSE_MS } = await import('../../src/scripts/pulse.js');
+const { HEARTBEAT_MS } = await import('../../src/scripts/heartbeat.js');
 const { actions } = await import('../../src/actions/index.js');
-const { Pulse } = await import('../../src/scripts/pulse.js');
+const { Heartbeat } = await import('../../src/scripts/heartbeat.js');
 const { policy } = await import('../../src/browser/state.js');
 const { endScript, stopNavigation, stopWaiting, unstick, unstickNote } = await import('../../src/browser/unstick.js');
 
-policy.hear({ type: 'site_rules', allow: [], deny: [] });
+policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
 
 /** A page: what it does when it is asked to stop, and whether it answers. */
 let page;
@@ -168,20 +168,20 @@ test('how long a page has not answered is known while a script runs, and nobody 
   mock.timers.enable({ apis: ['setTimeout'] });
   let clock = 0;
   mock.method(performance, 'now', () => clock);
-  const pulse = new Pulse(7);
-  pulse.start();
-  assert.equal(pulse.silentMs(), 0);
+  const heartbeat = new Heartbeat(7);
+  heartbeat.start();
+  assert.equal(heartbeat.silentMs(), 0);
   assert.deepEqual(asked, [], 'a quick script costs nothing');
-  mock.timers.tick(PULSE_MS);
+  mock.timers.tick(HEARTBEAT_MS);
   await settled();
   clock = 50;
-  assert.equal(pulse.silentMs(), 0, 'it has answered');
+  assert.equal(heartbeat.silentMs(), 0, 'it has answered');
   page.answers = false;
-  mock.timers.tick(PULSE_MS);
+  mock.timers.tick(HEARTBEAT_MS);
   clock = 350;
-  assert.equal(pulse.silentMs(), 300);
-  pulse.stop();
-  mock.timers.tick(10 * PULSE_MS);
+  assert.equal(heartbeat.silentMs(), 300);
+  heartbeat.stop();
+  mock.timers.tick(10 * HEARTBEAT_MS);
   assert.deepEqual(asked, ['Runtime.evaluate', 'Runtime.evaluate']);
   mock.restoreAll();
 });

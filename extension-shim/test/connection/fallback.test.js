@@ -71,9 +71,9 @@ async function proveHttp() {
 }
 
 async function proveSocket(socket = FakeSocket.last) {
-  socket.hear(CHALLENGE);
+  socket.receive(CHALLENGE);
   await cryptoSettled();
-  socket.hear(await welcomeFor(socket.sent[0]));
+  socket.receive(await welcomeFor(socket.sent[0]));
   await cryptoSettled();
   return socket;
 }
@@ -141,12 +141,12 @@ test('goes back to the socket when that can be had, and not before it is proven'
   const hello = await overHttp();
   await wait(SOCKET_AGAIN_MS);
   const socket = FakeSocket.last;
-  socket.hear(CHALLENGE);
+  socket.receive(CHALLENGE);
   await cryptoSettled();
   await poll().answer({ frames: [go], last: 1 });
   assert.deepEqual(heard, [go], 'it works until the other one does');
   assert.ok(poll(), 'and is not dropped');
-  socket.hear(await welcomeFor(socket.sent[0]));
+  socket.receive(await welcomeFor(socket.sent[0]));
   await cryptoSettled();
   assert.equal(poll(), undefined);
   assert.equal(welcomes.length, 2, 'each connection gets its own ready');
@@ -172,10 +172,10 @@ test('replaced by its own socket is no take-over', async () => {
   await overHttp();
   await wait(SOCKET_AGAIN_MS);
   const socket = FakeSocket.last;
-  socket.hear(CHALLENGE);
+  socket.receive(CHALLENGE);
   await cryptoSettled();
   await poll().answer({ error: 'replaced', message: 'replaced', code: 4001 }, 410);
-  socket.hear(await welcomeFor(socket.sent[0]));
+  socket.receive(await welcomeFor(socket.sent[0]));
   await cryptoSettled();
   assert.deepEqual(statuses.at(-1), ['connected', 'Tabwire 0.1.0']);
   await wait(1_000);

@@ -55,17 +55,17 @@ async function welcomeFor(socket, over = {}, covered = {}) {
 async function challenged() {
   link.ensureConnected();
   await settled();
-  FakeSocket.last.hear(CHALLENGE);
+  FakeSocket.last.receive(CHALLENGE);
   await cryptoSettled();
   return FakeSocket.last;
 }
 
 async function prove(socket = FakeSocket.last) {
   if (socket.sent.length === 0) {
-    socket.hear(CHALLENGE);
+    socket.receive(CHALLENGE);
     await cryptoSettled();
   }
-  socket.hear(await welcomeFor(socket));
+  socket.receive(await welcomeFor(socket));
   await cryptoSettled();
   return socket;
 }
@@ -134,7 +134,7 @@ test('answers a challenge with a proof over port, nonces and instance', async ()
 
 test('a daemon that proves itself for another port is not believed', async () => {
   const socket = await challenged();
-  socket.hear(await welcomeFor(socket, {}, { port: 4712 }));
+  socket.receive(await welcomeFor(socket, {}, { port: 4712 }));
   await cryptoSettled();
   assert.deepEqual([welcomes.length, statuses.at(-1), socket.sent.length], [0, 'unproven', 1]);
 });
@@ -175,10 +175,10 @@ for (const [what, over] of Object.entries({
 })) {
   test(`a welcome with ${what} is closed, and nothing is run or told`, async () => {
     const socket = await challenged();
-    socket.hear(await welcomeFor(socket, over));
-    socket.hear(tabList);
+    socket.receive(await welcomeFor(socket, over));
+    socket.receive(tabList);
     await cryptoSettled();
-    socket.hear(tabList);
+    socket.receive(tabList);
     assert.equal(socket.closed, true);
     assert.deepEqual([heard, welcomes, socket.types()], [[], [], ['hello']]);
     assert.equal(statuses.at(-1), 'unproven');
@@ -208,7 +208,7 @@ test('a proof heard on another connection does not hold on this one', async () =
   first.end(1006);
   await delayToNextSocket();
   const second = await challenged();
-  second.hear(replayed);
+  second.receive(replayed);
   await cryptoSettled();
   assert.equal(second.closed, true);
 });
@@ -217,14 +217,14 @@ test('before the welcome nothing but the challenge is heeded', async () => {
   link.ensureConnected();
   await settled();
   const socket = FakeSocket.last;
-  for (const frame of [tabList, { type: 'ping', t: 1 }, { type: 'zap' }, 'not json', '[]', 'null']) socket.hear(frame);
+  for (const frame of [tabList, { type: 'ping', t: 1 }, { type: 'zap' }, 'not json', '[]', 'null']) socket.receive(frame);
   await cryptoSettled();
   assert.deepEqual([heard, socket.sent], [[], []]);
 });
 
 test('a second challenge gets no second hello', async () => {
   const socket = await challenged();
-  socket.hear({ type: 'challenge', nonce: 'another' });
+  socket.receive({ type: 'challenge', nonce: 'another' });
   await cryptoSettled();
   assert.deepEqual(socket.types(), ['hello']);
 });
@@ -237,13 +237,13 @@ test('says nothing before it is welcome', async () => {
 
 test('answers a ping with its number', async () => {
   const socket = await connected();
-  socket.hear({ type: 'ping', t: 42 });
+  socket.receive({ type: 'ping', t: 42 });
   assert.deepEqual(socket.sent.at(-1), { type: 'pong', t: 42 });
 });
 
 test('an unknown type is refused once a connection, whatever follows works', async () => {
   const socket = await connected();
-  for (const frame of [{ type: 'zap' }, { type: 'zap' }, tabList]) socket.hear(frame);
+  for (const frame of [{ type: 'zap' }, { type: 'zap' }, tabList]) socket.receive(frame);
   assert.deepEqual(socket.sent.slice(1), [{ type: 'nack', reason: 'unknown_type' }]);
   assert.deepEqual(heard.at(-1), tabList);
 });
@@ -298,7 +298,7 @@ test('a click on the icon cuts the wait short', async () => {
 test('45 s of silence end the link; a frame in time keeps it', async () => {
   const socket = await connected();
   mock.timers.tick(SILENCE_MS - 1);
-  socket.hear({ type: 'ping', t: 1 });
+  socket.receive({ type: 'ping', t: 1 });
   mock.timers.tick(SILENCE_MS - 1);
   assert.equal(socket.closed, false);
   mock.timers.tick(1);
@@ -319,8 +319,8 @@ test('a late close of an old connection does not disturb the new one', async () 
   await delayToNextSocket();
   const now = await prove();
   old.end(1006);
-  old.hear(tabList);
-  now.hear({ type: 'ping', t: 1 });
+  old.receive(tabList);
+  now.receive({ type: 'ping', t: 1 });
   assert.deepEqual(heard, []);
   assert.equal(now.sent.at(-1).type, 'pong');
   assert.equal(await delayToNextSocket(1_000), Infinity);
@@ -342,7 +342,7 @@ test('replaced again within 60 s of coming back: a cloned profile takes a new id
   await delayToNextSocket();
   const second = await prove();
   mock.timers.tick(20_000);
-  second.hear({ type: 'ping', t: 1 });
+  second.receive({ type: 'ping', t: 1 });
   second.end(4001);
   await settled();
   assert.equal(await delayToNextSocket(), 100);
@@ -358,7 +358,7 @@ test('replaced again after more than 60 s: holds back again with the same id', a
   const second = await prove();
   for (let i = 0; i < 4; i += 1) {
     mock.timers.tick(20_000);
-    second.hear({ type: 'ping', t: i });
+    second.receive({ type: 'ping', t: i });
   }
   second.end(4001);
   await settled();
@@ -435,7 +435,7 @@ test('a key that cannot be used does not end the retries', async () => {
   config = { port: 4711, ext_key: '***' };
   link.ensureConnected();
   await settled();
-  FakeSocket.last.hear(CHALLENGE);
+  FakeSocket.last.receive(CHALLENGE);
   await cryptoSettled();
   assert.deepEqual(FakeSocket.last.sent, []);
   assert.equal(statuses.at(-1), 'unproven');

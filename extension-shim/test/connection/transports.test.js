@@ -8,7 +8,7 @@ import { FakeRequest, FakeSocket, installChrome, settled } from '../support/fake
 const go = (id) => ({ type: 'go', correlation_id: id, attempt: 1 });
 const claim = (id) => JSON.stringify({ type: 'claim', correlation_id: id, attempt: 1 });
 
-let carrier;
+let transport;
 let heard;
 let ends;
 
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 async function begin() {
-  carrier = openHttp(4711, {
+  transport = openHttp(4711, {
     onFrame: (frame) => heard.push(frame),
     onEnd: (code, reason) => ends.push([code, reason]),
   });
@@ -32,7 +32,7 @@ async function begin() {
 
 async function opened() {
   await begin();
-  carrier.send('{"type":"hello","nonce":"n2"}');
+  transport.send('{"type":"hello","nonce":"n2"}');
   await settled();
   await FakeRequest.open('POST', '/session').answer({ type: 'welcome', epoch: '1', session: 'secret' });
   heard.length = 0;
@@ -41,8 +41,8 @@ async function opened() {
 const poll = () => FakeRequest.open('GET', '/frames');
 const post = () => FakeRequest.open('POST', '/frames');
 
-async function say(...texts) {
-  for (const text of texts) carrier.send(text);
+async function send(...texts) {
+  for (const text of texts) transport.send(text);
   await settled();
 }
 
@@ -54,7 +54,7 @@ async function wait(ms) {
 test('begins with a challenge, and the hello names the challenge that it answers', async () => {
   await begin();
   assert.deepEqual(FakeRequest.sent[0].body, { type: 'start' });
-  carrier.send('{"type":"hello","nonce":"n2"}');
+  transport.send('{"type":"hello","nonce":"n2"}');
   await settled();
   const hello = FakeRequest.open('POST', '/session');
   assert.deepEqual(hello.body, { type: 'hello', nonce: 'n2', challenge: 'n1' });
@@ -64,7 +64,7 @@ test('begins with a challenge, and the hello names the challenge that it answers
 
 test('every further request carries the token, and none before', async () => {
   await opened();
-  await say(claim('x'));
+  await send(claim('x'));
   const [start, hello, ...rest] = FakeRequest.sent;
   assert.deepEqual([start, hello].map(({ headers }) => headers.Authorization), [undefined, undefined]);
   assert.deepEqual(rest.map(({ headers }) => headers.Authorization), ['Bearer secret', 'Bearer secret']);
@@ -73,7 +73,7 @@ test('every further request carries the token, and none before', async () => {
 test('posts are not held up by the poll, and one is answered before the next', async () => {
   await opened();
   assert.deepEqual(poll().query, { wait_ms: '25000', after: '0' });
-  await say(claim('x'), claim('y'), claim('z'));
+  await send(claim('x'), claim('y'), claim('z'));
   assert.deepEqual(post().body, { n: 1, after: 0, frames: [JSON.parse(claim('x'))] });
   await post().answer({ frames: [go('x')], last: 1 });
   assert.deepEqual(heard, [go('x')]);
@@ -91,7 +91,7 @@ test('an answer to the poll is followed by the next poll, which says what has co
 
 test('what two answers bring is heard once, whichever comes first', async () => {
   await opened();
-  await say(claim('x'));
+  await send(claim('x'));
   const [polled, posted] = [poll(), post()];
   await polled.answer({ frames: [go('a'), go('b'), go('x')], last: 3 });
   await posted.answer({ frames: [go('a'), go('b')], last: 2 });
@@ -109,9 +109,9 @@ test('a poll whose connection breaks is sent again and asks for the same', async
 
 test('a post whose connection breaks is sent again under its number', async () => {
   await opened();
-  await say(claim('x'));
+  await send(claim('x'));
   await post().breaks();
-  await say(claim('y'));
+  await send(claim('y'));
   await wait(50);
   assert.deepEqual(post().body, { n: 1, after: 0, frames: [JSON.parse(claim('x'))] });
 });
@@ -129,14 +129,14 @@ test('connections that break again and again end the link', async () => {
 test('a refusal ends the link with the code of a close frame, and nothing is asked after it', async () => {
   await opened();
   await poll().answer({ error: 'replaced', message: 'replaced by a new connection', code: 4001 }, 410);
-  await say(claim('x'));
+  await send(claim('x'));
   await wait(60_000);
   assert.deepEqual(ends, [[4001, 'replaced by a new connection']]);
   assert.equal(post(), undefined);
 });
 
 test('a refusal that says what to do is told with that', async () => {
-  carrier = openHttp(4711, { onFrame: () => {}, onEnd: (code, reason) => ends.push([code, reason]) });
+  transport = openHttp(4711, { onFrame: () => {}, onEnd: (code, reason) => ends.push([code, reason]) });
   const refused = { error: 'unknown_extension', message: 'This extension may not connect', hint: 'Allow it' };
   await FakeRequest.open('POST', '/session').answer(refused, 403);
   assert.deepEqual(ends, [[1006, 'This extension may not connect. Allow it']]);
@@ -150,7 +150,7 @@ test('a session that the daemon does not know is a lost link', async () => {
 
 test('without a daemon it ends at once', async () => {
   FakeRequest.noDaemon();
-  carrier = openHttp(4711, { onFrame: (frame) => heard.push(frame), onEnd: (code) => ends.push(code) });
+  transport = openHttp(4711, { onFrame: (frame) => heard.push(frame), onEnd: (code) => ends.push(code) });
   await settled();
   assert.deepEqual([heard, ends], [[], [1006]]);
 });
@@ -161,16 +161,16 @@ test('a worker that only fetches is kept alive by a chrome.* call every 20 s, un
   await wait(KEEPALIVE_MS);
   await wait(KEEPALIVE_MS);
   assert.equal(calls(), 2);
-  carrier.close();
+  transport.close();
   await wait(KEEPALIVE_MS);
   assert.equal(calls(), 2);
 });
 
 test('closed by us: requests are given up, nothing is heard, nothing is told', async () => {
   await opened();
-  await say(claim('x'));
+  await send(claim('x'));
   const [polled, posted] = [poll(), post()];
-  carrier.close();
+  transport.close();
   await settled();
   assert.deepEqual([polled.isOpen, posted.isOpen], [false, false]);
   assert.deepEqual([heard, ends], [[], []]);
@@ -179,7 +179,7 @@ test('closed by us: requests are given up, nothing is heard, nothing is told', a
 test('a post is never larger than the daemon takes, but for one frame that is', async () => {
   await opened();
   const large = JSON.stringify({ type: 'complete', result: 'ä'.repeat(BODY_MAX_BYTES / 5) });
-  await say(claim('x'), large, large, large);
+  await send(claim('x'), large, large, large);
   await post().answer({ frames: [], last: 0 });
   assert.equal(post().body.frames.length, 2);
   await post().answer({ frames: [], last: 0 });
@@ -188,7 +188,7 @@ test('a post is never larger than the daemon takes, but for one frame that is', 
 
 test('a post has 64 frames at most, and the rest comes with the next', async () => {
   await opened();
-  await say(...Array.from({ length: 101 }, (_, n) => claim(`x${n}`)));
+  await send(...Array.from({ length: 101 }, (_, n) => claim(`x${n}`)));
   const counts = [];
   for (let n = 0; n < 3; n += 1) {
     counts.push(post().body.frames.length);
@@ -215,7 +215,7 @@ for (const [what, health, end, status] of [
   });
 }
 
-test('a carrier that is closed before Tabwire has answered opens no socket and tells no end', async () => {
+test('a transport that is closed before Tabwire has answered opens no socket and tells no end', async () => {
   dial().close();
   await settled();
   assert.deepEqual([FakeSocket.opened.length, ends], [0, []]);
@@ -224,9 +224,9 @@ test('a carrier that is closed before Tabwire has answered opens no socket and t
 test('where Tabwire answers a socket is opened, and its end is told once', async () => {
   dial();
   await settled();
-  FakeSocket.last.hear({ type: 'challenge', nonce: 'n' });
+  FakeSocket.last.receive({ type: 'challenge', nonce: 'n' });
   FakeSocket.last.end(4401, 'refused');
   FakeSocket.last.end(1006);
-  FakeSocket.last.hear({ type: 'challenge', nonce: 'n' });
+  FakeSocket.last.receive({ type: 'challenge', nonce: 'n' });
   assert.deepEqual([FakeSocket.opened.length, ends, heard.length], [1, [[4401, 'refused']], 1]);
 });

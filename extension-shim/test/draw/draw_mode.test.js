@@ -10,7 +10,7 @@ const { draw_mode } = await import('../../src/actions/draw_mode.js');
 const { DRAW_ACK_MS } = await import('../../src/draw/limits.js');
 const { policy } = await import('../../src/browser/state.js');
 
-policy.hear({ type: 'site_rules', allow: [], deny: [] });
+policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
 
 const golden = goldenFrames('from_extension');
 const TAB = { id: 7, windowId: 1, url: 'http://127.0.0.1:8000/', title: 'Home Page', active: true };

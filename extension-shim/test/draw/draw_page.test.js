@@ -5,7 +5,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { goldenFrames, installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const names = ['geometry', 'board', 'keys', 'waits', 'sender', 'painter', 'grace'];
+const names = ['geometry', 'drawing_model', 'keys', 'waits', 'sender', 'painter', 'grace'];
 const modules = await Promise.all(names.map((name) => import(`../../src/draw/page/${name}.js`)));
 const page = Object.assign({}, ...modules);
 
@@ -44,46 +44,46 @@ test('marks are told as the golden frame has them', () => {
   assert.deepEqual(told, goldenFrames('from_extension').annotations.annotations);
 });
 
-// ── The board ──
+// ── The model ──
 
-/** A board with a mark of this kind, drawn from corner to corner. */
-function drawn(kind, board = new page.DrawBoard()) {
-  board.tool = kind;
-  board.begin([10, 10]);
-  board.extend([60, 40]);
-  return { board, mark: board.end(kind === 'note' ? ' look ' : undefined) };
+/** A model with a mark of this kind, drawn from corner to corner. */
+function drawn(kind, model = new page.DrawingModel()) {
+  model.tool = kind;
+  model.begin([10, 10]);
+  model.extend([60, 40]);
+  return { model, mark: model.end(kind === 'note' ? ' look ' : undefined) };
 }
 
 test('marks are numbered as they come, and undo takes back the last', () => {
-  const { board } = drawn('rectangle');
-  drawn('note', board);
-  assert.deepEqual(board.marks.map(({ id, kind, text }) => [id, kind, text]), [[1, 'rectangle', undefined], [2, 'note', 'look']]);
-  assert.equal(board.undo().id, 2);
-  assert.equal(drawn('arrow', board).mark.id, 2);
-  board.begin([0, 0]);
-  board.undo();
-  assert.equal(board.marks.length, 2, 'what was begun goes first');
+  const { model } = drawn('rectangle');
+  drawn('note', model);
+  assert.deepEqual(model.marks.map(({ id, kind, text }) => [id, kind, text]), [[1, 'rectangle', undefined], [2, 'note', 'look']]);
+  assert.equal(model.undo().id, 2);
+  assert.equal(drawn('arrow', model).mark.id, 2);
+  model.begin([0, 0]);
+  model.undo();
+  assert.equal(model.marks.length, 2, 'what was begun goes first');
 });
 
 test('a shaky click is no mark, and neither is a note without words', () => {
-  const board = new page.DrawBoard();
-  board.begin([10, 10]);
-  board.extend([12, 12]);
-  assert.equal(board.end(), null);
-  board.tool = 'note';
-  board.begin([10, 10]);
-  assert.equal(board.end('  '), null);
-  assert.deepEqual(board.marks, []);
+  const model = new page.DrawingModel();
+  model.begin([10, 10]);
+  model.extend([12, 12]);
+  assert.equal(model.end(), null);
+  model.tool = 'note';
+  model.begin([10, 10]);
+  assert.equal(model.end('  '), null);
+  assert.deepEqual(model.marks, []);
 });
 
 test('there is an end to marks', () => {
-  const board = new page.DrawBoard();
-  for (let n = 0; n < page.DRAW_MARKS_MAX; n += 1) drawn('rectangle', board);
-  assert.equal(board.begin([0, 0]), false);
+  const model = new page.DrawingModel();
+  for (let n = 0; n < page.DRAW_MARKS_MAX; n += 1) drawn('rectangle', model);
+  assert.equal(model.begin([0, 0]), false);
 });
 
 test('a screen reader hears of every kind of mark', () => {
-  const words = ['rectangle', 'arrow', 'freehand', 'note'].map((kind) => page.drawSaid(drawn(kind).mark));
+  const words = ['rectangle', 'arrow', 'freehand', 'note'].map((kind) => page.drawDescription(drawn(kind).mark));
   assert.deepEqual(words, ['Rectangle 1 drawn, 50 by 30 pixels.', 'Arrow 1 drawn to 60, 40.', 'Line 1 drawn around 35, 25.', 'Note 1 placed: look']);
 });
 
@@ -227,16 +227,16 @@ test('what a person types on into a drawing that comes up is not taken before th
 });
 
 test('a note that is cut at its greatest length ends with a whole letter', () => {
-  const board = new page.DrawBoard();
-  board.tool = 'note';
-  board.begin([1, 1]);
-  const { text } = board.end(`${'a'.repeat(page.DRAW_TEXT_MAX - 1)}\u{1F600}`);
+  const model = new page.DrawingModel();
+  model.tool = 'note';
+  model.begin([1, 1]);
+  const { text } = model.end(`${'a'.repeat(page.DRAW_TEXT_MAX - 1)}\u{1F600}`);
   assert.equal(text, 'a'.repeat(page.DRAW_TEXT_MAX - 1));
 });
 
 test('the page runs no script but its own files, and no markup comes from a picture\'s page', () => {
   const folder = new URL('../../src/draw/page/', import.meta.url);
-  for (const name of [...names, 'main', 'drawing_sheet', 'stage', 'toolbar']) {
+  for (const name of [...names, 'main', 'drawing_editor', 'stage', 'toolbar']) {
     assert.doesNotMatch(readFileSync(new URL(`${name}.js`, folder), 'utf8'), /innerHTML|insertAdjacentHTML|setHTML|\beval\(|document\.write/);
   }
   const html = readFileSync(new URL('draw.html', folder), 'utf8');

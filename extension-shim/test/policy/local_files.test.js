@@ -28,7 +28,7 @@ beforeEach(() => {
 
 /** The daemon answers the last question as it does for the folder /home/me/site. */
 async function answer({ check, urls } = asked.at(-1)) {
-  files.hearVerdict({ type: 'file_verdict', check, admitted: urls.map((url) => url.startsWith('file:///home/me/site/')) });
+  files.handleVerdict({ type: 'file_verdict', check, admitted: urls.map((url) => url.startsWith('file:///home/me/site/')) });
   await settled();
 }
 
@@ -40,40 +40,40 @@ async function learned(...urls) {
 
 test('nothing is open, and nobody is asked, before the daemon names an open folder', async () => {
   await files.learn([IN]);
-  files.hearRules(rules([]));
+  files.handleRules(rules([]));
   await files.learn([IN]);
-  files.hearRules(rules(['/home/me/site'], false));
+  files.handleRules(rules(['/home/me/site'], false));
   await files.learn([IN]);
   assert.deepEqual([files.admits(IN), asked], [false, []]);
 });
 
 test('asks in the golden frame, and believes its answer for each file', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   for (let n = 1; n < from.file_check.check; n += 1) await learned(IN);
   const learning = files.learn([IN, OUT, 'https://example.com/']);
   assert.deepEqual(asked.at(-1), from.file_check);
-  files.hearVerdict(to.file_verdict);
+  files.handleVerdict(to.file_verdict);
   await learning;
   assert.deepEqual([files.admits(IN), files.admits(OUT)], [true, false]);
 });
 
 test('each question is asked anew: what was open may be a link by now', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   await learned(IN);
   const learning = files.learn([IN]);
-  files.hearVerdict({ check: asked.at(-1).check, admitted: [false] });
+  files.handleVerdict({ check: asked.at(-1).check, admitted: [false] });
   await learning;
   assert.equal(files.admits(IN), false);
 });
 
 test('without a daemon, without an answer in time and with an answer that is short a file is closed', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   const waiting = files.learn([IN]);
   mock.timers.tick(5_000);
   await waiting;
   assert.equal(files.admits(IN), false);
   const short = files.learn([IN]);
-  files.hearVerdict({ check: asked.at(-1).check, admitted: [] });
+  files.handleVerdict({ check: asked.at(-1).check, admitted: [] });
   await short;
   assert.equal(files.admits(IN), false);
   files.send = () => false;
@@ -82,7 +82,7 @@ test('without a daemon, without an answer in time and with an answer that is sho
 });
 
 test('when the link is lost what was open is closed, and who waits for an answer is told no', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   await learned(IN);
   const waiting = files.learn([IN]);
   files.handleLost();
@@ -91,19 +91,19 @@ test('when the link is lost what was open is closed, and who waits for an answer
 });
 
 test('an answer by rules that are gone does not count', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   const learning = files.learn([IN]);
   const [old] = asked;
-  files.hearRules(rules(['/other']));
+  files.handleRules(rules(['/other']));
   await answer(old);
-  files.hearVerdict({ check: asked.at(-1).check, admitted: [false] });
+  files.handleVerdict({ check: asked.at(-1).check, admitted: [false] });
   await learning;
   assert.equal(files.admits(IN), false);
   assert.equal(asked.length, 2);
 });
 
 test('a page of too many files is closed', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   const many = Array.from({ length: 1_001 }, (_, n) => `${IN}${n}`);
   await files.learn(many);
   assert.deepEqual(asked, []);
@@ -111,7 +111,7 @@ test('a page of too many files is closed', async () => {
 });
 
 test('who cannot wait is told no, and is told when that has changed', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   files.onChange = mock.fn();
   assert.deepEqual([files.admits(IN), files.admits(IN)], [false, false]);
   assert.equal(asked.length, 1, 'asked once for both');
@@ -121,7 +121,7 @@ test('who cannot wait is told no, and is told when that has changed', async () =
 });
 
 test('what a frame of a page has shown counts until another page comes', async () => {
-  files.hearRules(to.local_files);
+  files.handleRules(to.local_files);
   files.handleCommitted({ tabId: 7, frameId: 0, url: IN });
   files.handleCommitted({ tabId: 7, frameId: 3, url: OUT });
   files.handleCommitted({ tabId: 7, frameId: 3, url: 'about:blank' });
@@ -140,7 +140,7 @@ const command = (type, params = {}) => ({ type, params, tab_id: 7 });
 
 test('a command that names a file, or a tab that shows one, is looked at, and refused', async () => {
   const policy = new Policy();
-  policy.hear({ type: 'site_rules', allow: [], deny: [] });
+  policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
   const web = { url: 'https://example.com/' };
   const open = (type, params, tab) => policy.isOpenFor(command(type, params), tab);
   assert.deepEqual([open('execute_js', {}, web), open('navigate', { url: web.url }, web), open('tab_list', {}, undefined)], [true, true, true]);
@@ -161,15 +161,15 @@ test('a file in an opened folder is used, whatever sites are allowed, unless fil
   const policy = new Policy();
   policy.files.send = (text) => {
     asked.push(JSON.parse(text));
-    queueMicrotask(() => policy.files.hearVerdict({ check: asked.at(-1).check, admitted: [true] }));
+    queueMicrotask(() => policy.files.handleVerdict({ check: asked.at(-1).check, admitted: [true] }));
     return true;
   };
-  policy.files.hearRules(to.local_files);
+  policy.files.handleRules(to.local_files);
   for (const allow of [[], ['example.com']]) {
-    policy.hear({ type: 'site_rules', allow, deny: [] });
+    policy.handleRules({ type: 'site_rules', allow, deny: [] });
     await policy.admit(IN);
     assert.equal(policy.blocks(IN), false);
   }
-  policy.hear({ type: 'site_rules', allow: [], deny: ['file:'] });
+  policy.handleRules({ type: 'site_rules', allow: [], deny: ['file:'] });
   await assert.rejects(policy.admit(IN), ({ message }) => /deny rule file:/.test(message));
 });

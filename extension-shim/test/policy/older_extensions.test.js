@@ -21,23 +21,23 @@ beforeEach(async () => {
 });
 
 test('those that ask are unseen until the person looks, and stay seen in the next worker', async () => {
-  older.hear(to.older_extensions);
+  older.handleFrame(to.older_extensions);
   assert.deepEqual([older.unseen, older.letIn.length, changes], [2, 1, 1]);
   older.look();
   assert.deepEqual([older.unseen, changes], [0, 2]);
   await settled();
   const next = new OlderExtensions();
   await next.restore();
-  next.hear(to.older_extensions);
+  next.handleFrame(to.older_extensions);
   assert.equal(next.unseen, 0);
-  next.hear({ ...to.older_extensions, asking: [{ extension_id: 'd'.repeat(32), extension_version: 'unknown' }] });
+  next.handleFrame({ ...to.older_extensions, asking: [{ extension_id: 'd'.repeat(32), extension_version: 'unknown' }] });
   assert.equal(next.unseen, 1, 'another one is news');
 });
 
 test('why a decision does not count is told, and nothing is known without the daemon', () => {
-  older.hear(to['older_extensions.problem']);
+  older.handleFrame(to['older_extensions.problem']);
   assert.equal(older.problem, to['older_extensions.problem'].problem);
-  older.hear(to.older_extensions);
+  older.handleFrame(to.older_extensions);
   older.forget();
   assert.deepEqual([older.asking, older.letIn, older.unseen], [[], [], 0]);
 });

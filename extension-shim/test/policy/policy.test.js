@@ -34,13 +34,13 @@ test('nothing is let through before the daemon has said once which sites may be 
   await assert.rejects(check('execute_js'), refused('blocked_by_policy'));
   await assert.rejects(check('tab_list'), refused('blocked_by_policy'));
   assert.throws(() => policy.assertUrl('about:blank'), refused('blocked_by_policy'));
-  policy.hear(rules());
+  policy.handleRules(rules());
   assert.equal(isOpen(), true);
   await check('execute_js');
 });
 
 test('a worker that begins anew enforces what the last one knew', async () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   await policy.setStopped(true);
   await worker();
   assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [] }]);
@@ -51,7 +51,7 @@ test('a worker that begins anew enforces what the last one knew', async () => {
 });
 
 test('a stop by which a worker begins anew holds at once, and keeps the rules', async () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   await settled();
   policy = new Policy();
   const stopped = policy.setStopped(true);
@@ -62,7 +62,7 @@ test('a stop by which a worker begins anew holds at once, and keeps the rules', 
 });
 
 test('a release by which a worker begins anew is not undone by what is read', async () => {
-  policy.hear(rules());
+  policy.handleRules(rules());
   await policy.setStopped(true);
   policy = new Policy();
   await policy.setStopped(false);
@@ -72,11 +72,11 @@ test('a release by which a worker begins anew is not undone by what is read', as
 });
 
 test('what the daemon says while an earlier worker\'s word is read counts', async () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   await settled();
   policy = new Policy();
   const restored = policy.restore();
-  policy.hear(rules([], ['other.example']));
+  policy.handleRules(rules([], ['other.example']));
   await restored;
   assert.deepEqual(policy.rules.deny, ['other.example']);
 });
@@ -88,7 +88,7 @@ test('scripts in pages cannot write what is kept', async () => {
 });
 
 test('a command is refused by where its tab is, by where it is on its way to, and by where it would go', async () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   for (const type of ['execute_js', 'screenshot', 'dom', 'page_info', 'navigate', 'tab_close', 'draw_mode']) {
     await check(type);
     await assert.rejects(check(type, {}, at('https://denied.example/')), refused('blocked_by_policy'), type);
@@ -101,17 +101,17 @@ test('a command is refused by where its tab is, by where it is on its way to, an
 });
 
 test('tabs are listed, and a tab is opened, wherever the person is', async () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   for (const type of ['tab_list', 'tab_open']) await check(type, {}, at('https://denied.example/'));
 });
 
 test('a tab that is not there is for the action to name', async () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   await check('execute_js', {}, async () => { throw new Error('no such tab'); });
 });
 
 test('while all is stopped nothing may begin, whatever the rules say', async () => {
-  policy.hear(rules());
+  policy.handleRules(rules());
   await policy.setStopped(true);
   assert.equal(isOpen(), false);
   for (const type of ['execute_js', 'tab_list', 'tab_open']) await assert.rejects(check(type), refused('stopped_by_user'));
@@ -120,19 +120,19 @@ test('while all is stopped nothing may begin, whatever the rules say', async () 
 test('whoever shows or records is told of each change', async () => {
   const changed = mock.fn();
   policy.onChange = changed;
-  policy.hear(rules());
+  policy.handleRules(rules());
   await policy.setStopped(true);
   assert.equal(changed.mock.callCount(), 2);
 });
 
 test('a refusal names host and rule, and nothing else of the page', () => {
-  policy.hear(rules([], ['denied.example']));
+  policy.handleRules(rules([], ['denied.example']));
   assert.throws(() => policy.assertUrl('https://user:secret@denied.example/secret?secret'),
     ({ message }) => message.includes('denied.example') && !message.includes('secret'));
 });
 
 test('where anything is allowed, agents may leave the browser\'s own pages for it, and no page of no site', async () => {
-  policy.hear(rules(['allowed.example']));
+  policy.handleRules(rules(['allowed.example']));
   const url = 'https://allowed.example/';
   for (const own of ['chrome://newtab/', 'edge://newtab/']) await check('navigate', { url }, at(own));
   await assert.rejects(check('navigate', { url }, at('chrome://newtab/', 'https://other.example/')), refused('blocked_by_policy'));
@@ -141,7 +141,7 @@ test('where anything is allowed, agents may leave the browser\'s own pages for i
 });
 
 test('what agents have denied counts as what the person has, also for the next worker', async () => {
-  policy.hear({ ...rules(), agent_deny: ['bank.example'] });
+  policy.handleRules({ ...rules(), agent_deny: ['bank.example'] });
   assert.equal(policy.allowsEverySite, false);
   await settled();
   await worker();

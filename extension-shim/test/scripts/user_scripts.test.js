@@ -11,7 +11,7 @@ const { PAGE_PROBE_MS } = await import('../../src/browser/limits.js');
 const { RESULT_MAX_BYTES } = await import('../../src/commands/limits.js');
 const { policy, tabs } = await import('../../src/browser/state.js');
 
-policy.hear({ type: 'site_rules', allow: [], deny: [] });
+policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
 
 /** An event of the browser, whose listeners the test can count and call. */
 function fakeEvent() {
@@ -20,7 +20,7 @@ function fakeEvent() {
     listeners,
     addListener: (listener) => listeners.add(listener),
     removeListener: (listener) => listeners.delete(listener),
-    hear: (...said) => { for (const listener of [...listeners]) listener(...said); },
+    hear: (...answer) => { for (const listener of [...listeners]) listener(...answer); },
   };
 }
 

@@ -157,7 +157,7 @@ export class FakeSocket {
   }
 
   /** The daemon says something. */
-  hear(frame) {
+  receive(frame) {
     this.onmessage({ data: typeof frame === 'string' ? frame : JSON.stringify(frame) });
   }
 

@@ -132,11 +132,11 @@ async function welcomed(link, epoch) {
   mock.timers.tick(0);
   await cryptoSettled();
   const socket = FakeSocket.last;
-  socket.hear(to.challenge);
+  socket.receive(to.challenge);
   await cryptoSettled();
   const { nonce: helloNonce, instance_id: instanceId } = socket.sent[0];
   const said = { port: 4711, challengeNonce: to.challenge.nonce, helloNonce, instanceId, epoch };
-  socket.hear({ ...to.welcome, epoch, mac: await welcomeMac(vector.ext_key, said) });
+  socket.receive({ ...to.welcome, epoch, mac: await welcomeMac(vector.ext_key, said) });
   await cryptoSettled();
   return socket;
 }
@@ -158,24 +158,24 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole sh
   assert.deepEqual(ready.actions.toSorted(), from.ready.actions);
   assert.deepEqual(ready.tabs, from.ready.tabs);
 
-  socket.hear(to.ping);
+  socket.receive(to.ping);
   assert.deepEqual(socket.sent.at(-1), from.pong);
   const before = socket.sent.length;
-  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'older_extensions', 'older_extensions.problem', 'extension_changed', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.hear(to[name]);
+  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'older_extensions', 'older_extensions.problem', 'extension_changed', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.receive(to[name]);
   assert.equal(socket.sent.length, before, 'all of these are known, none has an answer');
   const { panel } = await import('../../src/worker/main.js');
   assert.deepEqual((await panel({ ask: 'state' })).unconfirmed, to.widenings.widenings);
-  assert.equal((await panel({ ask: 'state' })).status, 'changed', 'no commands come, and the popup says why');
+  assert.equal((await panel({ ask: 'state' })).status, 'changed', 'no commands come, and the popup text why');
   await panel({ ask: 'keep', id: from.confirm_widening.id });
   assert.deepEqual(socket.sent.at(-1), from.confirm_widening);
-  socket.hear({ type: 'from_the_future' });
+  socket.receive({ type: 'from_the_future' });
   assert.deepEqual(socket.sent.at(-1), to['nack.unknown_type']);
 
-  socket.hear(to['command.tab_list']);
+  socket.receive(to['command.tab_list']);
   await settled();
   const listed = socket.sent.at(-1);
   assert.deepEqual(listed.result, { success: true, value: from.tabs.tabs, type: 'array' });
-  socket.hear(to['command.execute_js']);
+  socket.receive(to['command.execute_js']);
   assert.deepEqual(socket.sent.at(-1), from.claim);
 
   socket.end(1001);

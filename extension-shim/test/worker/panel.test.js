@@ -8,8 +8,8 @@ installChrome();
 const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
-  askingLine, detail, drawingsSay, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingSays, since, siteChange, siteHere, siteHereSays,
-  siteRule, sitesSummary, takenSays, versions, widened, widenedHow,
+  askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -66,7 +66,7 @@ test('tells connection, versions and what runs in which tab', async () => {
   const { now, ...state } = await panel({ ask: 'state' });
   assert.ok(now > 0);
   assert.deepEqual(state, {
-    status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', shim_version: '0.1.0',
+    status: 'connected', detail: 'Tabwire 0.1.0', daemon_version: '0.1.0', extension_version: '0.1.0',
     running: [{ correlation_id: 'x', action: 'navigate', tab_id: 7, started_at: 1, tab_title: 'title of 7' }],
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
@@ -120,22 +120,22 @@ test('a drawing that is not asked for any more is said to be none', async () => 
 
 test('the tab that the person took control of is told apart from others', () => {
   const tabs = [{ tab_id: 7, tab_title: 'Shop' }, { tab_id: 8, tab_title: 'Mail' }];
-  const says = (list, here, scripts_run = false) => takenSays({ tabs: list, scripts_run }, here);
-  assert.equal(says(tabs.slice(0, 1), 7).headline, 'You took control of this tab');
-  assert.equal(says(tabs, 7).headline, 'You took control of this tab and 1 other tab');
-  assert.equal(says(tabs, 9).headline, 'You took control of 2 tabs');
-  assert.deepEqual([says(tabs, 7).others, says(tabs, 9).others], [['Mail'], ['Shop', 'Mail']], 'those that they do not see are named');
-  assert.equal(says([], 9).headline, 'You took control', 'the tabs are closed, and nothing is recorded all the same');
-  assert.match(says([], 9).detail, /nothing is recorded/);
-  assert.doesNotMatch(says(tabs, 7).detail, /Allow User Scripts/);
-  assert.match(says(tabs, 7, true).detail, /Scripts of agents still run.*Allow User Scripts/);
+  const text = (list, here, scripts_run = false) => takenText({ tabs: list, scripts_run }, here);
+  assert.equal(text(tabs.slice(0, 1), 7).headline, 'You took control of this tab');
+  assert.equal(text(tabs, 7).headline, 'You took control of this tab and 1 other tab');
+  assert.equal(text(tabs, 9).headline, 'You took control of 2 tabs');
+  assert.deepEqual([text(tabs, 7).others, text(tabs, 9).others], [['Mail'], ['Shop', 'Mail']], 'those that they do not see are named');
+  assert.equal(text([], 9).headline, 'You took control', 'the tabs are closed, and nothing is recorded all the same');
+  assert.match(text([], 9).detail, /nothing is recorded/);
+  assert.doesNotMatch(text(tabs, 7).detail, /Allow User Scripts/);
+  assert.match(text(tabs, 7, true).detail, /Scripts of agents still run.*Allow User Scripts/);
 });
 
 test('how often agents ask for a drawing is counted over all tabs', () => {
   const [one] = DRAWINGS;
-  assert.equal(drawingsSay([one]), 'An agent asks you to draw');
+  assert.equal(drawingsText([one]), 'An agent asks you to draw');
   const both = [one, { ...one, tab_id: 8, asks: [...one.asks, ...one.asks] }];
-  assert.match(drawingsSay(both), /^Agents ask you to draw \(3\)$/);
+  assert.match(drawingsText(both), /^Agents ask you to draw \(3\)$/);
   assert.equal(countRequests(both), 3, 'the badge shows the same number');
 });
 
@@ -160,9 +160,9 @@ test('the width of the popup does not follow that of its window, which is 25 px 
 
 test('that the person stopped the recording stays to be seen, so that they can undo it', () => {
   const recording = [{ tab_id: 8, streams: ['logs'], tab_title: 'Mail' }];
-  assert.equal(recordingSays({ recording, recording_ended: false }), 'Recording for an agent');
-  assert.match(recordingSays({ recording: [], recording_ended: true }), /You stopped/);
-  assert.equal(recordingSays({ recording: [], recording_ended: false }), '');
+  assert.equal(recordingText({ recording, recording_ended: false }), 'Recording for an agent');
+  assert.match(recordingText({ recording: [], recording_ended: true }), /You stopped/);
+  assert.equal(recordingText({ recording: [], recording_ended: false }), '');
 });
 
 test('agents can be kept out of the site of the tab, unless it has none', () => {
@@ -170,7 +170,7 @@ test('agents can be kept out of the site of the tab, unless it has none', () => 
   assert.deepEqual(siteHere(none, 'https://me:secret@mail.example.com:8443/a?b#c'), { site: 'mail.example.com:8443', isKeptOut: false });
   assert.deepEqual(siteHere({ allow: [], deny: ['example.com'] }, 'https://mail.example.com/'), { site: 'mail.example.com', isKeptOut: true });
   for (const url of ['', 'about:blank', 'chrome://settings/', 'file:///etc/passwd', 'data:text/html,x']) assert.equal(siteHere(none, url), null, url);
-  assert.match(siteHereSays({ site: 'a.example', isKeptOut: true }), /kept out of a\.example/);
+  assert.match(siteHereText({ site: 'a.example', isKeptOut: true }), /kept out of a\.example/);
 });
 
 test('a change of the rules that nobody hears is said to be none', async () => {
@@ -227,7 +227,7 @@ for (const ask of [undefined, null, {}, { ask: 'execute_js' }, 'state']) {
   test(`${JSON.stringify(ask)} is no question of the popup`, () => assert.equal(panel(ask), undefined));
 }
 
-test('every state of the link has words, and every one that is a person\'s to mend says how', () => {
+test('every state of the link has words, and every one that is a person\'s to mend text how', () => {
   for (const status of ['connected', 'connecting', 'disconnected', 'unpaired', 'refused', 'unproven', 'replaced']) {
     assert.ok(headline({ status }).length > 0, status);
     assert.match(detail({ status, detail: 'why' }), /why/);
@@ -237,7 +237,7 @@ test('every state of the link has words, and every one that is a person\'s to me
   assert.match(detail({ status: 'unproven', detail: '' }), /`tabwire doctor`/);
 });
 
-test('what a browser says of every failure is left out, and so are empty brackets', () => {
+test('what a browser text of every failure is left out, and so are empty brackets', () => {
   for (const said of ['', 'closed with 1006', 'TypeError: Failed to fetch']) {
     assert.doesNotMatch(detail({ status: 'disconnected', detail: said }), /\(/, said);
   }
@@ -258,7 +258,7 @@ test('why no key came by itself is told while none holds', () => {
 });
 
 test('tells the version of a daemon only while it is there', () => {
-  const of = (status, daemon_version) => versions({ status, daemon_version, shim_version: '0.1.0' });
+  const of = (status, daemon_version) => versions({ status, daemon_version, extension_version: '0.1.0' });
   assert.equal(of('disconnected', null), 'extension 0.1.0');
   assert.equal(of('connected', '0.2.0'), 'extension 0.1.0 · daemon 0.2.0');
   assert.equal(of('disconnected', '0.2.0'), 'extension 0.1.0');
@@ -320,7 +320,7 @@ test('what an agent has denied is told as its own, and counted', () => {
   assert.equal(sitesSummary({ allow: [], deny: ['a.example'], agent_deny: ['b.example'] }), 'Sites: all but 2');
 });
 
-test('where no folder is open the popup says how one is opened', () => {
+test('where no folder is open the popup text how one is opened', () => {
   assert.match(filesSummary({ enabled: true, folders: [] }), /`tabwire sites files allow DIR`/);
   assert.equal(filesSummary({ enabled: false, folders: ['/site'] }), '');
   assert.equal(filesSummary(null), '');

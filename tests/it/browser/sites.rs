@@ -224,7 +224,7 @@ async fn a_rule_that_no_daemon_hears_is_said_to_be_none_and_stays_to_be_sent() {
     hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     stage.daemon.stop().await;
     shows(&mut hand, "document.querySelector('#headline').textContent === 'Not connected'").await;
-    hand.click("#sites-say").await;
+    hand.click("#sites-text").await;
     hand.click("#site").await;
     hand.type_text("bank.example").await;
     hand.press("Enter", 1).await;

@@ -176,7 +176,7 @@ impl Hand {
         soon("a drawing that takes input", async { while self.read(is_ready).await != true {} })
             .await;
         let corner =
-            "(({x, y}) => [x, y])(document.querySelector('#sheet').getBoundingClientRect())";
+            "(({x, y}) => [x, y])(document.querySelector('#canvas').getBoundingClientRect())";
         let corner = self.read(corner).await;
         self.corner = (corner[0].as_f64().unwrap(), corner[1].as_f64().unwrap());
     }

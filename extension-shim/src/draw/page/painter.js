@@ -21,9 +21,9 @@ const LABEL_EDGE = { across: 12, down: 8 };
 
 /**
  * @param {Paint} paint in CSS pixels of the page
- * @param {{image: CanvasImageSource, size: DrawSize, marks: DrawMark[], pending?: DrawMark | null, cross?: DrawPoint | null}} sheet
+ * @param {{image: CanvasImageSource, size: DrawSize, marks: DrawMark[], pending?: DrawMark | null, cross?: DrawPoint | null}} scene
  */
-export function paintSheet(paint, { image, size, marks, pending, cross }) {
+export function paintCanvas(paint, { image, size, marks, pending, cross }) {
   paint.drawImage(image, 0, 0, size.width, size.height);
   for (const mark of marks) paintPath(paint, drawPath(mark));
   for (const mark of marks) if (mark.text !== undefined) paintLabel(paint, mark, size);

@@ -7,7 +7,7 @@
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../../browser/limits.js';
 import { DRAW_PICTURE_MAX } from '../limits.js';
 import { drawScale, drawWithin } from './geometry.js';
-import { paintSheet } from './painter.js';
+import { paintCanvas } from './painter.js';
 import { drawElement } from './toolbar.js';
 
 /** @typedef {{marks: DrawMark[], pending: DrawMark | null, cross: DrawPoint | null}} DrawScene */
@@ -15,7 +15,7 @@ import { drawElement } from './toolbar.js';
 export class DrawStage {
   root = drawElement('stage');
   /** @type {HTMLCanvasElement} */
-  sheet = drawElement('sheet');
+  canvas = drawElement('canvas');
   /** @type {HTMLTextAreaElement} */
   note = drawElement('note');
   /** @type {DrawSize} what the picture shows, in CSS pixels of the page */
@@ -50,8 +50,8 @@ export class DrawStage {
     const [width, height] = [this.size.width * this.#scale, this.size.height * this.#scale];
     // On whole pixels: text in the picture would blur.
     const left = Math.max(0, Math.floor((room.width - width) / 2));
-    Object.assign(this.sheet.style, { width: `${width}px`, height: `${height}px`, left: `${left}px`, top: '0' });
-    Object.assign(this.sheet, { width: Math.ceil(width * devicePixelRatio), height: Math.ceil(height * devicePixelRatio) });
+    Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px`, left: `${left}px`, top: '0' });
+    Object.assign(this.canvas, { width: Math.ceil(width * devicePixelRatio), height: Math.ceil(height * devicePixelRatio) });
     this.#paint();
     if (this.isNoting) this.#placeNote();
   }
@@ -66,14 +66,14 @@ export class DrawStage {
 
   #paint() {
     this.#isToPaint = false;
-    this.#paintOn(this.sheet, this.#scene);
+    this.#paintOn(this.canvas, this.#scene);
   }
 
   /** @param {HTMLCanvasElement} canvas @param {DrawScene} scene */
   #paintOn(canvas, scene) {
     const paint = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', { alpha: false }));
     paint.setTransform(canvas.width / this.size.width, 0, 0, canvas.height / this.size.height, 0, 0);
-    paintSheet(paint, { image: this.#image, size: this.size, ...scene });
+    paintCanvas(paint, { image: this.#image, size: this.size, ...scene });
   }
 
   /** What is sent: the same, without a crosshair. @param {DrawMark[]} marks @returns {string} a data URL */
@@ -98,7 +98,7 @@ export class DrawStage {
 
   /** @param {MouseEvent} event @returns {DrawPoint} in CSS pixels of the page */
   at({ clientX, clientY }) {
-    const { left, top } = this.sheet.getBoundingClientRect();
+    const { left, top } = this.canvas.getBoundingClientRect();
     return drawWithin([(clientX - left) / this.#scale, (clientY - top) / this.#scale], this.size);
   }
 
@@ -128,7 +128,7 @@ export class DrawStage {
   #placeNote() {
     const { offsetWidth, offsetHeight } = this.note;
     const [x, y] = this.#noteAt.map((value) => value * this.#scale);
-    const left = Math.min(this.sheet.offsetLeft + x + 14, this.root.clientWidth - offsetWidth);
+    const left = Math.min(this.canvas.offsetLeft + x + 14, this.root.clientWidth - offsetWidth);
     const top = Math.min(y - 6, this.root.clientHeight - offsetHeight);
     Object.assign(this.note.style, { left: `${Math.max(0, left)}px`, top: `${Math.max(0, top)}px` });
   }

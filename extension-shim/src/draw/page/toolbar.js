@@ -18,7 +18,7 @@ export const drawElement = (id) => document.getElementById(id);
 
 export class DrawToolbar {
   #tools = /** @type {[DrawTool, HTMLButtonElement][]} */ (Object.entries(TOOL_IDS).map(([tool, id]) => [tool, drawElement(id)]));
-  #said = drawElement('said');
+  #message = drawElement('message');
 
   /** @param {{choose: (tool: DrawTool) => void, run: (command: DrawCommand) => void}} on what a click does */
   constructor({ choose, run }) {
@@ -50,9 +50,9 @@ export class DrawToolbar {
   }
 
   /** @param {string} text @param {boolean} [isTrouble] */
-  say(text, isTrouble = false) {
-    this.#said.textContent = text;
-    this.#said.classList.toggle('trouble', isTrouble);
+  announce(text, isTrouble = false) {
+    this.#message.textContent = text;
+    this.#message.classList.toggle('trouble', isTrouble);
   }
 
   /** @param {DrawTool} chosen */

@@ -393,7 +393,7 @@ async fn row_22_a_folder_that_the_person_closes_in_the_popup_is_closed_at_once()
     let run = json!({"action": "execute_js", "script": script, "tab_id": opened});
     let running = victim.client.submit(run).await;
     victim.hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
-    victim.hand.click("#sites-say").await;
+    victim.hand.click("#sites-text").await;
     let shown = "document.querySelector('#files-on').checked";
     soon("the switch", async { while victim.hand.read(shown).await != true {} }).await;
     victim.hand.click("#files-on").await;

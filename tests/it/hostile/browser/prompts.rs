@@ -94,7 +94,7 @@ async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the
         hand.open_beside(&popup).await;
         let list = "document.querySelectorAll('#drawing-list .theirs').length === 2";
         soon("the request in the popup", async { while hand.read(list).await != true {} }).await;
-        let seen = hand.read(&shown("#drawing-list", "#drawings-say")).await;
+        let seen = hand.read(&shown("#drawing-list", "#drawings-text")).await;
         let holds = is_the_agents(&seen, expected, "An agent asks you to draw");
         row.tried(&format!("{prompt:?} in the popup"), holds, &seen);
         hand.close_page().await;

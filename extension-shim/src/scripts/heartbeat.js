@@ -5,9 +5,9 @@
 import { cdp } from '../browser/debugger.js';
 
 /** How often a page is asked while a script runs in it, so that it is known at once whether it is busy. */
-export const PULSE_MS = 100;
+export const HEARTBEAT_MS = 100;
 
-export class Pulse {
+export class Heartbeat {
   #tabId;
   /** @type {number | null} when the page was asked, if it has not answered */
   #askedAt = null;
@@ -22,7 +22,7 @@ export class Pulse {
 
   /** Nothing is asked of the page of a script that is done before this. */
   start() {
-    this.#timer = setTimeout(() => this.#ask(), PULSE_MS);
+    this.#timer = setTimeout(() => this.#ask(), HEARTBEAT_MS);
   }
 
   stop() {

@@ -14,7 +14,7 @@ export const DRAW_TEXT_MAX = 1_000;
 /** @type {Record<DrawTool, string>} */
 export const DRAW_NAMES = { rectangle: 'Rectangle', arrow: 'Arrow', freehand: 'Line', note: 'Note' };
 
-export class DrawBoard {
+export class DrawingModel {
   /** @type {DrawTool} */
   tool = 'rectangle';
   /** @type {DrawMark[]} */
@@ -74,7 +74,7 @@ export class DrawBoard {
 }
 
 /** What is said of a mark that is there now. @param {DrawMark} mark */
-export function drawSaid({ id, kind, points, text }) {
+export function drawDescription({ id, kind, points, text }) {
   const { x, y, width, height } = drawBoxOf(points);
   if (kind === 'note') return `Note ${id} placed: ${text}`;
   if (kind === 'rectangle') return `Rectangle ${id} drawn, ${width} by ${height} pixels.`;

@@ -10,7 +10,7 @@
 /** @import {DrawRequest, DrawWaitsRecord} from './waits.js' */
 
 import { newDrawingId } from '../frames.js';
-import { DRAW_MARKS_MAX, DRAW_NAMES, DRAW_TEXT_MAX, DrawBoard, drawSaid } from './board.js';
+import { DRAW_MARKS_MAX, DRAW_NAMES, DRAW_TEXT_MAX, DrawingModel, drawDescription } from './drawing_model.js';
 import { drawAnnotation, drawTarget, drawWithin } from './geometry.js';
 import { drawKey } from './keys.js';
 import { DrawSender, drawTrouble } from './sender.js';
@@ -39,13 +39,13 @@ import { DrawWaits } from './waits.js';
 const DRAW_END_MS = 900;
 const READY = 'Draw on the picture, then press Enter to send it.';
 
-export class DrawingSheet {
+export class DrawingEditor {
   #worker;
   #stage;
   #keep;
   #page;
   #waits;
-  #board;
+  #model;
   #sender;
   #bar;
   /** @type {DrawPhase} */
@@ -62,18 +62,18 @@ export class DrawingSheet {
     this.#keep = keep;
     this.#page = { page_url, page_title };
     this.#waits = new DrawWaits(work?.waits);
-    this.#board = new DrawBoard(work?.marks);
+    this.#model = new DrawingModel(work?.marks);
     this.#sending = work?.sending ?? null;
     this.#sender = new DrawSender(worker, (progress) => this.#showProgress(progress));
     this.#bar = new DrawToolbar({ choose: (tool) => this.#choose(tool), run: (command) => this.#run(command) });
   }
 
   open() {
-    const { sheet, note } = this.#stage;
-    sheet.addEventListener('pointerdown', (event) => this.#handleDown(event));
-    sheet.addEventListener('pointermove', (event) => this.#handleMove(event));
-    sheet.addEventListener('pointerup', (event) => this.#handleUp(event));
-    sheet.addEventListener('pointercancel', () => this.#dropMark());
+    const { canvas, note } = this.#stage;
+    canvas.addEventListener('pointerdown', (event) => this.#handleDown(event));
+    canvas.addEventListener('pointermove', (event) => this.#handleMove(event));
+    canvas.addEventListener('pointerup', (event) => this.#handleUp(event));
+    canvas.addEventListener('pointercancel', () => this.#dropMark());
     addEventListener('keydown', (event) => this.#handleKey(event));
     // The keyboard stays where it is, so that Undo can be pressed again.
     document.querySelector('footer')?.addEventListener('mousedown', (event) => event.preventDefault());
@@ -81,7 +81,7 @@ export class DrawingSheet {
     this.#bar.showPage(this.#page.page_url, this.#page.page_title);
     this.#choose('rectangle');
     this.#stage.focus();
-    this.#bar.say(READY);
+    this.#bar.announce(READY);
     if (this.#sending) this.#send().catch(console.warn);
   }
 
@@ -96,9 +96,9 @@ export class DrawingSheet {
   withdraw(over) {
     // What is on its way arrives: the person is done with it.
     if (this.#phase !== 'drawing' || over.length === 0) return;
-    const fate = this.#waits.end(over, this.#board.isBegun);
+    const fate = this.#waits.end(over, this.#model.isBegun);
     if (fate === 'close') return this.#leave('The agent does not wait for a drawing any more.');
-    if (fate === 'keep') this.#bar.say('Send keeps what you have drawn for later, Cancel discards it.');
+    if (fate === 'keep') this.#bar.announce('Send keeps what you have drawn for later, Cancel discards it.');
     this.#explain();
     this.#save();
   }
@@ -111,7 +111,7 @@ export class DrawingSheet {
   }
 
   #save() {
-    const { marks, isBegun: is_begun } = this.#board;
+    const { marks, isBegun: is_begun } = this.#model;
     this.#keep({ marks, is_begun, waits: this.#waits.record, sending: this.#sending }).catch(console.warn);
   }
 
@@ -124,7 +124,7 @@ export class DrawingSheet {
   /** Closes once the last word can be read. @param {string} word */
   #leave(word) {
     this.#enter('ending');
-    this.#bar.say(word);
+    this.#bar.announce(word);
     setTimeout(() => this.#tellEnd('close'), DRAW_END_MS);
   }
 
@@ -144,24 +144,24 @@ export class DrawingSheet {
     if (event.button !== 0) return;
     this.#cross = null;
     this.#stage.focus();
-    this.#stage.sheet.setPointerCapture(event.pointerId);
+    this.#stage.canvas.setPointerCapture(event.pointerId);
     this.#begin(this.#stage.at(event));
     this.#refresh();
   }
 
   /** @param {PointerEvent} event */
   #handleMove(event) {
-    if (!this.#stage.sheet.hasPointerCapture(event.pointerId)) return;
-    for (const one of event.getCoalescedEvents()) this.#board.extend(this.#stage.at(one));
-    this.#board.extend(this.#stage.at(event));
+    if (!this.#stage.canvas.hasPointerCapture(event.pointerId)) return;
+    for (const one of event.getCoalescedEvents()) this.#model.extend(this.#stage.at(one));
+    this.#model.extend(this.#stage.at(event));
     this.#refresh();
   }
 
   /** @param {PointerEvent} event */
   #handleUp(event) {
-    if (!this.#stage.sheet.hasPointerCapture(event.pointerId)) return;
-    this.#stage.sheet.releasePointerCapture(event.pointerId);
-    this.#board.extend(this.#stage.at(event));
+    if (!this.#stage.canvas.hasPointerCapture(event.pointerId)) return;
+    this.#stage.canvas.releasePointerCapture(event.pointerId);
+    this.#model.extend(this.#stage.at(event));
     this.#end();
   }
 
@@ -195,19 +195,19 @@ export class DrawingSheet {
 
   /** @param {DrawPoint} at */
   #begin(at) {
-    if (!this.#board.begin(at)) this.#bar.say(`A drawing has ${DRAW_MARKS_MAX} marks at most.`, true);
+    if (!this.#model.begin(at)) this.#bar.announce(`A drawing has ${DRAW_MARKS_MAX} marks at most.`, true);
     this.#save();
   }
 
   #end() {
-    if (this.#board.pending?.kind === 'note') return this.#openNote(this.#board.pending.points[0]);
-    const mark = this.#board.end();
+    if (this.#model.pending?.kind === 'note') return this.#openNote(this.#model.pending.points[0]);
+    const mark = this.#model.end();
     this.#changed();
-    this.#bar.say(mark ? drawSaid(mark) : READY);
+    this.#bar.announce(mark ? drawDescription(mark) : READY);
   }
 
   #dropMark() {
-    this.#board.drop();
+    this.#model.drop();
     this.#stage.closeNote();
     this.#changed();
   }
@@ -218,7 +218,7 @@ export class DrawingSheet {
   }
 
   #refresh() {
-    const { marks, pending } = this.#board;
+    const { marks, pending } = this.#model;
     this.#stage.show({ marks, pending, cross: this.#cross });
   }
 
@@ -226,9 +226,9 @@ export class DrawingSheet {
   #choose(tool) {
     if (this.#stage.isNoting) this.#endNote();
     this.#dropMark();
-    this.#board.tool = tool;
+    this.#model.tool = tool;
     this.#bar.choose(tool);
-    this.#bar.say(`${DRAW_LABELS[tool]} chosen.`);
+    this.#bar.announce(`${DRAW_LABELS[tool]} chosen.`);
   }
 
   /** @param {DrawPoint} by */
@@ -236,33 +236,33 @@ export class DrawingSheet {
     const { size } = this.#stage;
     const [fromX, fromY] = this.#cross ?? [size.width / 2, size.height / 2];
     this.#cross = drawWithin([fromX + x, fromY + y], size);
-    this.#board.extend(this.#cross);
+    this.#model.extend(this.#cross);
     this.#refresh();
-    this.#bar.say(`Crosshair at ${this.#cross.join(', ')}.`);
+    this.#bar.announce(`Crosshair at ${this.#cross.join(', ')}.`);
   }
 
   /** By keyboard: begins a mark at the crosshair, or ends it there. */
   #mark() {
     if (!this.#cross) this.#moveCross([0, 0]);
     const at = /** @type {DrawPoint} */ (this.#cross);
-    if (this.#board.pending) return this.#end();
+    if (this.#model.pending) return this.#end();
     this.#begin(at);
-    if (this.#board.pending && this.#board.tool === 'note') return this.#end();
-    this.#bar.say(`${DRAW_LABELS[this.#board.tool]} begun at ${at.join(', ')}. Move with the arrow keys, Space ends it.`);
+    if (this.#model.pending && this.#model.tool === 'note') return this.#end();
+    this.#bar.announce(`${DRAW_LABELS[this.#model.tool]} begun at ${at.join(', ')}. Move with the arrow keys, Space ends it.`);
   }
 
   /** @param {DrawPoint} at */
   #openNote(at) {
     this.#stage.openNote(at);
-    this.#bar.say('Type the note. Enter keeps it, Shift and Enter begins a line, Escape drops it.');
+    this.#bar.announce('Type the note. Enter keeps it, Shift and Enter begins a line, Escape drops it.');
   }
 
   #endNote() {
-    const mark = this.#board.end(this.#stage.note.value);
+    const mark = this.#model.end(this.#stage.note.value);
     this.#stage.closeNote();
     this.#stage.focus();
     this.#changed();
-    this.#bar.say(mark ? drawSaid(mark) : 'No note was written.');
+    this.#bar.announce(mark ? drawDescription(mark) : 'No note was written.');
   }
 
   // ── Commands ──
@@ -279,17 +279,17 @@ export class DrawingSheet {
 
   #undo() {
     if (this.#stage.isNoting) return this.#dropMark();
-    const mark = this.#board.undo();
+    const mark = this.#model.undo();
     this.#changed();
-    this.#bar.say(mark ? `${DRAW_NAMES[mark.kind]} ${mark.id} undone.` : 'There is nothing to undo.');
+    this.#bar.announce(mark ? `${DRAW_NAMES[mark.kind]} ${mark.id} undone.` : 'There is nothing to undo.');
   }
 
   /** Ends the innermost: the note, the mark, else all of it. */
   #escape() {
-    if (this.#phase !== 'drawing' || !this.#board.pending) return this.#cancel();
+    if (this.#phase !== 'drawing' || !this.#model.pending) return this.#cancel();
     this.#dropMark();
     this.#stage.focus();
-    this.#bar.say('Dropped. Escape again cancels the drawing.');
+    this.#bar.announce('Dropped. Escape again cancels the drawing.');
   }
 
   #cancel() {
@@ -303,9 +303,9 @@ export class DrawingSheet {
 
   async #send() {
     if (this.#stage.isNoting) this.#endNote();
-    else if (this.#board.pending) this.#end();
+    else if (this.#model.pending) this.#end();
     if (this.#stage.isNoting) return;
-    if (this.#board.marks.length === 0) return this.#bar.say('Nothing is drawn yet. Draw something, or press Escape to cancel.', true);
+    if (this.#model.marks.length === 0) return this.#bar.announce('Nothing is drawn yet. Draw something, or press Escape to cancel.', true);
     this.#enter('sending');
     const drawing = await this.#assemble();
     const end = 'drawing_id' in drawing ? await this.#sender.send(drawing, this.#waits.asks) : drawing;
@@ -320,12 +320,12 @@ export class DrawingSheet {
     this.#sending = null;
     this.#save();
     this.#enter('drawing');
-    this.#bar.say(drawTrouble(error), true);
+    this.#bar.announce(drawTrouble(error), true);
   }
 
   /** Everything that is sent, taken once: a drawing that is sent again is the same. @returns {Promise<any>} */
   async #assemble() {
-    const { marks } = this.#board;
+    const { marks } = this.#model;
     if (!this.#sending) {
       const styles = this.#waits.asks.some((ask) => ask.styles);
       const found = await this.#sender.ask({ draw: 'elements', marks: marks.map(drawTarget), styles });
@@ -342,6 +342,6 @@ export class DrawingSheet {
   #showProgress(progress) {
     const words = { sending: 'Sending…', waiting: 'Waiting for Tabwire… The drawing is kept in this tab. Escape cancels.',
       full: 'Tabwire cannot store the drawing just now (is the disk full?). Trying again…' };
-    if (this.#phase === 'sending') this.#bar.say(words[progress]);
+    if (this.#phase === 'sending') this.#bar.announce(words[progress]);
   }
 }
