@@ -13,7 +13,10 @@ use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use testkit::{FakeExtension, LEGACY, MODERN, Place, Served, Shim, TOOLS, soon, until};
+use testkit::{
+    ExtensionBuilder, FakeExtension, LEGACY, MODERN, ProgramSandbox, ServedDaemon, TOOLS, soon,
+    until,
+};
 
 /// The client's own part: it hears of progress.
 struct Handler {
@@ -47,8 +50,8 @@ struct Stage {
     client: RunningService<RoleClient, Handler>,
     progress: mpsc::UnboundedReceiver<ProgressNotificationParam>,
     extension: FakeExtension,
-    _daemon: Served,
-    _place: Place,
+    _daemon: ServedDaemon,
+    _place: ProgramSandbox,
 }
 
 impl Stage {
@@ -57,9 +60,9 @@ impl Stage {
         mode: ClientLifecycleMode,
         capabilities: ClientCapabilities,
     ) -> Self {
-        let place = Place::new();
+        let place = ProgramSandbox::new();
         let daemon = place.serve(&[]).await;
-        let extension = Shim::at(daemon.port, &place.home()).connect().await;
+        let extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
         let (told, progress) = mpsc::unbounded_channel();
         let config = ClientConfig::new(capabilities, Implementation::new("it", "1"));
         let handler = Handler { config, progress: told };

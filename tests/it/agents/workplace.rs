@@ -12,11 +12,11 @@ use tokio::process::Command;
 
 use super::program::AgentProgram;
 use testkit::LEGACY;
-use testkit::{Hand, Pages, StdioClient, finish, program};
+use testkit::{BrowserUser, StdioClient, TestPages, finish, program};
 
 pub(super) struct Workplace {
     browser: Option<Browser>,
-    pub(super) hand: Hand,
+    pub(super) hand: BrowserUser,
     /// Another client of the same daemon, to compare with.
     reference: StdioClient,
     port: u16,
@@ -36,15 +36,15 @@ impl Workplace {
         let port = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
         let extension = install(&path, port, agent).await;
 
-        let pages = Pages::start().await;
+        let pages = TestPages::start().await;
         let profile = path.join("profile");
         let chromium = find_browser().expect("the tests need a Chromium");
-        let chromium = Hand::lets_in(&path, &chromium);
+        let chromium = BrowserUser::lets_in(&path, &chromium);
         let browser = Browser::launch(&chromium, &profile, &extension, &pages.url(page)).unwrap();
         let mut bridge = tabwire(&path, port);
         bridge.arg("mcp");
         let reference = StdioClient::spawn(bridge);
-        let hand = Hand::reach(&profile).await;
+        let hand = BrowserUser::reach(&profile).await;
         let mut this = Self { browser: Some(browser), hand, reference, port, home };
         let title = this.ask("interact", json!({"action": "page_info", "wait_ms": 30_000})).await;
         assert_ne!(title["isError"], true, "{title}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use testkit::{Daemon, McpClient, Shim};
+use testkit::{ExtensionBuilder, McpClient, TestDaemon};
 
 /// What an analysis finds.
 async fn found(stage: &Stage, arguments: Value) -> Value {
@@ -228,13 +228,13 @@ async fn a_large_page_is_told_in_part_and_the_browsers_own_pages_not_at_all() {
 }
 
 /// An extension that analyzes whatever a test says.
-async fn analyzer(daemon: &Daemon) -> testkit::FakeExtension {
-    Shim::of(daemon).actions(&["dom", "page_summary", "tab_list"]).connect().await
+async fn analyzer(daemon: &TestDaemon) -> testkit::FakeExtension {
+    ExtensionBuilder::of(daemon).actions(&["dom", "page_summary", "tab_list"]).connect().await
 }
 
 #[tokio::test]
 async fn an_analysis_is_waited_for_unless_the_call_says_otherwise() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let (mut extension, client) = (analyzer(&daemon).await, McpClient::modern(&daemon));
     let dom = json!({"what": "dom", "selector": "a", "limit": 5, "tab_id": 8});
     let (answer, ()) = tokio::join!(client.call("analyze", dom), async {
@@ -262,8 +262,8 @@ async fn an_analysis_is_waited_for_unless_the_call_says_otherwise() {
 
 #[tokio::test]
 async fn an_extension_that_knows_no_analysis_is_not_asked_for_one() {
-    let daemon = Daemon::start().await;
-    let _extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let _extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon);
     let refused = client.call_fails("analyze", json!({"what": "page_summary"})).await;
     assert_eq!(refused["error"], "unsupported_action", "{refused}");
@@ -273,7 +273,7 @@ async fn an_extension_that_knows_no_analysis_is_not_asked_for_one() {
 
 #[tokio::test]
 async fn a_large_analysis_is_cut_and_read_on_by_its_id() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let (mut extension, client) = (analyzer(&daemon).await, McpClient::modern(&daemon));
     let result = json!({"success": true, "value": {"text": "ä".repeat(60_000)}, "type": "object"});
     let call = client.call("analyze", json!({"what": "page_summary"}));

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::browser::Stage;
-use testkit::{OTHER_SITE, Ran, cli_of, finish};
+use testkit::{OTHER_SITE, ProgramOutput, cli_of, finish};
 
-async fn run(stage: &Stage, arguments: &[&str]) -> Ran {
+async fn run(stage: &Stage, arguments: &[&str]) -> ProgramOutput {
     finish(cli_of(&stage.daemon, arguments)).await
 }
 

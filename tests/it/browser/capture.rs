@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
-use testkit::{Daemon, Hand, LATE, McpClient, Pages, Relay, first_tab, kill_worker};
+use testkit::{
+    BrowserUser, FrameRelay, LATE, McpClient, TestDaemon, TestPages, first_tab, kill_worker,
+};
 
 /// A daemon, a relay before it, a browser that is connected through it, pages and a client.
 struct Stage {
-    daemon: Daemon,
-    relay: Relay,
+    daemon: TestDaemon,
+    relay: FrameRelay,
     client: McpClient,
-    pages: Pages,
+    pages: TestPages,
     browser: Browser,
     folder: tempfile::TempDir,
     tab: Value,
@@ -23,11 +25,12 @@ const EVERYTHING: [&str; 6] = ["logs", "network", "bodies", "websocket", "action
 
 impl Stage {
     async fn set() -> Self {
-        let daemon = Daemon::start().await;
-        let relay = Relay::start(daemon.port()).await;
+        let daemon = TestDaemon::start().await;
+        let relay = FrameRelay::start(daemon.port()).await;
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
+        let pages = TestPages::start().await;
+        let (browser, folder) =
+            BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
         let tab = first_tab(&client, &browser).await;
         Self { daemon, relay, client, pages, browser, folder, tab }
     }
@@ -168,7 +171,7 @@ async fn what_a_person_does_is_told_without_their_password_on_strict_pages_too()
     let stage = Stage::set().await;
     stage.capture(&["actions", "performance"]);
     stage.go("/form").await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     stage.run("document.querySelector('#go').click()").await;
     hand.click("#name").await;
     hand.type_text("Ann").await;

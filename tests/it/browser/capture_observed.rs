@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tokio::net::TcpListener;
 
-use testkit::{Daemon, Hand, LATE, McpClient, Pages, first_tab, soon, until};
+use testkit::{BrowserUser, LATE, McpClient, TestDaemon, TestPages, first_tab, soon, until};
 
 /// A daemon, a browser that is connected to it, pages and a client.
 struct Stage {
-    daemon: Daemon,
+    daemon: TestDaemon,
     client: McpClient,
-    pages: Pages,
+    pages: TestPages,
     browser: Browser,
     folder: tempfile::TempDir,
     tab: Value,
@@ -19,10 +19,10 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let pages = TestPages::start().await;
+        let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
         let tab = first_tab(&client, &browser).await;
         Self { daemon, client, pages, browser, folder, tab }
     }
@@ -95,7 +95,7 @@ async fn what_a_person_does_and_how_the_page_came_are_read_back_without_a_passwo
     let stage = Stage::set().await;
     stage.capture(&["actions", "performance"]).await;
     stage.interact(json!({"action": "navigate", "url": stage.pages.url("/form")})).await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     hand.click("#password").await;
     hand.type_text("hunter2").await;
     hand.click("#send").await;

@@ -4,32 +4,35 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use testkit::{Daemon, Hand, McpClient, Pages, Relay, first_tab, kill_worker, soon, until};
+use testkit::{
+    BrowserUser, FrameRelay, McpClient, TestDaemon, TestPages, first_tab, kill_worker, soon, until,
+};
 
 /// What every mark is painted in.
 pub(crate) const INK: [u64; 3] = [230, 0, 110];
 
 /// A browser whose tab shows a page, a picture of which can be drawn on.
 pub(crate) struct Stage {
-    daemon: Daemon,
-    relay: Relay,
+    daemon: TestDaemon,
+    relay: FrameRelay,
     pub(crate) client: McpClient,
-    pub(crate) pages: Pages,
+    pub(crate) pages: TestPages,
     browser: Browser,
-    pub(crate) hand: Hand,
+    pub(crate) hand: BrowserUser,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
     pub(crate) async fn set(page: &str) -> Self {
-        let daemon = Daemon::start().await;
-        let relay = Relay::start(daemon.port()).await;
+        let daemon = TestDaemon::start().await;
+        let relay = FrameRelay::start(daemon.port()).await;
         relay.take_drawings();
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser_behind(&daemon, relay.port(), &pages.url(page));
+        let pages = TestPages::start().await;
+        let (browser, folder) =
+            BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url(page));
         first_tab(&client, &browser).await;
-        let hand = Hand::reach(&folder.path().join("profile")).await;
+        let hand = BrowserUser::reach(&folder.path().join("profile")).await;
         Self { daemon, relay, client, pages, browser, hand, _folder: folder }
     }
 

@@ -4,26 +4,28 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use testkit::{Daemon, Hand, McpClient, Pages, body, first_tab, kill_worker, soon, until};
+use testkit::{
+    BrowserUser, McpClient, TestDaemon, TestPages, body, first_tab, kill_worker, soon, until,
+};
 
 /// A person at a browser, and an agent.
 struct Stage {
-    daemon: Daemon,
-    pages: Pages,
+    daemon: TestDaemon,
+    pages: TestPages,
     browser: Browser,
-    hand: Hand,
+    hand: BrowserUser,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
     async fn set() -> Self {
-        let daemon = Daemon::start().await;
-        let pages = Pages::start().await;
+        let daemon = TestDaemon::start().await;
+        let pages = TestPages::start().await;
         let page = pages.url("/strict");
-        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &page);
+        let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &page);
         let client = McpClient::modern(&daemon);
         first_tab(&client, &browser).await;
-        let hand = Hand::reach(&folder.path().join("profile")).await;
+        let hand = BrowserUser::reach(&folder.path().join("profile")).await;
         Self { daemon, pages, browser, hand, _folder: folder }
     }
 

@@ -14,7 +14,9 @@ use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::process::Command;
 
-use testkit::{Hand, Pages, Ran, StdioClient, Terminal, finish, signal, soon, until};
+use testkit::{
+    BrowserUser, ProgramOutput, StdioClient, Terminal, TestPages, finish, signal, soon, until,
+};
 
 /// A computer on which Chromium and Cursor have run, and Tabwire has not.
 struct Computer {
@@ -67,7 +69,7 @@ impl Computer {
         command
     }
 
-    async fn tabwire(&self, arguments: &[&str]) -> Ran {
+    async fn tabwire(&self, arguments: &[&str]) -> ProgramOutput {
         let ran = finish(self.command(arguments)).await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran
@@ -121,7 +123,7 @@ impl Drop for Computer {
 
 /// The first command of an agent on a computer where Tabwire was installed and `folder` loaded.
 async fn first_command(computer: &Computer, folder: &Path) {
-    let pages = Pages::start().await;
+    let pages = TestPages::start().await;
     let browser = load(computer, folder, &pages.url("/"));
     title(computer).await;
     let found = computer.tabwire(&["doctor"]).await;
@@ -235,12 +237,12 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
 
     // The extension is loaded before a daemon runs.
     computer.switch_on_developer_mode();
-    let pages = Pages::start().await;
-    let program = Hand::lets_in(computer.home.path(), &find_browser().expect("a Chromium"));
+    let pages = TestPages::start().await;
+    let program = BrowserUser::lets_in(computer.home.path(), &find_browser().expect("a Chromium"));
     let folder = computer.at("Tabwire/extension");
     let page = pages.url("/");
     let browser = Browser::launch(&program, &computer.profile(), &folder, &page).unwrap();
-    let mut hand = Hand::reach(&computer.profile()).await;
+    let mut hand = BrowserUser::reach(&computer.profile()).await;
     hand.begin_list_of_errors().await;
     hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     let headline = "document.body.innerText.includes('Not connected')";
@@ -277,11 +279,11 @@ async fn a_browser_that_has_the_former_folder_loaded_goes_on_after_the_move_and_
     let old = computer.at(".local/state/tabwire/extension");
     computer.tabwire(&["extension", "unpack", old.to_str().unwrap()]).await;
     computer.switch_on_developer_mode();
-    let pages = Pages::start().await;
-    let program = Hand::lets_in(computer.home.path(), &find_browser().expect("a Chromium"));
+    let pages = TestPages::start().await;
+    let program = BrowserUser::lets_in(computer.home.path(), &find_browser().expect("a Chromium"));
     let page = pages.url("/");
     let browser = Browser::launch(&program, &computer.profile(), &old, &page).unwrap();
-    let mut hand = Hand::reach(&computer.profile()).await;
+    let mut hand = BrowserUser::reach(&computer.profile()).await;
     computer.install().await;
     assert!(old.is_symlink() && computer.at("Tabwire/extension/manifest.json").is_file());
     title(&computer).await;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use testkit::any_seed;
-use testkit::{Cutter, Daemon, Hand, McpClient, Pages};
+use testkit::{BrowserUser, CuttingRelay, McpClient, TestDaemon, TestPages};
 
 const COMMANDS: usize = 100;
 
@@ -19,11 +19,12 @@ async fn run(client: &McpClient, script: &str) -> Value {
 async fn a_hundred_commands_touch_the_page_once_each_while_the_worker_changes_its_carrier() {
     let seed = std::env::var("HAND_OVER_SEED").map_or_else(|_| any_seed(), |s| s.parse().unwrap());
     println!("HAND_OVER_SEED={seed}");
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
-    let cutter = Cutter::start(daemon.port(), seed).await;
-    let (browser, _folder) = Hand::open_browser_behind(&daemon, cutter.port(), &pages.url("/"));
+    let pages = TestPages::start().await;
+    let cutter = CuttingRelay::start(daemon.port(), seed).await;
+    let (browser, _folder) =
+        BrowserUser::open_browser_behind(&daemon, cutter.port(), &pages.url("/"));
     assert_eq!(run(&client, "document.title").await, "Home Page");
 
     for n in 0..COMMANDS {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use testkit::{Daemon, Hand, McpClient, Pages, Relay, kill_worker, soon};
+use testkit::{BrowserUser, FrameRelay, McpClient, TestDaemon, TestPages, kill_worker, soon};
 
 /// Where the worker is killed.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +44,12 @@ impl Point {
 
 #[tokio::test]
 async fn a_worker_killed_at_any_point_of_a_command_touches_the_page_once_at_most() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
-    let relay = Relay::start(daemon.port()).await;
-    let (browser, _folder) = Hand::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
+    let pages = TestPages::start().await;
+    let relay = FrameRelay::start(daemon.port()).await;
+    let (browser, _folder) =
+        BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
     assert_eq!(title(&client).await, "Home Page");
 
     for point in [BeforeClaim, AfterClaim, AfterGo, Running, BeforeAcknowledgement] {

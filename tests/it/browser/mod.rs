@@ -30,15 +30,15 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
-    Daemon, McpClient, Pages, Stopwatch, body, first_tab, kill_pages, kill_worker, phases, soon,
-    until,
+    McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, kill_pages, kill_worker, phases,
+    soon, until,
 };
 
 /// A daemon, a browser that is connected to it, pages and a client.
 pub(crate) struct Stage {
-    pub(crate) daemon: Daemon,
+    pub(crate) daemon: TestDaemon,
     pub(crate) client: McpClient,
-    pub(crate) pages: Pages,
+    pub(crate) pages: TestPages,
     browser: Browser,
     _folder: tempfile::TempDir,
 }
@@ -65,21 +65,21 @@ impl Stage {
     }
 
     async fn in_browser(program: &Path, page: Option<&str>) -> Self {
-        let (daemon, pages) = (Daemon::start().await, Pages::start().await);
+        let (daemon, pages) = (TestDaemon::start().await, TestPages::start().await);
         let home = pages.url("/");
         let opened = open_browser(program, &daemon, page.unwrap_or(&home), None);
         Self::connected(daemon, pages, opened).await
     }
 
     /// With another extension in the browser.
-    pub(crate) async fn beside(daemon: Daemon, pages: Pages, other: &Path) -> Self {
+    pub(crate) async fn beside(daemon: TestDaemon, pages: TestPages, other: &Path) -> Self {
         let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
         Self::connected(daemon, pages, opened).await
     }
 
     /// The same where another extension polls and is let in: nothing is asked for before our own
     /// is connected.
-    pub(crate) async fn beside_poller(daemon: Daemon, pages: Pages, other: &Path) -> Self {
+    pub(crate) async fn beside_poller(daemon: TestDaemon, pages: TestPages, other: &Path) -> Self {
         let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
         let client = McpClient::legacy(&daemon);
         let is_here = async || {
@@ -92,8 +92,8 @@ impl Stage {
     }
 
     async fn connected(
-        daemon: Daemon,
-        pages: Pages,
+        daemon: TestDaemon,
+        pages: TestPages,
         (browser, folder): (Browser, tempfile::TempDir),
     ) -> Self {
         let client = McpClient::legacy(&daemon);
@@ -158,7 +158,7 @@ impl Stage {
 /// A browser with the extension of this daemon, and with another one if that is named.
 fn open_browser(
     program: &Path,
-    daemon: &Daemon,
+    daemon: &TestDaemon,
     page: &str,
     other: Option<&Path>,
 ) -> (Browser, tempfile::TempDir) {

@@ -15,11 +15,11 @@ use tabwire::home::Home;
 use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{Hand, Pages, Place, StdioClient, soon};
+use testkit::{BrowserUser, ProgramSandbox, StdioClient, TestPages, soon};
 
 /// A person with a daemon's place, a browser's profile and an unpacked extension without a key.
 struct Person {
-    place: Place,
+    place: ProgramSandbox,
     port: u16,
     folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl Person {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let folder = tempfile::Builder::new().prefix("tabwire-it-pairing-").tempdir().unwrap();
-        let this = Self { place: Place::with_port(port), port, folder };
+        let this = Self { place: ProgramSandbox::with_port(port), port, folder };
         this.unpack(&this.place.home());
         fs::remove_file(this.extension().join("config.json")).unwrap();
         this
@@ -78,14 +78,14 @@ impl Person {
     }
 
     fn open_browser(&self, page: &str) -> Browser {
-        let program = Hand::lets_in(self.folder.path(), &chromium());
+        let program = BrowserUser::lets_in(self.folder.path(), &chromium());
         Browser::launch(&program, &self.profile(), &self.extension(), page).unwrap()
     }
 
     /// Opens the popup of the extension with this id as a page.
-    async fn open_popup(&self, id: &str) -> (Browser, Hand) {
+    async fn open_popup(&self, id: &str) -> (Browser, BrowserUser) {
         let browser = self.open_browser("about:blank");
-        let mut hand = Hand::reach(&self.profile()).await;
+        let mut hand = BrowserUser::reach(&self.profile()).await;
         hand.go(&format!("chrome-extension://{id}/popup/popup.html")).await;
         (browser, hand)
     }
@@ -112,14 +112,14 @@ async fn title(agent: &mut StdioClient) -> Value {
 }
 
 /// Waits until the popup says this somewhere.
-async fn shows(hand: &mut Hand, words: &str) {
+async fn shows(hand: &mut BrowserUser, words: &str) {
     let here = format!("document.body.innerText.includes({})", json!(words));
     let shown = async { while hand.read(&here).await != true {} };
     soon(&format!("the words {words:?}"), shown).await;
 }
 
 /// Where the focus is.
-async fn paste(hand: &mut Hand, line: &str) {
+async fn paste(hand: &mut BrowserUser, line: &str) {
     hand.type_text(line).await;
     hand.press("Enter", 1).await;
 }
@@ -127,7 +127,7 @@ async fn paste(hand: &mut Hand, line: &str) {
 #[tokio::test]
 async fn without_a_key_the_extension_gets_it_from_the_host_and_a_command_runs() {
     let person = Person::with_host().await;
-    let pages = Pages::start().await;
+    let pages = TestPages::start().await;
     let browser = person.open_browser(&pages.url("/"));
     let mut agent = StdioClient::start(&person.place);
     assert_eq!(title(&mut agent).await, "Home Page");
@@ -138,7 +138,7 @@ async fn without_a_key_the_extension_gets_it_from_the_host_and_a_command_runs() 
 async fn after_unpair_a_running_extension_gets_the_new_key_by_itself() {
     let person = Person::with_host().await;
     person.unpack(&person.place.home());
-    let pages = Pages::start().await;
+    let pages = TestPages::start().await;
     let browser = person.open_browser(&pages.url("/"));
     let mut agent = StdioClient::start(&person.place);
     assert_eq!(title(&mut agent).await, "Home Page");

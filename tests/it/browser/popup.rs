@@ -7,7 +7,9 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{Daemon, Hand, McpClient, Pages, Place, first_tab, signal, soon, until};
+use testkit::{
+    BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, first_tab, signal, soon, until,
+};
 
 /// An extension in a profile of its own, as it is before the browser starts.
 struct Profile(tempfile::TempDir);
@@ -51,20 +53,20 @@ impl Profile {
     }
 
     /// Renews it, as `tabwire extension unpack` does.
-    fn is_unpacked_again(&self, daemon: &Daemon) {
+    fn is_unpacked_again(&self, daemon: &TestDaemon) {
         let folder = self.0.path().join("extension");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&folder, daemon.port(), &key).unwrap();
         assert!(!folder.join("shim.js").exists());
     }
 
-    async fn open(&self, page: &str) -> (Browser, Hand) {
-        let program = Hand::lets_in(self.0.path(), &find_browser().unwrap());
+    async fn open(&self, page: &str) -> (Browser, BrowserUser) {
+        let program = BrowserUser::lets_in(self.0.path(), &find_browser().unwrap());
         let (profile, unpacked) = (self.0.path().join("profile"), self.0.path().join("extension"));
         // An earlier browser of this profile had another port.
         let _ = std::fs::remove_file(profile.join("DevToolsActivePort"));
         let browser = Browser::launch(&program, &profile, &unpacked, page).unwrap();
-        let hand = Hand::reach(&profile).await;
+        let hand = BrowserUser::reach(&profile).await;
         (browser, hand)
     }
 }
@@ -77,7 +79,7 @@ fn popup() -> String {
 }
 
 /// Waits until the popup says this.
-async fn shows(hand: &mut Hand, words: &str) {
+async fn shows(hand: &mut BrowserUser, words: &str) {
     let shown = "document.body.innerText";
     let comes = async { while !hand.read(shown).await.as_str().unwrap().contains(words) {} };
     soon(words, comes).await;
@@ -89,7 +91,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let place = Place::with_port(port);
+    let place = ProgramSandbox::with_port(port);
     let profile = Profile::new(&place.home(), port);
     let (browser, mut hand) = profile.open("about:blank").await;
     hand.begin_list_of_errors().await;
@@ -120,8 +122,8 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
 
 #[tokio::test]
 async fn a_program_that_has_the_port_is_told_as_such_and_is_no_error_of_the_extension() {
-    let other = Pages::start().await;
-    let place = Place::with_port(other.port());
+    let other = TestPages::start().await;
+    let place = ProgramSandbox::with_port(other.port());
     let profile = Profile::new(&place.home(), other.port());
     let (browser, mut hand) = profile.open("about:blank").await;
     hand.begin_list_of_errors().await;
@@ -134,8 +136,8 @@ async fn a_program_that_has_the_port_is_told_as_such_and_is_no_error_of_the_exte
 
 #[tokio::test]
 async fn the_popup_is_as_wide_as_it_is_drawn_where_the_browser_opens_it() {
-    let pages = Pages::start().await;
-    let place = Place::with_port(pages.port());
+    let pages = TestPages::start().await;
+    let place = ProgramSandbox::with_port(pages.port());
     let profile = Profile::new(&place.home(), pages.port());
     let (browser, mut hand) = profile.open("about:blank").await;
     hand.go(&popup()).await;
@@ -149,8 +151,8 @@ async fn the_popup_is_as_wide_as_it_is_drawn_where_the_browser_opens_it() {
 
 #[tokio::test]
 async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_leads_there() {
-    let daemon = Daemon::start().await;
-    let pages = Pages::start().await;
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
     let profile = Profile::new(&daemon.home(), daemon.port());
     let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
     let client = McpClient::modern(&daemon);
@@ -187,8 +189,8 @@ async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_l
 
 #[tokio::test]
 async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
-    let daemon = Daemon::start().await;
-    let pages = Pages::start().await;
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
     let profile = Profile::new(&daemon.home(), daemon.port());
     profile.closes_debugging_bars();
     let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
@@ -215,8 +217,8 @@ async fn looking_at_the_popup_gives_no_control_back_and_its_button_does() {
 
 #[tokio::test]
 async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recording_by_a_click() {
-    let daemon = Daemon::start().await;
-    let pages = Pages::start().await;
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
     let profile = Profile::new(&daemon.home(), daemon.port());
     let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
     let client = McpClient::modern(&daemon);
@@ -249,7 +251,7 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
 
 #[tokio::test]
 async fn an_extension_of_the_former_layout_is_renewed_by_a_reload() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let profile = Profile::new(&daemon.home(), daemon.port());
     profile.has_the_former_layout();
     let (browser, mut hand) = profile.open("about:blank").await;
@@ -272,7 +274,7 @@ async fn an_extension_of_the_former_layout_is_renewed_by_a_reload() {
 
 #[tokio::test]
 async fn a_browser_that_starts_finds_the_worker_of_an_extension_that_was_renewed_meanwhile() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let profile = Profile::new(&daemon.home(), daemon.port());
     profile.has_the_former_layout();
     let (browser, mut hand) = profile.open("about:blank").await;

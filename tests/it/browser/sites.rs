@@ -5,16 +5,18 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
 
-use testkit::{Daemon, Hand, McpClient, OTHER_SITE, Pages, body, first_tab, soon, until};
+use testkit::{
+    BrowserUser, McpClient, OTHER_SITE, TestDaemon, TestPages, body, first_tab, soon, until,
+};
 
 /// How often a page leaves while a command for it is on its way.
 const RACES: u32 = 20;
 
 /// A daemon, a browser, a client, and a server that is two sites: one by its address, one by name.
 struct Stage {
-    daemon: Daemon,
+    daemon: TestDaemon,
     client: McpClient,
-    pages: Pages,
+    pages: TestPages,
     browser: Browser,
     folder: tempfile::TempDir,
     tab: Value,
@@ -22,10 +24,10 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let client = McpClient::legacy(&daemon).named("Some Agent");
-        let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let pages = TestPages::start().await;
+        let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
         let tab = first_tab(&client, &browser).await;
         Self { daemon, client, pages, browser, folder, tab }
     }
@@ -58,7 +60,7 @@ impl Stage {
 }
 
 /// Waits until this is true of the page.
-async fn shows(hand: &mut Hand, what: &str) {
+async fn shows(hand: &mut BrowserUser, what: &str) {
     let waiting = format!(
         "new Promise((done) => {{ const look = () => (({what}) ? done(true) : setTimeout(look, 50)); \
          look(); }})"
@@ -69,7 +71,7 @@ async fn shows(hand: &mut Hand, what: &str) {
 #[tokio::test]
 async fn nothing_is_done_on_a_denied_site_and_nothing_of_it_is_told() {
     let stage = Stage::set().await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     hand.go(&stage.denied("/second")).await;
     stage.deny_other_site().await;
     let tab = &stage.tab;
@@ -182,7 +184,7 @@ async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_th
     let stage = Stage::set().await;
     stage.deny_other_site().await;
     stage.client.call("configure", json!({"action": "capture", "streams": ["logs"]})).await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     hand.go(&stage.denied("/opens")).await;
     hand.click("#open").await;
     let list = json!({"action": "tab_list"});
@@ -220,7 +222,7 @@ async fn an_empty_page_that_a_denied_site_has_opened_is_kept_from_agents_like_th
 #[tokio::test]
 async fn a_rule_that_no_daemon_hears_is_said_to_be_none_and_stays_to_be_sent() {
     let stage = Stage::set().await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     stage.daemon.stop().await;
     shows(&mut hand, "document.querySelector('#headline').textContent === 'Not connected'").await;
@@ -256,7 +258,7 @@ async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
 #[tokio::test]
 async fn a_person_stops_everything_in_mid_command_and_lets_agents_go_on() {
     let stage = Stage::set().await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
     let opened = stage.answer("interact", open).await;

@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{Daemon, LOOK, McpClient, Pages, Stopwatch, body, first_tab, soon, until};
+use testkit::{LOOK, McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, soon, until};
 
 /// How long a browser may take to start and to connect on a busy machine.
 const START: Duration = Duration::from_secs(30);
@@ -19,7 +19,7 @@ const START: Duration = Duration::from_secs(30);
 struct Profile(tempfile::TempDir);
 
 impl Profile {
-    fn new(daemon: &Daemon) -> Self {
+    fn new(daemon: &TestDaemon) -> Self {
         let folder = tempfile::Builder::new().prefix("tabwire-it-trouble-").tempdir().unwrap();
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&folder.path().join("extension"), daemon.port(), &key).unwrap();
@@ -59,9 +59,9 @@ impl Profile {
 
 /// A daemon, a browser that is connected to it, pages and a client.
 pub(crate) struct Stage {
-    daemon: Daemon,
+    daemon: TestDaemon,
     pub(crate) client: McpClient,
-    pub(crate) pages: Pages,
+    pub(crate) pages: TestPages,
     profile: Profile,
     browser: Browser,
 }
@@ -82,9 +82,9 @@ impl Stage {
 
     /// With a profile that is not as it is at first.
     async fn set_with(change: impl FnOnce(&Profile)) -> Self {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
+        let pages = TestPages::start().await;
         let profile = Profile::new(&daemon);
         change(&profile);
         let browser = profile.open(&pages.url("/"));
@@ -411,9 +411,9 @@ async fn a_window_that_is_closed_in_mid_command_ends_the_command_and_no_other() 
 
 #[tokio::test]
 async fn two_browsers_are_told_apart_and_each_acts_in_its_own() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
+    let pages = TestPages::start().await;
     let profiles = [Profile::new(&daemon), Profile::new(&daemon)];
     let first = profiles[0].open(&pages.url("/"));
     let second = profiles[1].open(&pages.url("/second"));

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 use super::BROWSERS;
 use super::witness::Ledger;
-use testkit::Dice;
-use testkit::{Place, StdioClient, signal};
+use testkit::SeededRandom;
+use testkit::{ProgramSandbox, StdioClient, signal};
 
 /// How many commands an agent submits in a round: as many results as are kept for it.
 const COMMANDS: usize = 90;
@@ -37,11 +37,11 @@ pub(super) struct Agents {
 
 impl Agents {
     pub(super) fn start(
-        place: &Place,
+        place: &ProgramSandbox,
         count: usize,
         round: u64,
         ledger: &Ledger,
-        dice: &mut Dice,
+        dice: &mut SeededRandom,
     ) -> Self {
         let stopping = Arc::new(AtomicBool::new(false));
         let (mut tasks, mut bridges) = (JoinSet::new(), Vec::new());
@@ -54,7 +54,7 @@ impl Agents {
                 name,
                 bridge,
                 ledger: ledger.clone(),
-                dice: Dice::new(dice.next()),
+                dice: SeededRandom::new(dice.next()),
                 stopping: stopping.clone(),
             };
             tasks.spawn(agent.work());
@@ -62,7 +62,7 @@ impl Agents {
         Self { tasks, stopping, bridges }
     }
 
-    pub(super) fn kill_a_bridge(&self, dice: &mut Dice) {
+    pub(super) fn kill_a_bridge(&self, dice: &mut SeededRandom) {
         let victim = &self.bridges[dice.below(self.bridges.len() as u64) as usize];
         // Whoever restarts it puts the next one in its place.
         match victim.swap(0, Ordering::AcqRel) {
@@ -84,7 +84,7 @@ struct Agent {
     name: String,
     bridge: Bridge,
     ledger: Ledger,
-    dice: Dice,
+    dice: SeededRandom,
     stopping: Arc<AtomicBool>,
 }
 

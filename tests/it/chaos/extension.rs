@@ -17,8 +17,10 @@ use tabwire::home::Home;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-use testkit::{Delivered, FakeExtension, Place, Shim, active_tab, signal, tab};
-use testkit::{Dice, any_seed};
+use testkit::{
+    DeliveredCommand, ExtensionBuilder, FakeExtension, ProgramSandbox, active_tab, signal, tab,
+};
+use testkit::{SeededRandom, any_seed};
 
 const HOME: &str = "TABWIRE_CHAOS_HOME";
 const NAME: &str = "TABWIRE_CHAOS_BROWSER";
@@ -35,13 +37,13 @@ pub(super) struct Browsers {
 }
 
 impl Browsers {
-    pub(super) fn start(place: &Place, names: &[&'static str]) -> Self {
+    pub(super) fn start(place: &ProgramSandbox, names: &[&'static str]) -> Self {
         let home = place.path().to_owned();
         let running = names.iter().map(|name| start(&home, name)).collect();
         Self { home, names: names.to_vec(), running }
     }
 
-    pub(super) fn kill_one(&mut self, dice: &mut Dice) {
+    pub(super) fn kill_one(&mut self, dice: &mut SeededRandom) {
         let victim = dice.below(self.running.len() as u64) as usize;
         if let Some(process) = self.running[victim].id() {
             signal(process, Signal::KILL);
@@ -100,9 +102,9 @@ struct Browser {
     name: String,
     instance: String,
     epoch: String,
-    dice: Dice,
-    claimed: HashMap<String, Delivered>,
-    running: HashMap<String, Delivered>,
+    dice: SeededRandom,
+    claimed: HashMap<String, DeliveredCommand>,
+    running: HashMap<String, DeliveredCommand>,
     /// Each ends when its command has run its time.
     runs: JoinSet<String>,
     /// Results that are not acknowledged, each with its command.
@@ -118,7 +120,7 @@ impl Browser {
             name,
             instance: tabwire::proof::random_hex::<8>(),
             epoch: String::new(),
-            dice: Dice::new(any_seed()),
+            dice: SeededRandom::new(any_seed()),
             claimed: HashMap::new(),
             running: HashMap::new(),
             runs: JoinSet::new(),
@@ -132,7 +134,8 @@ impl Browser {
         let (Ok(true), Ok(Some(daemon))) = (home.has_daemon(), home.daemon_record()) else {
             return;
         };
-        let shim = Shim::at(daemon.port, &home).browser(&self.name).instance(&self.instance);
+        let shim =
+            ExtensionBuilder::at(daemon.port, &home).browser(&self.name).instance(&self.instance);
         let shim = shim.tabs(vec![active_tab(7), tab(8)]);
         let Some(mut extension) = shim.try_open().await else { return };
         let Some(welcome) = extension.try_hello().await else { return };
@@ -177,7 +180,7 @@ impl Browser {
         let id = frame["correlation_id"].as_str().unwrap_or_default();
         match frame["type"].as_str()? {
             "command" => {
-                let command = Delivered::of(frame);
+                let command = DeliveredCommand::of(frame);
                 extension.try_send(&command.answer("claim")).await?;
                 self.claimed.insert(command.id.clone(), command);
             }
@@ -219,7 +222,7 @@ impl Browser {
         extension.try_send(&frame).await
     }
 
-    fn write_down(&self, command: &Delivered) {
+    fn write_down(&self, command: &DeliveredCommand) {
         let line = format!("{} {}\n", command.id, command.script());
         let mut runs =
             OpenOptions::new().create(true).append(true).open(runs_of(&self.home)).unwrap();

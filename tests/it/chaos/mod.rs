@@ -18,8 +18,8 @@ use rustix::process::Signal;
 
 use agent::Agents;
 use extension::Browsers;
-use testkit::Dice;
-use testkit::{Place, signal};
+use testkit::SeededRandom;
+use testkit::{ProgramSandbox, signal};
 use witness::{Ledger, Verdict};
 
 /// How many rounds there are unless the environment says otherwise.
@@ -44,8 +44,8 @@ async fn whatever_is_killed_every_accepted_command_ends_once_and_none_runs_twice
     let rounds = number("TABWIRE_CHAOS_ROUNDS").unwrap_or(ROUNDS);
     let seed = number("TABWIRE_CHAOS_SEED").unwrap_or_else(testkit::any_seed);
     println!("seed {seed}: repeat with TABWIRE_CHAOS_SEED={seed}");
-    let mut dice = Dice::new(seed);
-    let place = Place::new();
+    let mut dice = SeededRandom::new(seed);
+    let place = ProgramSandbox::new();
     let (mut kills, mut total) = (Kills::default(), Verdict::default());
     for round in 1..=rounds {
         let ledger = Ledger::default();
@@ -68,10 +68,10 @@ async fn whatever_is_killed_every_accepted_command_ends_once_and_none_runs_twice
 
 /// Kills one after the other.
 async fn storm(
-    place: &Place,
+    place: &ProgramSandbox,
     agents: &Agents,
     browsers: &mut Browsers,
-    dice: &mut Dice,
+    dice: &mut SeededRandom,
     kills: &mut Kills,
 ) {
     let calm = tokio::time::sleep(STORM);
@@ -103,7 +103,7 @@ async fn storm(
 }
 
 /// The daemon is killed as well, so that the journal is as a crash leaves it.
-async fn end_daemon(place: &Place) {
+async fn end_daemon(place: &ProgramSandbox) {
     if let Some(daemon) = place.daemon() {
         signal(daemon.pid, Signal::KILL);
         place.until_no_daemon().await;

@@ -13,8 +13,8 @@ use tabwire::journal;
 use tabwire::lifecycle::SavedStage;
 
 use super::extension::runs_of;
-use testkit::Dice;
-use testkit::{Place, StdioClient, Stopwatch};
+use testkit::SeededRandom;
+use testkit::{ProgramSandbox, StdioClient, Stopwatch};
 
 /// How long a command may take to its end, once nothing is killed any more: its whole time
 /// from creation, and something for the machine.
@@ -75,14 +75,14 @@ impl Ledger {
     }
 
     /// Any command that was accepted.
-    pub(super) fn any_id(&self, dice: &mut Dice) -> Option<String> {
+    pub(super) fn any_id(&self, dice: &mut SeededRandom) -> Option<String> {
         let ledger = self.0.lock().unwrap();
         let n = dice.below(ledger.len().max(1) as u64) as usize;
         ledger.keys().nth(n).cloned()
     }
 
     /// Waits until every command has ended, and asks how those did that somebody was told of.
-    pub(super) async fn let_everything_end(&self, place: &Place) {
+    pub(super) async fn let_everything_end(&self, place: &ProgramSandbox) {
         let ids: Vec<_> = self.0.lock().unwrap().keys().cloned().collect();
         let mut client = StdioClient::start(place);
         let watch = Stopwatch::start();
@@ -110,7 +110,7 @@ impl Ledger {
     }
 
     /// Whether the three agree. Panics where they do not.
-    pub(super) fn judge(&self, place: &Place) -> Verdict {
+    pub(super) fn judge(&self, place: &ProgramSandbox) -> Verdict {
         let mut runs: HashMap<String, u64> = HashMap::new();
         let written = fs::read_to_string(runs_of(place.path())).unwrap_or_default();
         for line in written.lines() {

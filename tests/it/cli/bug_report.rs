@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{Place, Shim, StdioClient, finish, tab};
+use testkit::{ExtensionBuilder, ProgramSandbox, StdioClient, finish, tab};
 
 #[tokio::test]
 async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_business() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let served = place.serve(&[]).await;
     let mut private = tab(7);
     private["title"] = "My bank account".into();
     private["url"] = "https://bank.example/accounts/4711?session=abc".into();
-    let shim = Shim::at(served.port, &place.home()).tabs(vec![private]);
+    let shim = ExtensionBuilder::at(served.port, &place.home()).tabs(vec![private]);
     let value = json!({"success": true, "value": []});
     let _extension = shim.connect().await.auto(move |_| value.clone());
     let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "probe"]));
@@ -78,7 +78,7 @@ async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_busi
 
 #[tokio::test]
 async fn a_report_is_written_also_where_nothing_was_set_up() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.json");
     let ran = place.run(&["doctor", "--report", file.to_str().unwrap()]).await;

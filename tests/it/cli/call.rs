@@ -12,27 +12,30 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
 use testkit::{
-    Auto, Delivered, FakeExtension, Place, PseudoTerminal, Ran, Served, Shim, active_tab, finish,
-    signal, soon, tab, until,
+    AutoExtension, DeliveredCommand, ExtensionBuilder, FakeExtension, ProgramOutput,
+    ProgramSandbox, PseudoTerminal, ServedDaemon, active_tab, finish, signal, soon, tab, until,
 };
 
 /// A page whose title is the script that asks for it.
-fn echo(command: &Delivered) -> Value {
+fn echo(command: &DeliveredCommand) -> Value {
     let value = command.command["params"]["script"].clone();
     json!({"success": true, "value": value, "type": "string"})
 }
 
 /// A daemon and a browser that runs whatever comes.
-async fn browser(place: &Place, run: fn(&Delivered) -> Value) -> (Served, Auto) {
+async fn browser(
+    place: &ProgramSandbox,
+    run: fn(&DeliveredCommand) -> Value,
+) -> (ServedDaemon, AutoExtension) {
     let served = place.serve(&[]).await;
-    let extension = Shim::at(served.port, &place.home()).connect().await;
+    let extension = ExtensionBuilder::at(served.port, &place.home()).connect().await;
     (served, extension.auto(run))
 }
 
 /// A daemon and a browser with the tabs 7, which is active, and 8.
-async fn two_tabs(place: &Place) -> (Served, FakeExtension) {
+async fn two_tabs(place: &ProgramSandbox) -> (ServedDaemon, FakeExtension) {
     let served = place.serve(&[]).await;
-    let shim = Shim::at(served.port, &place.home()).tabs(vec![active_tab(7), tab(8)]);
+    let shim = ExtensionBuilder::at(served.port, &place.home()).tabs(vec![active_tab(7), tab(8)]);
     let extension = shim.connect().await;
     (served, extension)
 }
@@ -46,14 +49,18 @@ fn words(arguments: &[String]) -> Vec<&str> {
 }
 
 /// A call that goes on; what it prints is read at its end.
-fn begin(place: &Place, arguments: &[&str]) -> Child {
+fn begin(place: &ProgramSandbox, arguments: &[&str]) -> Child {
     place.command(arguments).spawn().unwrap()
 }
 
-async fn ended(child: Child) -> Ran {
+async fn ended(child: Child) -> ProgramOutput {
     let output = soon("the call's end", child.wait_with_output()).await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    ProgramOutput {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 fn json_of(text: &str) -> Value {
@@ -62,7 +69,7 @@ fn json_of(text: &str) -> Value {
 
 #[tokio::test]
 async fn the_value_alone_is_printed_and_the_whole_answer_as_json() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, _browser) = browser(&place, echo).await;
     for text in ["document.title", "two\nlines", "a = 'b=c'", "{\"a\": 1}", "-"] {
         let ran = place.run(&words(&script(text))).await;
@@ -92,7 +99,7 @@ async fn the_value_alone_is_printed_and_the_whole_answer_as_json() {
 
 #[tokio::test]
 async fn a_wrong_call_gets_the_tools_own_error_and_a_wrong_command_line_is_refused() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, browser) = browser(&place, echo).await;
     for (arguments, code, says) in [
         (&["interact", "action=execute_js", "scrpt=1"][..], 1, "Did you mean `script`?"),
@@ -121,7 +128,7 @@ async fn a_wrong_call_gets_the_tools_own_error_and_a_wrong_command_line_is_refus
 
 #[tokio::test]
 async fn a_command_that_fails_ends_the_call_with_1_and_says_why() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, mut extension) = two_tabs(&place).await;
     let call = begin(&place, &words(&script("boom()")));
     let command = extension.command().await;
@@ -135,7 +142,7 @@ async fn a_command_that_fails_ends_the_call_with_1_and_says_why() {
 
 #[tokio::test]
 async fn a_job_is_waited_for_too() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "a").unwrap();
     let root = folder.path().to_str().unwrap();
@@ -159,7 +166,7 @@ async fn a_job_is_waited_for_too() {
 
 #[tokio::test]
 async fn the_first_call_starts_the_daemon() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     assert!(place.daemon().is_none());
     let ran = place.run(&["call", "configure", "action=health"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -168,7 +175,7 @@ async fn the_first_call_starts_the_daemon() {
 
 #[tokio::test]
 async fn arguments_come_from_standard_input_too() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, _browser) = browser(&place, echo).await;
     let mut command = place.command(&["call", "interact", "-", "script=other"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -181,7 +188,7 @@ async fn arguments_come_from_standard_input_too() {
 
 #[tokio::test]
 async fn a_call_waits_for_its_command_and_a_bounded_wait_prints_the_id_that_reads_it_later() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, mut extension) = two_tabs(&place).await;
     let waiting = begin(&place, &words(&script("1")));
     let command = extension.command().await;
@@ -209,7 +216,7 @@ async fn a_call_waits_for_its_command_and_a_bounded_wait_prints_the_id_that_read
 
 #[tokio::test]
 async fn ctrl_c_cancels_the_command_of_the_call_and_no_other() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, mut extension) = two_tabs(&place).await;
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let call = begin(&place, &words(&script("slow")));
@@ -242,7 +249,7 @@ async fn ctrl_c_cancels_the_command_of_the_call_and_no_other() {
     assert_eq!(ended(other).await.stdout, "done\n");
 }
 
-fn picture(_: &Delivered) -> Value {
+fn picture(_: &DeliveredCommand) -> Value {
     let data = STANDARD.encode(b"picture");
     let value = json!({"mime_type": "image/png", "data": data, "width": 1, "height": 1});
     json!({"success": true, "value": value})
@@ -250,7 +257,7 @@ fn picture(_: &Delivered) -> Value {
 
 #[tokio::test]
 async fn a_picture_goes_to_a_new_file_whose_path_is_printed() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, browser) = browser(&place, picture).await;
     let folder = tempfile::tempdir().unwrap();
     let shot = |more: &[&str]| -> Command {
@@ -297,7 +304,7 @@ async fn a_picture_goes_to_a_new_file_whose_path_is_printed() {
 
 #[tokio::test]
 async fn all_calls_of_one_script_use_the_tab_that_the_one_before_used() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, mut extension) = two_tabs(&place).await;
     let program = testkit::program();
     // Each in a session of its own, as cron and systemd start scripts. The second script calls
@@ -331,7 +338,7 @@ async fn all_calls_of_one_script_use_the_tab_that_the_one_before_used() {
 
 #[tokio::test]
 async fn without_a_tool_the_tools_and_their_parameters_are_listed_and_no_daemon_is_started() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let listed = place.run(&["call"]).await;
     assert_eq!(listed.code, Some(0), "{listed:?}");
     let tools = json_of(&place.run(&["call", "--json"]).await.stdout);
@@ -347,7 +354,7 @@ async fn without_a_tool_the_tools_and_their_parameters_are_listed_and_no_daemon_
 
 #[tokio::test]
 async fn what_a_page_says_cannot_command_a_terminal_and_reaches_a_pipe_whole() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, _browser) =
         browser(&place, |_| json!({"success": true, "value": "one\u{1b}[2J\ntwo"})).await;
     let piped = place.run(&words(&script("1"))).await;

@@ -3,15 +3,18 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use testkit::{Auto, Place, PseudoTerminal, Served, Shim, StdioClient, soon};
+use testkit::{
+    AutoExtension, ExtensionBuilder, ProgramSandbox, PseudoTerminal, ServedDaemon, StdioClient,
+    soon,
+};
 
 /// A zone that is 5 h 30 min ahead of UTC, in the form that needs no table of zones.
 const ZONE: &str = "HERE-5:30";
 
 /// A daemon with one command that is over, and the whole of what is known of it.
-async fn one_command(place: &Place) -> (Served, Auto, Value) {
+async fn one_command(place: &ProgramSandbox) -> (ServedDaemon, AutoExtension, Value) {
     let served = place.serve(&[]).await;
-    let extension = Shim::at(served.port, &place.home()).connect().await;
+    let extension = ExtensionBuilder::at(served.port, &place.home()).connect().await;
     let extension = extension.auto(|_| json!({"value": 1}));
     let client = ["mcp", "--client", "an-agent-with-a-long-name"];
     let mut client = StdioClient::spawn(place.command(&client));
@@ -41,7 +44,7 @@ fn in_zone(utc: &str) -> String {
 
 #[tokio::test]
 async fn the_list_of_commands_fits_80_columns_and_its_ids_are_enough_for_a_trace() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (_served, _extension, command) = one_command(&place).await;
     let id = command["correlation_id"].as_str().unwrap();
     let lines = at_a_terminal(place.command(&["commands"])).await;
@@ -63,7 +66,7 @@ async fn the_list_of_commands_fits_80_columns_and_its_ids_are_enough_for_a_trace
 
 #[tokio::test]
 async fn status_tells_how_long_ago_a_client_has_called() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let _one = one_command(&place).await;
     let lines = at_a_terminal(place.command(&["status"])).await;
     let client = lines.iter().find(|line| line.contains("an-agent-with-a-long-name")).unwrap();

@@ -11,11 +11,12 @@ use tabwire::install::manifest_below;
 use tabwire::proof::DEFAULT_OWNER;
 
 use testkit::{
-    McpClient, Place, RawConnection, Served, Session, Shim, answering, finish, signal, soon, until,
+    ExtensionBuilder, ExtensionSession, McpClient, ProgramSandbox, RawConnection, ServedDaemon,
+    answering, finish, signal, soon, until,
 };
 
 /// What the doctor finds here.
-async fn examine(place: &Place) -> Value {
+async fn examine(place: &ProgramSandbox) -> Value {
     let ran = place.run(&["doctor", "--json"]).await;
     let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
     assert_eq!(ran.code, Some(if found["ok"] == true { 0 } else { 1 }), "{ran:?}");
@@ -24,7 +25,7 @@ async fn examine(place: &Place) -> Value {
 }
 
 /// The doctor names this hop first, with this in its sentence and this as what to do.
-async fn assert_broken(place: &Place, hop: &str, says: &str, remedy: &str) {
+async fn assert_broken(place: &ProgramSandbox, hop: &str, says: &str, remedy: &str) {
     let found = examine(place).await;
     assert_eq!(found["first_broken"], hop, "{found:#}");
     let finding = of(&found, hop);
@@ -45,8 +46,8 @@ fn of<'a>(found: &'a Value, hop: &str) -> &'a Value {
 }
 
 /// A daemon that runs here and an extension that was unpacked for it.
-async fn with_daemon() -> (Place, Served, PathBuf) {
-    let place = Place::new();
+async fn with_daemon() -> (ProgramSandbox, ServedDaemon, PathBuf) {
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
     let ran = place.run(&["extension", "unpack"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -55,8 +56,8 @@ async fn with_daemon() -> (Place, Served, PathBuf) {
 }
 
 /// A place with a key, where nothing runs.
-fn with_key(port: u16) -> Place {
-    let place = Place::with_port(port);
+fn with_key(port: u16) -> ProgramSandbox {
+    let place = ProgramSandbox::with_port(port);
     place.home();
     place
 }
@@ -72,7 +73,7 @@ fn rewrite(path: &std::path::Path, change: impl FnOnce(&mut Value)) {
 #[tokio::test]
 async fn all_is_well_when_every_hop_is() {
     let (place, daemon, _) = with_daemon().await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let _extension = shim.connect().await.auto(|_| json!({"success": true, "value": []}));
     let found = examine(&place).await;
     assert_eq!(found["ok"], true, "{found:#}");
@@ -88,7 +89,7 @@ async fn all_is_well_when_every_hop_is() {
 
 #[tokio::test]
 async fn a_state_directory_that_is_not_there_is_named_and_not_made() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let dir = place.path().join("none");
     let mut command = place.command(&["doctor", "--json"]);
     command.env("TABWIRE_HOME", &dir);
@@ -109,7 +110,7 @@ async fn a_state_directory_that_is_open_to_others_is_named_with_the_command_that
 
 #[tokio::test]
 async fn a_key_that_is_missing_open_or_damaged_is_named() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     assert_broken(&place, "key", "no auth.key", "tabwire install").await;
     let key = place.path().join("auth.key");
     assert!(!key.exists(), "the doctor makes none");
@@ -132,7 +133,7 @@ async fn a_port_that_another_program_has_is_named_with_that_program() {
 
 #[tokio::test]
 async fn a_port_that_is_served_for_another_state_directory_is_named() {
-    let other = Place::new();
+    let other = ProgramSandbox::new();
     let daemon = other.serve(&[]).await;
     let place = with_key(daemon.port);
     assert_broken(&place, "port", "another Tabwire daemon of yours", "TABWIRE_HOME").await;
@@ -140,7 +141,7 @@ async fn a_port_that_is_served_for_another_state_directory_is_named() {
 
 #[tokio::test]
 async fn a_daemon_whose_port_is_not_its_own_gets_no_token() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let home = place.home();
     let lock = home.try_lock_daemon().unwrap().unwrap();
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -204,7 +205,7 @@ async fn a_daemon_that_does_not_know_the_key_is_named() {
 
 #[tokio::test]
 async fn a_daemon_that_does_not_answer_is_named() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let home = place.home();
     let lock = home.try_lock_daemon().unwrap().unwrap();
     // It lets others connect, and that is all.
@@ -265,7 +266,7 @@ async fn a_native_host_that_starts_another_program_is_named_unless_nobody_needs_
     assert_broken(&place, "native host", "cannot be read", "tabwire install").await;
     fs::remove_file(manifest_below(place.path())).unwrap();
     assert_broken(&place, "native host", "is missing", "tabwire install").await;
-    let extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let found = examine(&place).await;
     assert_eq!(of(&found, "native host")["state"], "unknown", "{found:#}");
     extension.breaks();
@@ -284,7 +285,7 @@ async fn the_folder_that_was_named_last_is_the_one_that_is_looked_at() {
 #[tokio::test]
 async fn a_folder_without_the_key_is_not_broken_for_an_extension_that_has_it() {
     let (place, daemon, folder) = with_daemon().await;
-    let extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     fs::remove_file(folder.join("config.json")).unwrap();
     let found = examine(&place).await;
     assert_eq!(of(&found, "extension folder")["state"], "unknown", "{found:#}");
@@ -299,7 +300,7 @@ async fn an_extension_that_is_away_is_named_with_when_it_was_last_seen() {
     let (place, daemon, _) = with_daemon().await;
     let chrome = "chrome://extensions";
     assert_broken(&place, "extension connected", "no browser has connected", chrome).await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     shim.connect().await.breaks();
     let label = shim.label();
     // The daemon finds out when it reads on.
@@ -317,7 +318,7 @@ async fn an_extension_that_is_away_is_named_with_when_it_was_last_seen() {
 #[tokio::test]
 async fn an_extension_of_another_version_is_named_by_doctor_status_and_log() {
     let (place, daemon, _) = with_daemon().await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let mut extension = shim.open().await;
     let challenge = extension.challenge().await;
     let mut hello = extension.hello_to(&challenge);
@@ -394,7 +395,7 @@ async fn an_older_extension_that_works_is_well_and_one_that_is_switched_off_is_n
 }
 
 /// Waits until this list of older extensions, as `tabwire status` shows it, has one.
-async fn has_one(place: &Place, list: &str) {
+async fn has_one(place: &ProgramSandbox, list: &str) {
     let shown = async {
         loop {
             let status = place.run(&["status", "--json"]).await.stdout;
@@ -409,7 +410,7 @@ async fn has_one(place: &Place, list: &str) {
 
 #[tokio::test]
 async fn an_older_extension_that_asks_or_is_switched_off_is_named_with_its_one_command() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
     let polling = tokio::spawn(poll(daemon.port, OLDER, true));
     has_one(&place, "asking").await;
@@ -429,7 +430,7 @@ async fn an_older_extension_that_asks_or_is_switched_off_is_named_with_its_one_c
 #[tokio::test]
 async fn a_browser_that_does_not_answer_is_named() {
     let (place, daemon, _) = with_daemon().await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let _silent = shim.connect().await;
     let found = examine(&place).await;
     assert_eq!(found["first_broken"], "test command", "{found:#}");
@@ -441,7 +442,7 @@ async fn a_browser_that_does_not_answer_is_named() {
 #[tokio::test]
 async fn that_the_person_has_stopped_everything_is_said_with_the_way_to_go_on() {
     let (place, daemon, _) = with_daemon().await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     extension.send(&json!({"type": "stopped", "stopped": true})).await;
     let is_stopped = async || {
         let status = place.run(&["status"]).await.stdout;
@@ -456,7 +457,7 @@ async fn that_the_person_has_stopped_everything_is_said_with_the_way_to_go_on() 
 #[tokio::test]
 async fn an_extension_that_is_older_than_the_daemon_is_named_with_the_update() {
     let (place, daemon, _) = with_daemon().await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let client = McpClient::at(daemon.port, place.home().auth().token(&DEFAULT_OWNER.into()));
     let ask = async || {
         let queued = client.call("interact", json!({"action": "page_info"})).await;
@@ -473,7 +474,7 @@ async fn an_extension_that_is_older_than_the_daemon_is_named_with_the_update() {
     socket.send(&old(&challenge)).await;
     let (code, reason) = socket.closed_without_a_frame().await;
     assert_eq!(code, 4409);
-    let session = Session::of(&shim);
+    let session = ExtensionSession::of(&shim);
     let challenge = session.challenge().await;
     let refused = session.begin(&answering(old(&challenge), &challenge)).await;
     assert_eq!(refused.close(), (409, 4409));

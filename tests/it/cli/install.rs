@@ -18,7 +18,10 @@ use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use testkit::{Pages, Place, Ran, Shim, StdioClient, Terminal, finish, signal, soon};
+use testkit::{
+    ExtensionBuilder, ProgramOutput, ProgramSandbox, StdioClient, Terminal, TestPages, finish,
+    signal, soon,
+};
 
 /// A port for what is written down; nobody listens there.
 const PORT: u16 = 47_890;
@@ -26,12 +29,12 @@ const PORT: u16 = 47_890;
 /// A person's home directory, and no state directory of its own.
 struct Person {
     home: tempfile::TempDir,
-    place: Place,
+    place: ProgramSandbox,
 }
 
 impl Person {
     fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap(), place: Place::with_port(PORT) }
+        Self { home: tempfile::tempdir().unwrap(), place: ProgramSandbox::with_port(PORT) }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -57,7 +60,7 @@ impl Person {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Ran {
+    async fn run(&self, arguments: &[&str]) -> ProgramOutput {
         finish(self.command(arguments)).await
     }
 
@@ -94,7 +97,7 @@ fn free_port() -> String {
     listener.local_addr().unwrap().port().to_string()
 }
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &ProgramOutput) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
@@ -209,7 +212,7 @@ async fn a_browser_whose_manifest_is_missing_or_starts_another_program_is_named(
 
 #[tokio::test]
 async fn without_a_terminal_install_waits_only_if_it_is_told_to() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let port = free_port();
     let ran = place.run(&["install", "--port", &port]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -221,7 +224,7 @@ async fn without_a_terminal_install_waits_only_if_it_is_told_to() {
         }
     };
     soon("a daemon", started).await;
-    let shim = Shim::at(place.daemon().unwrap().port, &place.home());
+    let shim = ExtensionBuilder::at(place.daemon().unwrap().port, &place.home());
     let _extension = shim.connect().await.auto(|_| json!({"success": true, "value": []}));
     let ran = installing.await.unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -403,7 +406,7 @@ async fn with_a_state_directory_of_its_own_the_home_directory_is_not_touched() {
 }
 
 /// Installs in a place; the wrapper that the host manifest names.
-async fn wrapper(place: &Place) -> PathBuf {
+async fn wrapper(place: &ProgramSandbox) -> PathBuf {
     let ran = place.run(&["install"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let manifest = fs::read_to_string(manifest_below(place.path())).unwrap();
@@ -443,7 +446,7 @@ fn own_origin() -> String {
 
 #[tokio::test]
 async fn a_browser_is_told_the_key_through_the_wrapper_as_often_as_it_asks() {
-    let place = Place::with_port(PORT);
+    let place = ProgramSandbox::with_port(PORT);
     let mut child = host(&wrapper(&place).await, &own_origin()).spawn().unwrap();
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
@@ -462,7 +465,7 @@ async fn a_browser_is_told_the_key_through_the_wrapper_as_often_as_it_asks() {
 
 #[tokio::test]
 async fn the_host_tells_others_nothing_and_ends_when_it_hears_nonsense() {
-    let place = Place::with_port(PORT);
+    let place = ProgramSandbox::with_port(PORT);
     let wrapper = wrapper(&place).await;
     let key = place.home().auth().extension_key(EXTENSION_ID).encoded();
     let asks = framed(r#"{"type":"pair"}"#);
@@ -487,7 +490,7 @@ async fn the_host_tells_others_nothing_and_ends_when_it_hears_nonsense() {
 
 #[tokio::test]
 async fn the_host_names_the_port_of_the_daemon_that_runs_or_says_that_there_is_none() {
-    let place = Place::with_port(PORT);
+    let place = ProgramSandbox::with_port(PORT);
     let wrapper = wrapper(&place).await;
     let asks = framed(r#"{"type":"pair"}"#);
     let daemon = place.serve(&["--port", "0"]).await;
@@ -506,7 +509,7 @@ async fn the_host_names_the_port_of_the_daemon_that_runs_or_says_that_there_is_n
 
 #[tokio::test]
 async fn pair_prints_one_line_with_port_and_key() {
-    let place = Place::with_port(PORT);
+    let place = ProgramSandbox::with_port(PORT);
     let ran = place.run(&["pair"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let line = ran.stdout.strip_suffix('\n').unwrap();
@@ -520,12 +523,12 @@ async fn pair_prints_one_line_with_port_and_key() {
 
 #[tokio::test]
 async fn unpair_ends_every_key_token_and_link() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut agent = StdioClient::start(&place);
     agent.call("configure", json!({"action": "health"})).await;
     let daemon = place.daemon().unwrap();
     let old = place.home();
-    let shim = Shim::at(daemon.port, &old);
+    let shim = ExtensionBuilder::at(daemon.port, &old);
     let mut extension = shim.connect().await;
     let told = json_of(&place.run(&["unpair", "--json"]).await);
     assert_eq!(told, json!({"unpaired": true, "daemon_ended": daemon.pid}));
@@ -535,7 +538,7 @@ async fn unpair_ends_every_key_token_and_link() {
     // The agent's next call finds its way by itself.
     agent.call("configure", json!({"action": "health"})).await;
     let next = place.daemon_after(&daemon).await;
-    let mut with_old_key = Shim::at(next.port, &old).open().await;
+    let mut with_old_key = ExtensionBuilder::at(next.port, &old).open().await;
     let challenge = with_old_key.challenge().await;
     with_old_key.send(&with_old_key.hello_to(&challenge)).await;
     assert_eq!(with_old_key.closed_without_a_frame().await.0, 4401);
@@ -543,7 +546,7 @@ async fn unpair_ends_every_key_token_and_link() {
     for token in owners {
         assert_eq!(place.home().auth().owner_of(&token), None);
     }
-    Shim::at(next.port, &place.home()).connect().await;
+    ExtensionBuilder::at(next.port, &place.home()).connect().await;
     let told = json_of(&place.run(&["stop", "--json"]).await);
     assert_eq!(told["pid"], next.pid);
     let told = json_of(&place.run(&["unpair", "--json"]).await);
@@ -551,7 +554,7 @@ async fn unpair_ends_every_key_token_and_link() {
 }
 
 /// Writes an extension that asks the host for the key and tells a page of the answer.
-fn asking_extension(dir: &Path, key: Option<&Value>, pages: &Pages, name: &str) {
+fn asking_extension(dir: &Path, key: Option<&Value>, pages: &TestPages, name: &str) {
     let worker = "
         const told = (path) => fetch(new URL(path, PAGES));
         chrome.runtime.sendNativeMessage('dev.tabwire.host', { type: 'pair' }).then(
@@ -587,7 +590,7 @@ async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_on
 
     use testkit::McpClient;
 
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let home = place.home();
     let (port, _daemon) = loop {
         let lock = home.try_lock_daemon().unwrap().unwrap();
@@ -617,14 +620,14 @@ mod browser {
 
     #[tokio::test]
     async fn a_real_browser_tells_our_extension_the_key_and_no_other() {
-        let place = Place::with_port(PORT);
+        let place = ProgramSandbox::with_port(PORT);
         wrapper(&place).await;
         let folder = tempfile::tempdir().unwrap();
         let profile = folder.path().join("profile");
         let manifest = manifest_below(&profile);
         fs::create_dir_all(manifest.parent().unwrap()).unwrap();
         fs::copy(manifest_below(place.path()), &manifest).unwrap();
-        let pages = Pages::start().await;
+        let pages = TestPages::start().await;
         let shim: Value =
             serde_json::from_str(include_str!("../../../extension-shim/manifest.json")).unwrap();
         let (ours, other) = (folder.path().join("ours"), folder.path().join("other"));

@@ -12,8 +12,10 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::polling::pending_queries::Old;
-use testkit::{Daemon, Place, Shim, StdioClient, cli_of, finish, raw, signal, soon};
+use crate::polling::pending_queries::PollingExtension;
+use testkit::{
+    ExtensionBuilder, ProgramSandbox, StdioClient, TestDaemon, cli_of, finish, raw, signal, soon,
+};
 
 const SUBCOMMANDS: [&[&str]; 38] = [
     &["install"],
@@ -58,7 +60,7 @@ const SUBCOMMANDS: [&[&str]; 38] = [
 
 #[tokio::test]
 async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_follows() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let rules = async |arguments: &[&str]| {
         let ran = place.run(&[&["sites"], arguments, &["--json"]].concat()).await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -109,7 +111,7 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
 async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unattended() {
     const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
     // `extension allow` names the port to the person. Nobody listens there.
-    let place = Place::with_port(1);
+    let place = ProgramSandbox::with_port(1);
     for narrows in [
         &["sites", "deny", "bank.example"][..],
         &["sites", "allow", "a.example"],
@@ -168,7 +170,7 @@ async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unat
 
 #[tokio::test]
 async fn which_folders_agents_may_open_files_of_is_shown_and_set_and_a_daemon_that_runs_follows() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let files = async |arguments: &[&str]| {
         let ran = place.run(&[&["sites", "files"], arguments, &["--json"]].concat()).await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -208,7 +210,7 @@ async fn which_folders_agents_may_open_files_of_is_shown_and_set_and_a_daemon_th
 
 #[tokio::test]
 async fn a_daemon_does_not_start_on_rules_that_it_cannot_read() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let file = place.home().dir().join("site_rules.json");
     fs::write(&file, "{\"deny\": [\"*\"]}").unwrap();
     let ran = place.run(&["serve"]).await;
@@ -218,7 +220,7 @@ async fn a_daemon_does_not_start_on_rules_that_it_cannot_read() {
 
 #[tokio::test]
 async fn which_polling_extensions_are_let_in_is_shown_and_set() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let id = "a".repeat(32);
     let shown = json_of(&place.run(&["legacy", "--json"]).await.stdout);
     let nobody = json!({
@@ -245,9 +247,9 @@ async fn which_polling_extensions_are_let_in_is_shown_and_set() {
 
 #[tokio::test]
 async fn one_that_asks_is_named_with_the_command_that_lets_it_in_and_a_daemon_that_runs_follows() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let id = "a".repeat(32);
-    Old::named(&daemon, &id, "ext_1_a").name_session().await;
+    PollingExtension::named(&daemon, &id, "ext_1_a").name_session().await;
     for words in [&["legacy"][..], &["status"], &["doctor"]] {
         let ran = finish(cli_of(&daemon, words)).await;
         assert!(ran.stdout.contains(&format!("`tabwire legacy allow {id}`")), "{words:?}: {ran:?}");
@@ -260,14 +262,14 @@ async fn one_that_asks_is_named_with_the_command_that_lets_it_in_and_a_daemon_th
     let allow = ["legacy", "allow", &id, "--unattended", "--json"];
     let shown = json_of(&finish(cli_of(&daemon, &allow)).await.stdout);
     assert_eq!(shown["let_in"], json!([{"id": id, "by": "person"}]));
-    Old::named(&daemon, &id, "ext_1_a").name_session().await;
+    PollingExtension::named(&daemon, &id, "ext_1_a").name_session().await;
     let shown = json_of(&finish(cli_of(&daemon, &["legacy", "--json"])).await.stdout);
     assert_eq!(shown["asking"], json!([]), "{shown}");
 }
 
 #[tokio::test]
 async fn serve_sets_which_polling_extensions_are_let_in_and_needs_a_person_for_more() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let refused = place.run(&["serve", "--legacy", "auto"]).await;
     assert_eq!(refused.code, Some(77), "{refused:?}");
     let served = place.serve(&["--legacy", "auto", "--unattended"]).await;
@@ -279,7 +281,7 @@ async fn serve_sets_which_polling_extensions_are_let_in_and_needs_a_person_for_m
 
 #[tokio::test]
 async fn drawings_are_listed_and_deleted_without_a_daemon() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     assert_eq!(place.run(&["drawings"]).await.stdout, "nothing was drawn yet\n");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "to ask makes nothing");
     let drawings = place.home().drawings();
@@ -328,7 +330,7 @@ fn json_of(text: &str) -> Value {
 
 #[tokio::test]
 async fn every_subcommand_has_help_and_refuses_what_it_does_not_know() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     for subcommand in SUBCOMMANDS {
         let help = place.run(&[subcommand, &["--help"]].concat()).await;
         assert_eq!(help.code, Some(0), "{subcommand:?}");
@@ -348,7 +350,7 @@ async fn every_subcommand_has_help_and_refuses_what_it_does_not_know() {
 
 #[tokio::test]
 async fn values_that_make_no_sense_are_refused_and_named() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     for (arguments, says) in [
         (&["serve", "--port", "70000"][..], "--port"),
         (&["serve", "--port", "-1"], "-1"),
@@ -395,7 +397,7 @@ async fn values_that_make_no_sense_are_refused_and_named() {
 
 #[tokio::test]
 async fn arguments_that_are_no_text_are_refused_without_a_panic() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let garbage = OsStr::from_bytes(b"caf\xe9\xff");
     for before in [
         &[][..],
@@ -421,7 +423,7 @@ async fn arguments_that_are_no_text_are_refused_without_a_panic() {
 
 #[tokio::test]
 async fn values_from_the_environment_that_cannot_be_used_are_named() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut command = place.command(&["status"]);
     command.env("TABWIRE_PORT", "garbage");
     let ran = finish(command).await;
@@ -436,7 +438,7 @@ async fn values_from_the_environment_that_cannot_be_used_are_named() {
 
 #[tokio::test]
 async fn a_reader_that_has_had_enough_is_no_error() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
     for arguments in [
         &["token"][..],
@@ -471,7 +473,7 @@ async fn a_reader_that_has_had_enough_is_no_error() {
 
 #[tokio::test]
 async fn a_state_directory_that_cannot_be_made_ends_each_command_with_the_next_step() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     // Nobody, not even root, makes anything there.
     let dir = "/proc/tabwire";
     for (arguments, code) in [
@@ -500,7 +502,7 @@ async fn a_state_directory_that_cannot_be_made_ends_each_command_with_the_next_s
 
 #[tokio::test]
 async fn without_a_daemon_status_commands_and_trace_end_with_3_and_make_nothing() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     for arguments in
         [&["status"][..], &["commands"], &["commands", "--follow"], &["trace", "exec_1"]]
     {
@@ -516,9 +518,9 @@ async fn without_a_daemon_status_commands_and_trace_end_with_3_and_make_nothing(
 
 #[tokio::test]
 async fn status_shows_the_daemon_its_browsers_and_its_clients() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let _extension = shim.connect().await;
     let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "probe"]));
     client.call("interact", json!({"action": "page_info"})).await;
@@ -546,9 +548,9 @@ async fn status_shows_the_daemon_its_browsers_and_its_clients() {
 
 #[tokio::test]
 async fn commands_and_traces_have_everything_but_parameters_and_results() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let _extension = shim.connect().await.auto(|_| json!({"value": "secret-result"}));
     let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "probe"]));
     let arguments = json!({"action": "execute_js", "script": "secret-script", "wait_ms": 5_000});
@@ -603,9 +605,9 @@ async fn commands_and_traces_have_everything_but_parameters_and_results() {
 
 #[tokio::test]
 async fn a_trace_tells_an_id_that_never_was_from_one_whose_record_is_gone() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&["--limit", "retained=1"]).await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let _extension = shim.connect().await.auto(|_| json!({"value": 1}));
     let mut client = StdioClient::start(&place);
     let mut ids = Vec::new();
@@ -628,9 +630,9 @@ async fn a_trace_tells_an_id_that_never_was_from_one_whose_record_is_gone() {
 
 #[tokio::test]
 async fn following_shows_each_change_and_ends_well_with_an_interrupt() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let _extension = shim.connect().await.auto(|_| json!({"value": 1}));
     let mut child = place.command(&["commands", "--follow", "--json"]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -666,7 +668,7 @@ async fn following_shows_each_change_and_ends_well_with_an_interrupt() {
 
 #[tokio::test]
 async fn what_the_command_line_asks_is_for_holders_of_a_token_and_each_owner_sees_its_own() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = testkit::McpClient::legacy(&daemon);
     let id = client.script("1", 7).await;
     let command = format!("/api/commands/{id}");
@@ -698,7 +700,7 @@ async fn what_the_command_line_asks_is_for_holders_of_a_token_and_each_owner_see
 
 #[tokio::test]
 async fn the_log_of_a_daemon_is_private_and_has_each_line_once() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     client.call("configure", json!({"action": "health"})).await;
     let path = place.home().log_path();
@@ -720,7 +722,7 @@ async fn the_log_of_a_daemon_is_private_and_has_each_line_once() {
 
 #[tokio::test]
 async fn unpacking_over_another_version_names_it() {
-    let place = Place::with_port(1234);
+    let place = ProgramSandbox::with_port(1234);
     place.run(&["extension", "unpack"]).await;
     let manifest = place.path().join("extension/manifest.json");
     let mut older = json_of(&fs::read_to_string(&manifest).unwrap());
@@ -734,7 +736,7 @@ async fn unpacking_over_another_version_names_it() {
 
 #[tokio::test]
 async fn a_demonstration_that_cannot_be_says_what_is_missing() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut command = place.command(&["demo", "--headed"]);
     command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
     let ran = finish(command).await;

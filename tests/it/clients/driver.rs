@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use testkit::Place;
+use testkit::ProgramSandbox;
 
 /// How long an interpreter and its packages may take to start on a busy machine.
 const START: Duration = Duration::from_secs(40);
@@ -44,7 +44,7 @@ impl<'a> Scenario<'a> {
         Self { transport, era, steps: &[], without_version_header: false }
     }
 
-    fn json(&self, place: &Place, port: u16, token: &str) -> Value {
+    fn json(&self, place: &ProgramSandbox, port: u16, token: &str) -> Value {
         let mut scenario = json!({
             "era": self.era, "steps": self.steps,
             "without_version_header": self.without_version_header,
@@ -63,7 +63,7 @@ pub(super) fn url(port: u16) -> String {
 }
 
 /// The bridge, as clients are configured to start it.
-pub(super) fn server(place: &Place) -> Value {
+pub(super) fn server(place: &ProgramSandbox) -> Value {
     let command = place.command(&["mcp"]);
     let command = command.as_std();
     let text = |text: &OsStr| text.to_str().unwrap().to_owned();
@@ -88,7 +88,7 @@ pub(crate) fn node() -> Command {
 }
 
 /// The token of the user who runs the daemon here.
-pub(super) async fn token(place: &Place) -> String {
+pub(super) async fn token(place: &ProgramSandbox) -> String {
     place.run(&["token"]).await.stdout.trim().to_owned()
 }
 
@@ -106,7 +106,12 @@ impl Client {
     }
 
     /// Starts it on a scenario. The port and the token are of the daemon, if one runs.
-    pub(super) async fn start(self, place: &Place, port: u16, scenario: &Scenario<'_>) -> Driver {
+    pub(super) async fn start(
+        self,
+        place: &ProgramSandbox,
+        port: u16,
+        scenario: &Scenario<'_>,
+    ) -> Driver {
         let token = match scenario.transport {
             Transport::Http => token(place).await,
             Transport::Stdio => String::new(),

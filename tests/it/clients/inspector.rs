@@ -10,16 +10,19 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::driver::{Transport, installed, node, server, token, url};
-use testkit::{Delivered, FakeExtension, LEGACY, MODERN, Place, Served, Shim, TOOLS};
+use testkit::{
+    DeliveredCommand, ExtensionBuilder, FakeExtension, LEGACY, MODERN, ProgramSandbox,
+    ServedDaemon, TOOLS,
+};
 
 /// How long a run may take on a busy machine; each starts an interpreter.
 const RUN: Duration = Duration::from_secs(40);
 
 /// A daemon, its extension, and what the Inspector has to know of them.
 struct Stage {
-    place: Place,
+    place: ProgramSandbox,
     extension: FakeExtension,
-    _daemon: Served,
+    _daemon: ServedDaemon,
     transport: Transport,
     era: &'static str,
     url: String,
@@ -28,9 +31,10 @@ struct Stage {
 
 impl Stage {
     async fn set(transport: Transport, era: &'static str) -> Self {
-        let place = Place::new();
+        let place = ProgramSandbox::new();
         let daemon = place.serve(&[]).await;
-        let extension = Shim::at(daemon.port, &place.home()).connect().await.with_heartbeat();
+        let extension =
+            ExtensionBuilder::at(daemon.port, &place.home()).connect().await.with_heartbeat();
         let (url, token) = (url(daemon.port), token(&place).await);
         Self { place, extension, _daemon: daemon, transport, era, url, token }
     }
@@ -115,7 +119,7 @@ impl Run {
 }
 
 /// The same as [`running`] for a call that only just starts its program.
-async fn first_running(extension: &mut FakeExtension, script: &str) -> Delivered {
+async fn first_running(extension: &mut FakeExtension, script: &str) -> DeliveredCommand {
     let arrived = tokio::time::timeout(RUN, extension.until_next()).await;
     arrived.expect("the Inspector hangs");
     extension.start_script(script).await

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use driver::{Client, Driver, Scenario, Transport};
 pub(crate) use driver::{installed, node};
-use testkit::{LEGACY, MODERN, Place, Shim, TOOLS, soon, until};
+use testkit::{ExtensionBuilder, LEGACY, MODERN, ProgramSandbox, TOOLS, soon, until};
 
 async fn sees_a_quarter(client: &mut Driver, of: &str) {
     let seen = client.event("progress").await;
@@ -20,9 +20,10 @@ async fn sees_a_quarter(client: &mut Driver, of: &str) {
 
 /// Submits, waits with progress, and gives a call up.
 async fn submits_waits_and_cancels(client: Client, scenario: Scenario<'_>, version: &str) {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await.with_heartbeat();
+    let mut extension =
+        ExtensionBuilder::at(daemon.port, &place.home()).connect().await.with_heartbeat();
     let scenario = Scenario { steps: &["tools", "submit", "cancel"], ..scenario };
     let mut client = client.start(&place, daemon.port, &scenario).await;
     assert_eq!(client.event("connected").await["version"], version);
@@ -49,9 +50,10 @@ async fn submits_waits_and_cancels(client: Client, scenario: Scenario<'_>, versi
 
 /// Has one call finished as a task, and cancels another.
 async fn speaks_tasks(client: Client, transport: Transport) {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await.with_heartbeat();
+    let mut extension =
+        ExtensionBuilder::at(daemon.port, &place.home()).connect().await.with_heartbeat();
     let scenario = Scenario { steps: &["tasks"], ..Scenario::new(transport, "modern") };
     let mut client = client.start(&place, daemon.port, &scenario).await;
     client.event("connected").await;
@@ -116,7 +118,7 @@ async fn a_client_that_never_sends_the_version_header_is_served_all_the_same() {
 
 #[tokio::test]
 async fn a_client_that_probes_in_a_throw_away_process_leaves_nothing_behind() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let scenario = Scenario { steps: &["tools"], ..Scenario::new(Transport::Stdio, "auto") };
     let mut client = Client::TypeScript.start(&place, 0, &scenario).await;
     assert_eq!(client.event("connected").await["version"], MODERN);
@@ -129,7 +131,7 @@ async fn a_client_that_probes_in_a_throw_away_process_leaves_nothing_behind() {
 #[tokio::test]
 async fn a_client_may_initialize_after_it_has_discovered() {
     for transport in [Transport::Stdio, Transport::Http] {
-        let place = Place::new();
+        let place = ProgramSandbox::new();
         let daemon = place.serve(&[]).await;
         let steps = &["initialize_after_discover"];
         let scenario = Scenario { steps, ..Scenario::new(transport, "legacy") };

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use testkit::{McpClient, Place, Served, Shim};
+use testkit::{ExtensionBuilder, McpClient, ProgramSandbox, ServedDaemon};
 
 /// A daemon, and the folder that the extension was unpacked to.
-async fn unpacked() -> (Place, Served) {
-    let place = Place::new();
+async fn unpacked() -> (ProgramSandbox, ServedDaemon) {
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
     assert_eq!(place.run(&["extension", "unpack"]).await.code, Some(0));
     (place, daemon)
@@ -24,7 +24,7 @@ fn change(folder: &Path, file: &str) {
     fs::write(&path, text + "\n").unwrap();
 }
 
-fn client(place: &Place, daemon: &Served) -> McpClient {
+fn client(place: &ProgramSandbox, daemon: &ServedDaemon) -> McpClient {
     McpClient::at(daemon.port, place.home().auth().token(&DEFAULT_OWNER.into()))
 }
 
@@ -38,7 +38,7 @@ async fn an_extension_whose_files_were_changed_gets_no_command_and_everybody_is_
     let waiting = client.call("interact", submit.clone()).await;
     let waiting = waiting["correlation_id"].as_str().unwrap();
     change(&place.path().join("extension"), "src/actions/execute_js.js");
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let mut extension = shim.connect().await;
     extension.expect(&json!({"type": "extension_changed"})).await;
 
@@ -72,7 +72,7 @@ async fn an_extension_that_was_written_anew_gets_commands_again_and_its_configur
     let (place, daemon) = unpacked().await;
     let client = client(&place, &daemon);
     let folder = place.path().join("extension");
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let result = json!({"success": true, "value": "Home Page"});
     let work = json!({"action": "execute_js", "script": SCRIPT, "wait_ms": 5_000});
     for is_changed in [false, true, false] {

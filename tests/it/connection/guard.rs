@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use testkit::{Daemon, Frozen, McpClient, RawAnswer, RawConnection, Shim, raw};
+use testkit::{
+    ExtensionBuilder, FrozenClock, McpClient, RawAnswer, RawConnection, TestDaemon, raw,
+};
 
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -39,7 +41,7 @@ fn get(what: &'static str, request: &str, headers: &[(&str, &str)], status: u16)
     Case { what, lines, body: Vec::new(), status }
 }
 
-async fn ask(daemon: &Daemon, case: &Case) -> RawAnswer {
+async fn ask(daemon: &TestDaemon, case: &Case) -> RawAnswer {
     let lines: Vec<_> = case.lines.iter().map(String::as_str).collect();
     let answer = raw(daemon, &lines, &case.body).await;
     let cors = answer.headers.iter().find(|(name, _)| name.starts_with("access-control-"));
@@ -48,7 +50,7 @@ async fn ask(daemon: &Daemon, case: &Case) -> RawAnswer {
 }
 
 /// Tries every case and shows all that fail, not only the first.
-async fn check(daemon: &Daemon, cases: &[Case]) {
+async fn check(daemon: &TestDaemon, cases: &[Case]) {
     let mut wrong = Vec::new();
     for case in cases {
         let answer = ask(daemon, case).await;
@@ -61,7 +63,7 @@ async fn check(daemon: &Daemon, cases: &[Case]) {
 
 #[tokio::test]
 async fn only_our_own_names_and_port_are_answered() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let port = daemon.port();
     let own = |name: &str| format!("{name}:{port}");
     let (localhost, ipv6) = (own("localhost"), own("[::1]"));
@@ -96,7 +98,7 @@ async fn only_our_own_names_and_port_are_answered() {
 
 #[tokio::test]
 async fn what_a_browser_says_of_a_pages_request_keeps_it_out() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let own = format!("http://127.0.0.1:{}", daemon.port());
     let localhost = format!("http://localhost:{}", daemon.port());
     let secure = format!("https://127.0.0.1:{}", daemon.port());
@@ -135,7 +137,7 @@ async fn what_a_browser_says_of_a_pages_request_keeps_it_out() {
 
 #[tokio::test]
 async fn a_body_is_json_and_a_page_hears_of_its_origin_first() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let (kind, json) = ("Content-Type", "application/json");
     let page = ("Origin", "http://evil.example");
     let mut two = post("two content types", &[(kind, json)], 415);
@@ -160,7 +162,7 @@ async fn a_body_is_json_and_a_page_hears_of_its_origin_first() {
 
 #[tokio::test]
 async fn a_preflight_is_never_granted() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let headers = [
         ("Origin", "http://evil.example"),
         ("Access-Control-Request-Method", "POST"),
@@ -174,7 +176,7 @@ async fn a_preflight_is_never_granted() {
 
 #[tokio::test]
 async fn nobody_gets_in_without_a_token() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let authorization = "Authorization";
     let other = format!("Bearer {}", daemon.token_of("ci"));
     let forged = format!("Bearer ci.{}", daemon.token());
@@ -202,7 +204,7 @@ async fn nobody_gets_in_without_a_token() {
 
 #[tokio::test]
 async fn without_a_token_what_is_there_and_what_is_not_look_the_same() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let no_token = ("Authorization", "");
     let known = ask(&daemon, &post("known", &[no_token], 401)).await;
     assert_eq!(known.status, 401);
@@ -237,7 +239,7 @@ async fn without_a_token_what_is_there_and_what_is_not_look_the_same() {
 
 #[tokio::test]
 async fn nobody_gets_in_through_a_tunnel() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let headers = [
         "Forwarded",
         "X-Forwarded-For",
@@ -253,7 +255,7 @@ async fn nobody_gets_in_through_a_tunnel() {
 
 #[tokio::test]
 async fn a_client_has_one_printable_name() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let (name, long) = ("X-Tabwire-Client", "x".repeat(129));
     let mut two = post("two names", &[(name, "one")], 400);
     two.lines.push("X-Tabwire-Client: two".into());
@@ -269,8 +271,8 @@ async fn a_client_has_one_printable_name() {
 
 #[tokio::test(start_paused = true)]
 async fn wrong_tokens_are_looked_at_twenty_times_a_minute_and_the_right_one_always() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let wrong = post("wrong", &[("Authorization", "Bearer wrong")], 401);
     let right = post("right", &[], 200);
     for n in 1..=20 {
@@ -314,7 +316,7 @@ fn chunked(body: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_body_of_one_mib_is_taken_and_one_byte_more_is_refused_however_it_is_sent() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let head = [
         "POST /mcp HTTP/1.1",
         "Host: HOST",
@@ -344,8 +346,8 @@ async fn a_body_of_one_mib_is_taken_and_one_byte_more_is_refused_however_it_is_s
 
 #[tokio::test]
 async fn another_owners_command_looks_like_one_that_never_was() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let user = McpClient::legacy(&daemon);
     let id = user.script("private", 7).await;
     let command = extension.command().await;
@@ -381,8 +383,8 @@ async fn another_owners_command_looks_like_one_that_never_was() {
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_does_not_come_is_waited_for_five_seconds() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let mut silent = RawConnection::open(&daemon).await;
     let mut slow = RawConnection::open(&daemon).await;
     slow.send("POST /mcp HTTP/1.1\r\nHost: 127").await;
@@ -399,7 +401,7 @@ async fn a_head_that_does_not_come_is_waited_for_five_seconds() {
 
 #[tokio::test]
 async fn the_public_constant_tells_nothing_private() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let health = ask(&daemon, &get("health", "GET /health", &[], 200)).await;
     let expected = json!({
         "status": "ok", "name": "tabwire", "version": env!("CARGO_PKG_VERSION"),

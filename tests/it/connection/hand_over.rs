@@ -10,8 +10,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use testkit::{Daemon, Delivered, FakeExtension, HttpLink, McpClient, Session, Shim};
-use testkit::{Dice, any_seed};
+use testkit::{
+    DeliveredCommand, ExtensionBuilder, ExtensionSession, FakeExtension, HttpExtension, McpClient,
+    TestDaemon,
+};
+use testkit::{SeededRandom, any_seed};
 
 const BROWSERS: usize = 20;
 const COMMANDS: usize = 500;
@@ -27,7 +30,7 @@ struct Counts {
 
 enum Carrier {
     Socket(Box<FakeExtension>),
-    Http(Box<HttpLink>),
+    Http(Box<HttpExtension>),
 }
 
 impl Carrier {
@@ -53,13 +56,13 @@ impl Carrier {
 /// The extension in one browser, as the shim is: it keeps what it has claimed, what runs
 /// and what is reported but not acknowledged, whatever becomes of its connections.
 struct Worker {
-    shim: Shim,
-    http: Session,
-    dice: Dice,
+    shim: ExtensionBuilder,
+    http: ExtensionSession,
+    dice: SeededRandom,
     counts: Arc<Mutex<Counts>>,
-    claimed: HashMap<String, Delivered>,
-    running: Option<Delivered>,
-    outbox: HashMap<String, Delivered>,
+    claimed: HashMap<String, DeliveredCommand>,
+    running: Option<DeliveredCommand>,
+    outbox: HashMap<String, DeliveredCommand>,
     finished: HashSet<String>,
     /// A command that was lost before it began comes three times at most, so one that comes
     /// again is left in peace.
@@ -101,12 +104,12 @@ impl Worker {
             socket.try_hello().await?;
             return Some(Carrier::Socket(Box::new(socket)));
         }
-        let mut dice = Dice::new(self.dice.next());
+        let mut dice = SeededRandom::new(self.dice.next());
         let patience = move || {
             let breaks = dice.below(10) == 0;
             if breaks { Duration::from_micros(dice.below(3_000)) } else { Duration::from_secs(60) }
         };
-        Some(Carrier::Http(Box::new(HttpLink::try_open(&self.http, patience).await?)))
+        Some(Carrier::Http(Box::new(HttpExtension::try_open(&self.http, patience).await?)))
     }
 
     /// Does what it is told until the connection ends, or is cut.
@@ -128,7 +131,7 @@ impl Worker {
     }
 
     async fn introduce(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
-        let entry = |command: &Delivered, state: &str| json!({"correlation_id": command.id, "attempt": command.attempt, "state": state});
+        let entry = |command: &DeliveredCommand, state: &str| json!({"correlation_id": command.id, "attempt": command.attempt, "state": state});
         let mut in_flight: Vec<_> =
             self.claimed.values().map(|command| entry(command, "claimed")).collect();
         in_flight.extend(self.running.iter().map(|command| entry(command, "running")));
@@ -144,9 +147,9 @@ impl Worker {
     async fn handle(&mut self, frame: &Value, carrier: &mut Carrier) -> Result<(), Cut> {
         let id = frame["correlation_id"].as_str().unwrap_or_default();
         match frame["type"].as_str().unwrap() {
-            "command" => self.take(Delivered::of(frame), carrier).await,
+            "command" => self.take(DeliveredCommand::of(frame), carrier).await,
             "go" => {
-                let is_claimed = |command: &&Delivered| frame["attempt"] == command.attempt;
+                let is_claimed = |command: &&DeliveredCommand| frame["attempt"] == command.attempt;
                 if self.claimed.get(id).filter(is_claimed).is_some() {
                     let command = self.claimed.remove(id).unwrap();
                     *self.counts.lock().unwrap().runs.entry(id.to_owned()).or_default() += 1;
@@ -169,7 +172,7 @@ impl Worker {
         }
     }
 
-    async fn take(&mut self, command: Delivered, carrier: &mut Carrier) -> Result<(), Cut> {
+    async fn take(&mut self, command: DeliveredCommand, carrier: &mut Carrier) -> Result<(), Cut> {
         self.is_left_in_peace = command.attempt > 1;
         if let Some(done) = self.outbox.get_mut(&command.id) {
             done.attempt = command.attempt;
@@ -220,7 +223,7 @@ impl Worker {
     }
 }
 
-fn report(command: &Delivered) -> Value {
+fn report(command: &DeliveredCommand) -> Value {
     command.frame("complete", json!({"result": command.script()}))
 }
 
@@ -243,19 +246,20 @@ async fn submit_all(client: McpClient, browser: String) -> usize {
 async fn ten_thousand_commands_run_once_each_while_their_carriers_are_cut_and_changed() {
     let seed = std::env::var("HAND_OVER_SEED").map_or_else(|_| any_seed(), |s| s.parse().unwrap());
     println!("HAND_OVER_SEED={seed}");
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     // How fast the disk is is not what is tested.
-    let daemon = Daemon::with(|settings| settings.ephemeral = true).await;
+    let daemon = TestDaemon::with(|settings| settings.ephemeral = true).await;
     let counts = Arc::new(Mutex::new(Counts::default()));
     let (mut workers, mut clients) = (JoinSet::new(), JoinSet::new());
     for n in 0..BROWSERS {
         let browser = format!("browser-{n}");
-        let shim = Shim::of(&daemon).browser(&browser).instance(&format!("instance-{n}"));
+        let shim =
+            ExtensionBuilder::of(&daemon).browser(&browser).instance(&format!("instance-{n}"));
         shim.connect().await.breaks();
         let worker = Worker {
-            http: Session::of(&shim),
+            http: ExtensionSession::of(&shim),
             shim,
-            dice: Dice::new(dice.next()),
+            dice: SeededRandom::new(dice.next()),
             counts: counts.clone(),
             claimed: HashMap::new(),
             running: None,

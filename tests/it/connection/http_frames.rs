@@ -6,8 +6,8 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, Delivered, Frozen, HttpAnswer, McpClient, RawConnection, Session, Shim, Stopwatch,
-    answering, commands, raw, soon, until,
+    DeliveredCommand, ExtensionBuilder, ExtensionSession, FrozenClock, HttpAnswer, McpClient,
+    RawConnection, Stopwatch, TestDaemon, answering, commands, raw, soon, until,
 };
 
 const OUR_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
@@ -23,7 +23,10 @@ async fn is_disconnected(client: &McpClient) {
 }
 
 /// A poll that the daemon holds: it has ended another one.
-async fn held<'a>(session: &'a Session, query: &'a str) -> impl Future<Output = HttpAnswer> + 'a {
+async fn held<'a>(
+    session: &'a ExtensionSession,
+    query: &'a str,
+) -> impl Future<Output = HttpAnswer> + 'a {
     let polls = select(Box::pin(session.poll(query)), Box::pin(session.poll(query))).await;
     let (ended, held) = polls.factor_first();
     assert_eq!(ended.frames().0, Vec::<Value>::new());
@@ -31,7 +34,7 @@ async fn held<'a>(session: &'a Session, query: &'a str) -> impl Future<Output = 
 }
 
 /// Runs the next command to its end: what the daemon says to the claim and to the report.
-async fn run(session: &Session, command: &Delivered) -> [Vec<Value>; 2] {
+async fn run(session: &ExtensionSession, command: &DeliveredCommand) -> [Vec<Value>; 2] {
     let claimed = session.say(&[command.answer("claim")]).await.frames().0;
     let report = command.frame("complete", json!({"result": 1}));
     [claimed, session.say(&[report]).await.frames().0]
@@ -39,9 +42,9 @@ async fn run(session: &Session, command: &Delivered) -> [Vec<Value>; 2] {
 
 #[tokio::test]
 async fn a_command_takes_the_way_that_it_takes_on_a_socket() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     assert_eq!(session.token().len(), 43, "32 bytes in base64url without padding");
     let query = format!("wait_ms=25000&after={last}");
     let held = session.poll(&query);
@@ -56,9 +59,9 @@ async fn a_command_takes_the_way_that_it_takes_on_a_socket() {
 
 #[tokio::test]
 async fn answers_come_at_once_beside_a_poll_that_is_held() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     client.script("1", 7).await;
     let (frames, last) = session.poll(&format!("wait_ms=9000&after={last}")).await.frames();
     let query = format!("wait_ms=25000&after={last}");
@@ -85,10 +88,10 @@ async fn answers_come_at_once_beside_a_poll_that_is_held() {
 
 #[tokio::test]
 async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let shim = Shim::of(&daemon);
-    let session = Session::of(&shim);
+    let shim = ExtensionBuilder::of(&daemon);
+    let session = ExtensionSession::of(&shim);
     type Change = fn(&mut Value);
     let changes: [(&str, Change); 5] = [
         ("a wrong mac", |hello| hello["mac"] = "A".repeat(43).into()),
@@ -115,18 +118,18 @@ async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_challenge_can_be_answered_once_by_whoever_asked_within_five_seconds() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     assert!(daemon.home().allow_extension(OTHER_ID).unwrap());
-    let shim = Shim::of(&daemon);
-    let session = Session::of(&shim);
+    let shim = ExtensionBuilder::of(&daemon);
+    let session = ExtensionSession::of(&shim);
     let hello = |challenge: &str| answering(shim.hello_to(challenge), challenge);
     let challenge = session.challenge().await;
     assert_eq!(session.begin(&hello(&challenge)).await.status, StatusCode::OK);
     assert_eq!(session.begin(&hello(&challenge)).await.close(), (403, 4408), "again");
     assert_eq!(session.begin(&hello("AAAA")).await.close(), (403, 4408), "one of its own");
     assert_eq!(session.begin(&shim.hello_to(&challenge)).await.close(), (403, 4408), "none");
-    let theirs = Session::of(&shim.clone().extension(OTHER_ID)).challenge().await;
+    let theirs = ExtensionSession::of(&shim.clone().extension(OTHER_ID)).challenge().await;
     assert_eq!(session.begin(&hello(&theirs)).await.close(), (403, 4408), "another's");
     let wrong = session.challenge().await;
     let mut unproven = hello(&wrong);
@@ -140,9 +143,9 @@ async fn a_challenge_can_be_answered_once_by_whoever_asked_within_five_seconds()
 
 #[tokio::test]
 async fn another_version_of_the_protocol_is_turned_away_with_both_named() {
-    let daemon = Daemon::start().await;
-    let shim = Shim::of(&daemon);
-    let session = Session::of(&shim);
+    let daemon = TestDaemon::start().await;
+    let shim = ExtensionBuilder::of(&daemon);
+    let session = ExtensionSession::of(&shim);
     let challenge = session.challenge().await;
     let mut hello = answering(shim.hello_to(&challenge), &challenge);
     hello["protocol"] = json!([7, 8]);
@@ -159,8 +162,8 @@ fn lines<'a>(request: &'a str, headers: &'a [&'a str]) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn pages_and_other_extensions_get_403_at_each_of_its_routes_and_no_leave_to_ask() {
-    let daemon = Daemon::start().await;
-    let (session, _) = Session::connect(&Shim::of(&daemon)).await;
+    let daemon = TestDaemon::start().await;
+    let (session, _) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let token = format!("Authorization: Bearer {}", session.token());
     let own = format!("Origin: chrome-extension://{OUR_ID}");
     let other = format!("Origin: chrome-extension://{OTHER_ID}");
@@ -220,19 +223,20 @@ async fn pages_and_other_extensions_get_403_at_each_of_its_routes_and_no_leave_t
 
 #[tokio::test]
 async fn an_extension_cannot_use_the_session_of_another() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     assert!(daemon.home().allow_extension(OTHER_ID).unwrap());
-    let (session, _) = Session::connect(&Shim::of(&daemon)).await;
-    let thief = Session::of(&Shim::of(&daemon).extension(OTHER_ID)).with_token(session.token());
+    let (session, _) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
+    let thief = ExtensionSession::of(&ExtensionBuilder::of(&daemon).extension(OTHER_ID))
+        .with_token(session.token());
     assert_eq!(thief.say(&[]).await.status, StatusCode::UNAUTHORIZED);
     assert_eq!(session.say(&[]).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn what_a_broken_connection_took_along_comes_again_until_it_has_come() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     client.script("1", 7).await;
     client.script("2", 8).await;
     let query = format!("wait_ms=9000&after={last}");
@@ -259,9 +263,9 @@ async fn what_a_broken_connection_took_along_comes_again_until_it_has_come() {
 
 #[tokio::test]
 async fn a_newer_poll_ends_an_older_one_and_gets_what_comes() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let query = format!("wait_ms=25000&after={last}");
     let mut older = RawConnection::open(&daemon).await;
     let token = session.token();
@@ -282,8 +286,8 @@ async fn a_newer_poll_ends_an_older_one_and_gets_what_comes() {
 
 #[tokio::test]
 async fn a_post_that_is_sent_again_is_taken_once() {
-    let daemon = Daemon::start().await;
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let daemon = TestDaemon::start().await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     // Three of these would end the session.
     let post = json!({"n": 1, "after": last, "frames": [{"no": "type"}, {"type": "claim",
         "correlation_id": "x", "attempt": 1}]});
@@ -297,9 +301,9 @@ async fn a_post_that_is_sent_again_is_taken_once() {
 
 #[tokio::test]
 async fn a_third_malformed_frame_ends_the_session() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let malformed = json!({"type": "complete", "attempt": 1, "result": 1});
     session.say(&[malformed.clone(), malformed.clone()]).await;
     let (nacks, _) = session.poll(&format!("wait_ms=9000&after={last}")).await.frames();
@@ -314,8 +318,8 @@ async fn a_third_malformed_frame_ends_the_session() {
 
 #[tokio::test]
 async fn what_is_no_exchange_of_frames_is_refused_and_the_session_goes_on() {
-    let daemon = Daemon::start().await;
-    let (session, _) = Session::connect(&Shim::of(&daemon)).await;
+    let daemon = TestDaemon::start().await;
+    let (session, _) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     for body in
         ["", "{", "[]", "null", "{}", r#"{"frames":{}}"#, r#"{"n":-1,"frames":[]}"#, "\u{0}"]
     {
@@ -331,8 +335,8 @@ async fn what_is_no_exchange_of_frames_is_refused_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn a_body_of_eight_mib_is_taken_and_one_byte_more_is_refused() {
-    let daemon = Daemon::start().await;
-    let (session, _) = Session::connect(&Shim::of(&daemon)).await;
+    let daemon = TestDaemon::start().await;
+    let (session, _) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let body = |length: usize| {
         let fill = " ".repeat(length - r#"{"frames":[]}"#.len());
         format!(r#"{{"frames":[{fill}]}}"#).into_bytes()
@@ -341,7 +345,7 @@ async fn a_body_of_eight_mib_is_taken_and_one_byte_more_is_refused() {
     assert_eq!(session.post_bytes(body(LIMIT)).await.status, StatusCode::OK);
     let too_large = session.post_bytes(body(LIMIT + 1)).await;
     assert_eq!(too_large.status, StatusCode::PAYLOAD_TOO_LARGE);
-    let hello = Session::of(&Shim::of(&daemon));
+    let hello = ExtensionSession::of(&ExtensionBuilder::of(&daemon));
     let answer = hello.begin(&json!({"type": "start", "fill": "x".repeat(70_000)})).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(session.say(&[]).await.status, StatusCode::OK, "the session goes on");
@@ -349,13 +353,13 @@ async fn a_body_of_eight_mib_is_taken_and_one_byte_more_is_refused() {
 
 #[tokio::test]
 async fn a_new_connection_of_the_browser_takes_over_on_whatever_carrier() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let shim = Shim::of(&daemon);
-    let (first, last) = Session::connect(&shim).await;
+    let shim = ExtensionBuilder::of(&daemon);
+    let (first, last) = ExtensionSession::connect(&shim).await;
     let query = format!("wait_ms=25000&after={last}");
     let held = first.poll(&query);
-    let second = Session::connect(&shim);
+    let second = ExtensionSession::connect(&shim);
     let (held, (second, last)) = soon("both", async { tokio::join!(held, second) }).await;
     assert_eq!(held.close(), (410, 4001));
     assert_eq!(first.say(&[json!({"type": "pong", "t": 1})]).await.close(), (410, 4001));
@@ -363,7 +367,7 @@ async fn a_new_connection_of_the_browser_takes_over_on_whatever_carrier() {
     let (held, mut socket) =
         soon("both", async { tokio::join!(second.poll(&query), shim.connect()) }).await;
     assert_eq!(held.close(), (410, 4001));
-    let (third, _) = Session::connect(&shim).await;
+    let (third, _) = ExtensionSession::connect(&shim).await;
     assert_eq!(socket.closed().await.0, 4001);
     assert!(is_connected(&client).await, "the end of the old ones touches nothing");
     assert_eq!(third.say(&[]).await.status, StatusCode::OK);
@@ -371,9 +375,9 @@ async fn a_new_connection_of_the_browser_takes_over_on_whatever_carrier() {
 
 #[tokio::test]
 async fn commands_in_flight_go_along_from_one_carrier_to_the_other() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let shim = Shim::of(&daemon);
+    let shim = ExtensionBuilder::of(&daemon);
     let mut socket = shim.connect().await;
     let (claimed, running) = (client.script("1", 7).await, client.script("2", 8).await);
     let mut delivered = [socket.command().await, socket.command().await];
@@ -382,7 +386,7 @@ async fn commands_in_flight_go_along_from_one_carrier_to_the_other() {
         socket.claim(command).await;
     }
     let state = |n: usize, state: &str| json!({"correlation_id": delivered[n].id, "attempt": delivered[n].attempt, "state": state});
-    let session = Session::open(&shim).await;
+    let session = ExtensionSession::open(&shim).await;
     assert_eq!(socket.closed().await.0, 4001);
     session.say(&[shim.ready_frame(&[state(0, "claimed"), state(1, "running")])]).await;
     let (frames, _) = session.poll("wait_ms=9000").await.frames();
@@ -397,10 +401,10 @@ async fn commands_in_flight_go_along_from_one_carrier_to_the_other() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_without_a_request_for_two_seconds_is_over_and_a_held_poll_is_one() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let query = format!("wait_ms=20000&after={last}");
     let held = session.poll(&query);
     let passing = async {
@@ -422,10 +426,10 @@ async fn a_session_without_a_request_for_two_seconds_is_over_and_a_held_poll_is_
 
 #[tokio::test(start_paused = true)]
 async fn an_extension_that_polls_but_says_nothing_for_45_seconds_is_given_up() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let (session, mut last) = Session::connect(&Shim::of(&daemon)).await;
+    let (session, mut last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let mut pings = 0;
     for _ in 0..30 {
         time.pass_ms(1_490).await;
@@ -441,8 +445,8 @@ async fn an_extension_that_polls_but_says_nothing_for_45_seconds_is_given_up() {
 
 #[tokio::test]
 async fn an_extension_that_fetches_nothing_overflows() {
-    let daemon = Daemon::start().await;
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let daemon = TestDaemon::start().await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let claim = |n| json!({"type": "claim", "correlation_id": format!("x{n}"), "attempt": 1});
     let claims: Vec<_> = (0..64).map(claim).collect();
     let post = json!({"after": last, "frames": claims});
@@ -459,8 +463,8 @@ async fn an_extension_that_fetches_nothing_overflows() {
 
 #[tokio::test]
 async fn on_shutdown_a_held_poll_is_told_so() {
-    let daemon = Daemon::start().await;
-    let (session, last) = Session::connect(&Shim::of(&daemon)).await;
+    let daemon = TestDaemon::start().await;
+    let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let query = format!("wait_ms=25000&after={last}");
     let held = held(&session, &query).await;
     let (held, ()) = tokio::join!(held, daemon.stop());
@@ -469,13 +473,13 @@ async fn on_shutdown_a_held_poll_is_told_so() {
 
 #[tokio::test]
 async fn sessions_that_are_over_make_room_for_new_ones() {
-    let daemon = Daemon::start().await;
-    let shim = Shim::of(&daemon);
-    let (first, _) = Session::connect(&shim).await;
+    let daemon = TestDaemon::start().await;
+    let shim = ExtensionBuilder::of(&daemon);
+    let (first, _) = ExtensionSession::connect(&shim).await;
     for _ in 0..300 {
-        Session::open(&shim).await;
+        ExtensionSession::open(&shim).await;
     }
     assert_eq!(first.say(&[]).await.status, StatusCode::UNAUTHORIZED, "long forgotten");
-    let (last, _) = Session::connect(&shim).await;
+    let (last, _) = ExtensionSession::connect(&shim).await;
     assert_eq!(last.say(&[]).await.status, StatusCode::OK);
 }

@@ -8,16 +8,17 @@ use tabwire::proof::DEFAULT_OWNER;
 use tokio::process::Command;
 
 use testkit::{
-    Daemon, Frozen, McpClient, Place, RawConnection, Row, Served, Shim, Stopwatch, finish, soon,
+    ExtensionBuilder, FrozenClock, McpClient, ProgramSandbox, RawConnection, RowReport,
+    ServedDaemon, Stopwatch, TestDaemon, finish, soon,
 };
 
 /// A request that is answered without a token.
-fn health(daemon: &Daemon) -> String {
+fn health(daemon: &TestDaemon) -> String {
     format!("GET /health HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", daemon.port())
 }
 
 /// A request that proves who calls.
-fn with_token(daemon: &Daemon, path: &str) -> String {
+fn with_token(daemon: &TestDaemon, path: &str) -> String {
     let (port, token) = (daemon.port(), daemon.token());
     format!(
         "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -25,7 +26,7 @@ fn with_token(daemon: &Daemon, path: &str) -> String {
 }
 
 /// A POST whose body is still to come.
-fn begin_post(daemon: &Daemon, token: &str, length: &str) -> String {
+fn begin_post(daemon: &TestDaemon, token: &str, length: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {token}\r\n\
          Content-Type: application/json\r\n{length}\r\n\r\n",
@@ -39,7 +40,7 @@ async fn assert_answers(connection: &mut RawConnection, request: &str, status: u
 }
 
 /// The daemon has read by now what was sent before: what comes later has been answered.
-async fn until_read(daemon: &Daemon) {
+async fn until_read(daemon: &TestDaemon) {
     for _ in 0..3 {
         let mut other = RawConnection::open(daemon).await;
         assert_answers(&mut other, &health(daemon), 200).await;
@@ -48,8 +49,8 @@ async fn until_read(daemon: &Daemon) {
 
 #[tokio::test(start_paused = true)]
 async fn every_head_has_five_seconds_from_its_first_byte_on() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let request = health(&daemon);
     let (beginning, rest) = request.split_at(9);
     let mut quick = RawConnection::open(&daemon).await;
@@ -78,8 +79,8 @@ async fn every_head_has_five_seconds_from_its_first_byte_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_may_be_idle_for_two_minutes_between_requests() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let mut connection = RawConnection::open(&daemon).await;
     for _ in 0..3 {
         assert_answers(&mut connection, &health(&daemon), 200).await;
@@ -93,8 +94,8 @@ async fn a_connection_may_be_idle_for_two_minutes_between_requests() {
 #[tokio::test(start_paused = true)]
 async fn a_body_has_fifteen_seconds_however_it_trickles() {
     for length in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
-        let time = Frozen::time().await;
-        let daemon = Daemon::start().await;
+        let time = FrozenClock::time().await;
+        let daemon = TestDaemon::start().await;
         let mut slow = RawConnection::open(&daemon).await;
         slow.send(begin_post(&daemon, &daemon.token(), length)).await;
         until_read(&daemon).await;
@@ -116,7 +117,7 @@ async fn a_body_has_fifteen_seconds_however_it_trickles() {
 
 #[tokio::test]
 async fn the_body_of_a_request_that_is_refused_is_not_waited_for() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut connection = RawConnection::open(&daemon).await;
     assert_answers(&mut connection, &begin_post(&daemon, "wrong", "Content-Length: 1000"), 401)
         .await;
@@ -125,8 +126,8 @@ async fn the_body_of_a_request_that_is_refused_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_too_large_and_does_not_come_is_waited_for_a_second() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let mut connection = RawConnection::open(&daemon).await;
     let length = "Content-Length: 1048577";
     connection.send(begin_post(&daemon, &daemon.token(), length)).await;
@@ -137,8 +138,8 @@ async fn a_body_that_is_too_large_and_does_not_come_is_waited_for_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_being_answered_lasts_as_long_as_it_likes() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let mut follower = RawConnection::open(&daemon).await;
     follower.send(with_token(&daemon, "/api/commands?follow=1")).await;
     follower.read_until("\"known\"").await;
@@ -154,12 +155,12 @@ const UNPROVEN: usize = 64;
 
 #[tokio::test]
 async fn a_65th_connection_that_has_proved_nothing_costs_the_oldest_its_place() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut proven = RawConnection::open(&daemon).await;
     assert_answers(&mut proven, &with_token(&daemon, "/api/status"), 200).await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     // An extension that has not said `hello` has proved nothing either.
-    let mut unpaired = Shim::of(&daemon).open().await;
+    let mut unpaired = ExtensionBuilder::of(&daemon).open().await;
     unpaired.challenge().await;
     let mut silent = Vec::new();
     for _ in 1..UNPROVEN {
@@ -182,7 +183,7 @@ async fn a_65th_connection_that_has_proved_nothing_costs_the_oldest_its_place() 
 
 #[tokio::test]
 async fn two_hundred_half_open_connections_hold_up_no_good_client() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut half_open = Vec::new();
     for number in 0..200 {
         let mut connection = RawConnection::open(&daemon).await;
@@ -203,7 +204,7 @@ async fn two_hundred_half_open_connections_hold_up_no_good_client() {
 }
 
 /// A daemon that may have so many files open, connections among them.
-async fn serve_with_files(place: &Place, files: u32) -> Served {
+async fn serve_with_files(place: &ProgramSandbox, files: u32) -> ServedDaemon {
     let limited = format!("ulimit -n {files}; exec \"$@\"");
     let program = place.command(&[]);
     let mut command = place.command_of("sh", &["-c", &limited, "sh"]);
@@ -213,7 +214,7 @@ async fn serve_with_files(place: &Place, files: u32) -> Served {
 
 #[tokio::test]
 async fn a_daemon_that_can_open_no_more_files_goes_on() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = serve_with_files(&place, 64).await;
     let mut half_open = Vec::new();
     for _ in 0..150 {
@@ -230,10 +231,10 @@ async fn a_daemon_that_can_open_no_more_files_goes_on() {
 
 #[tokio::test]
 async fn an_owner_who_takes_all_places_locks_nobody_out() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = serve_with_files(&place, 128).await;
     let home = place.home();
-    let mut extension = Shim::at(daemon.port, &home).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &home).connect().await;
     let (port, token) = (daemon.port, home.auth().token(&"greedy".into()));
     let status = format!(
         "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -270,9 +271,9 @@ async fn as_another_user(port: u16) -> Option<String> {
 
 #[tokio::test]
 async fn another_users_connection_is_closed_before_a_byte_is_read() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let Some(said) = soon("its end", as_another_user(daemon.port())).await else { return };
-    let mut row = Row::new(6);
+    let mut row = RowReport::new(6);
     row.tried("a request of another user's", said == "connected\n", &said);
     row.report();
     let mut own = RawConnection::open(&daemon).await;

@@ -5,17 +5,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, Delivered, FakeExtension, Frozen, McpClient, Row, Shim, active_tab, phases, soon,
+    DeliveredCommand, ExtensionBuilder, FakeExtension, FrozenClock, McpClient, RowReport,
+    TestDaemon, active_tab, phases, soon,
 };
 
-async fn daemon_and_client() -> (Daemon, McpClient) {
-    let daemon = Daemon::start().await;
+async fn daemon_and_client() -> (TestDaemon, McpClient) {
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     (daemon, client)
 }
 
 /// A command that the extension has claimed and got `go` for.
-async fn started(client: &McpClient, extension: &mut FakeExtension) -> Delivered {
+async fn started(client: &McpClient, extension: &mut FakeExtension) -> DeliveredCommand {
     client.script("started", 7).await;
     let command = extension.command().await;
     extension.claim(&command).await;
@@ -38,10 +39,10 @@ fn assert_expired(report: &Value, reason: &str, may_have_run: bool) {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_gets_everything_once_and_keeps_its_link() {
-    let _time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let _time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let tabs = (1..=100).map(active_tab).collect();
-    let shim = Shim::of(&daemon).tabs(tabs).with_little_room();
+    let shim = ExtensionBuilder::of(&daemon).tabs(tabs).with_little_room();
     let mut extension = shim.connect().await;
     // More than the outbox holds, and each more than the socket takes at once.
     let script = "x".repeat(150_000);
@@ -67,10 +68,10 @@ async fn a_slow_reader_gets_everything_once_and_keeps_its_link() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (daemon, client) = daemon_and_client().await;
     let tabs = (7..=20).map(active_tab).collect();
-    let shim = Shim::of(&daemon).tabs(tabs).with_little_room();
+    let shim = ExtensionBuilder::of(&daemon).tabs(tabs).with_little_room();
     let mut extension = shim.connect().await;
     let running = started(&client, &mut extension).await;
     // From here on it reads nothing. The next commands do not fit into the socket, so
@@ -92,7 +93,7 @@ async fn a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it
     }
     assert_eq!(client.status(&running.id).await["status"], "pending", "begun: given 3 s");
     let (code, reason) = extension.closed().await;
-    let mut row = Row::new(16);
+    let mut row = RowReport::new(16);
     row.tried("a reader that never reads", code == 4429, format!("{code} {reason}"));
     row.report();
 
@@ -112,9 +113,9 @@ async fn a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it
 
 #[tokio::test(start_paused = true)]
 async fn a_late_result_changes_nothing_but_frees_the_tab_and_stands_in_the_trace() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let late = started(&client, &mut extension).await;
     let next = client.script("next", 7).await;
     time.pass_ms(12_001).await;
@@ -134,9 +135,9 @@ async fn a_late_result_changes_nothing_but_frees_the_tab_and_stands_in_the_trace
 
 #[tokio::test(start_paused = true)]
 async fn after_a_timeout_the_tab_is_free_two_seconds_later_if_nothing_is_heard() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let stuck = started(&client, &mut extension).await;
     let next = client.script("next", 7).await;
     time.pass_ms(12_001).await;
@@ -150,9 +151,9 @@ async fn after_a_timeout_the_tab_is_free_two_seconds_later_if_nothing_is_heard()
 #[tokio::test]
 async fn a_forged_report_is_refused_and_changes_nothing() {
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let command = started(&client, &mut extension).await;
-    let mut other = Shim::of(&daemon).browser("browser-2").connect().await;
+    let mut other = ExtensionBuilder::of(&daemon).browser("browser-2").connect().await;
     let before = client.status(&command.id).await;
     assert_eq!(before["status"], "pending");
     let error = json!({"error": {"code": "x", "message": "x"}});
@@ -168,11 +169,11 @@ async fn a_forged_report_is_refused_and_changes_nothing() {
         other.send(&command.frame(kind, fields.clone())).await;
         other.expect(&command.nack("stale_attempt")).await;
         for attempt in [0, 2, 4_000_000_000_u64] {
-            let forged = Delivered { attempt, ..command.clone() };
+            let forged = DeliveredCommand { attempt, ..command.clone() };
             extension.send(&forged.frame(kind, fields.clone())).await;
             extension.expect(&forged.nack("stale_attempt")).await;
         }
-        let unknown = Delivered { id: format!("{}0", command.id), ..command.clone() };
+        let unknown = DeliveredCommand { id: format!("{}0", command.id), ..command.clone() };
         extension.send(&unknown.frame(kind, fields)).await;
         extension.expect(&unknown.nack("unknown_command")).await;
     }
@@ -184,7 +185,7 @@ async fn a_forged_report_is_refused_and_changes_nothing() {
 #[tokio::test]
 async fn a_result_without_a_claim_does_not_count() {
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let id = client.script("1", 7).await;
     let command = extension.command().await;
     extension.send(&command.frame("complete", json!({"result": "ran without go"}))).await;
@@ -197,7 +198,7 @@ async fn a_result_without_a_claim_does_not_count() {
 #[tokio::test]
 async fn a_repeated_claim_gets_go_again_and_starts_nothing_anew() {
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let command = started(&client, &mut extension).await;
     let before = client.status(&command.id).await;
     extension.claim(&command).await;
@@ -211,10 +212,10 @@ async fn a_repeated_claim_gets_go_again_and_starts_nothing_anew() {
 #[tokio::test]
 async fn a_second_connection_takes_over_and_the_late_end_of_the_first_disturbs_nothing() {
     let (daemon, client) = daemon_and_client().await;
-    let mut old = Shim::of(&daemon).connect().await;
+    let mut old = ExtensionBuilder::of(&daemon).connect().await;
     let id = client.script("moves", 7).await;
     let first = old.command().await;
-    let mut new = Shim::of(&daemon).connect().await;
+    let mut new = ExtensionBuilder::of(&daemon).connect().await;
     let second = new.command().await;
     assert_eq!((&second.id, second.attempt), (&id, 2));
     assert_eq!(second.command["redelivered"], true);
@@ -244,10 +245,10 @@ async fn a_second_connection_takes_over_and_the_late_end_of_the_first_disturbs_n
 async fn a_takeover_before_the_claim_delivers_again() {
     for instance in ["instance-1", "instance-2"] {
         let (daemon, client) = daemon_and_client().await;
-        let mut old = Shim::of(&daemon).connect().await;
+        let mut old = ExtensionBuilder::of(&daemon).connect().await;
         let id = client.script("1", 7).await;
         old.command().await;
-        let mut new = Shim::of(&daemon).instance(instance).connect().await;
+        let mut new = ExtensionBuilder::of(&daemon).instance(instance).connect().await;
         let command = new.run(&json!("ran")).await;
         assert_eq!((command.id.as_str(), command.attempt), (id.as_str(), 2));
         let outcome = client.outcome(&id).await;
@@ -260,10 +261,10 @@ async fn a_takeover_before_the_claim_delivers_again() {
 #[tokio::test]
 async fn a_takeover_between_claim_and_go_gets_go_again() {
     let (daemon, client) = daemon_and_client().await;
-    let mut old = Shim::of(&daemon).connect().await;
+    let mut old = ExtensionBuilder::of(&daemon).connect().await;
     let command = started(&client, &mut old).await;
     // As far as the worker knows, its claim was never answered.
-    let mut new = Shim::of(&daemon).connect_with(&[(&command, "claimed")]).await;
+    let mut new = ExtensionBuilder::of(&daemon).connect_with(&[(&command, "claimed")]).await;
     new.expect(&command.answer("go")).await;
     new.complete(&command, &json!("ran")).await;
     assert_eq!(client.outcome(&command.id).await["result"], "ran");
@@ -271,11 +272,11 @@ async fn a_takeover_between_claim_and_go_gets_go_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_takeover_while_it_runs_lets_it_go_on() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (daemon, client) = daemon_and_client().await;
-    let mut old = Shim::of(&daemon).connect().await;
+    let mut old = ExtensionBuilder::of(&daemon).connect().await;
     let command = started(&client, &mut old).await;
-    let mut new = Shim::of(&daemon).connect_with(&[(&command, "running")]).await;
+    let mut new = ExtensionBuilder::of(&daemon).connect_with(&[(&command, "running")]).await;
     new.expect_nothing().await;
     time.pass(Duration::from_secs(4)).await;
     assert_eq!(client.status(&command.id).await["status"], "pending", "it is not away any more");
@@ -288,9 +289,9 @@ async fn a_takeover_after_it_ran_replays_the_result() {
     // The outbox outlives the worker that filled it.
     for instance in ["instance-1", "instance-2"] {
         let (daemon, client) = daemon_and_client().await;
-        let mut old = Shim::of(&daemon).connect().await;
+        let mut old = ExtensionBuilder::of(&daemon).connect().await;
         let command = started(&client, &mut old).await;
-        let shim = Shim::of(&daemon).instance(instance);
+        let shim = ExtensionBuilder::of(&daemon).instance(instance);
         let mut new = shim.connect_with(&[(&command, "done")]).await;
         new.complete(&command, &json!("ran")).await;
         assert_eq!(client.outcome(&command.id).await["result"], "ran", "{instance}");
@@ -301,10 +302,10 @@ async fn a_takeover_after_it_ran_replays_the_result() {
 async fn a_new_worker_that_knows_nothing_of_a_running_command_ends_it() {
     for in_flight in [None, Some("claimed"), Some("running")] {
         let (daemon, client) = daemon_and_client().await;
-        let mut old = Shim::of(&daemon).connect().await;
+        let mut old = ExtensionBuilder::of(&daemon).connect().await;
         let command = started(&client, &mut old).await;
         let in_flight: Vec<_> = in_flight.into_iter().map(|state| (&command, state)).collect();
-        let shim = Shim::of(&daemon).instance("instance-2");
+        let shim = ExtensionBuilder::of(&daemon).instance("instance-2");
         let mut new = shim.connect_with(&in_flight).await;
         assert_expired(&client.outcome(&command.id).await, "extension_disconnected", true);
         new.expect_nothing().await;
@@ -315,9 +316,9 @@ async fn a_new_worker_that_knows_nothing_of_a_running_command_ends_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_browser_that_is_away_in_mid_command_is_given_three_seconds() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let command = started(&client, &mut extension).await;
     extension.breaks();
     until_away(&client).await;
@@ -329,9 +330,9 @@ async fn a_browser_that_is_away_in_mid_command_is_given_three_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_command_that_was_not_begun_waits_three_seconds_in_all_for_its_browser() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let id = client.script("1", 7).await;
     extension.command().await;
     time.pass_ms(2_000).await;
@@ -348,21 +349,21 @@ async fn a_command_whose_link_breaks_at_each_of_three_deliveries_is_given_up() {
     let (daemon, client) = daemon_and_client().await;
     let id = client.script("1", 7).await;
     for attempt in 1..=3 {
-        let mut extension = Shim::of(&daemon).connect().await;
+        let mut extension = ExtensionBuilder::of(&daemon).connect().await;
         let command = extension.command().await;
         assert_eq!((command.id.as_str(), command.attempt), (id.as_str(), attempt));
         assert_eq!(command.command["redelivered"], attempt > 1);
         extension.breaks();
     }
     assert_expired(&client.outcome(&id).await, "delivery_failed", false);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     extension.expect_nothing().await;
 }
 
 #[tokio::test]
 async fn a_result_whose_ack_was_lost_is_acked_when_it_is_replayed() {
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let command = started(&client, &mut extension).await;
     let result = json!({"result": {"value": "once"}, "origin": "http://a.test"});
     extension.send(&command.frame("complete", result.clone())).await;
@@ -370,7 +371,7 @@ async fn a_result_whose_ack_was_lost_is_acked_when_it_is_replayed() {
     // It breaks before the ack is read.
     extension.breaks();
 
-    let shim = Shim::of(&daemon).instance("instance-2");
+    let shim = ExtensionBuilder::of(&daemon).instance("instance-2");
     let mut extension = shim.connect_with(&[(&command, "done")]).await;
     extension.report(&command, "complete", result).await;
     extension
@@ -393,7 +394,7 @@ async fn a_result_whose_ack_was_lost_is_acked_when_it_is_replayed() {
 #[tokio::test]
 async fn a_person_who_stops_a_command_ends_it() {
     let (daemon, client) = daemon_and_client().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     for may_have_run in [false, true] {
         let id = client.script("1", 7).await;
         let command = extension.command().await;
@@ -411,7 +412,7 @@ async fn a_person_who_stops_a_command_ends_it() {
 async fn what_an_extension_says_before_ready_delivers_nothing() {
     let (daemon, client) = daemon_and_client().await;
     let id = client.script("1", 7).await;
-    let mut extension = Shim::of(&daemon).greet().await;
+    let mut extension = ExtensionBuilder::of(&daemon).greet().await;
     extension.expect_nothing().await;
     assert_eq!(client.status(&id).await["status"], "pending");
     extension.ready(&[]).await;
@@ -420,8 +421,8 @@ async fn what_an_extension_says_before_ready_delivers_nothing() {
 
 #[tokio::test]
 async fn after_a_restart_the_daemon_is_another_one_on_the_same_port() {
-    let daemon = Daemon::start().await;
-    let shim = Shim::of(&daemon);
+    let daemon = TestDaemon::start().await;
+    let shim = ExtensionBuilder::of(&daemon);
     let mut extension = shim.open().await;
     let before = extension.hello().await["epoch"].clone();
     let daemon = daemon.restart().await;

@@ -6,7 +6,10 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-use testkit::{Daemon, FakeExtension, Frozen, McpClient, RawConnection, Shim, Stopwatch, raw};
+use testkit::{
+    ExtensionBuilder, FakeExtension, FrozenClock, McpClient, RawConnection, Stopwatch, TestDaemon,
+    raw,
+};
 
 const OUR_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
@@ -38,7 +41,7 @@ fn ours() -> Vec<String> {
 
 #[tokio::test]
 async fn only_our_own_extension_may_open_a_socket() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let own_page = format!("http://127.0.0.1:{}", daemon.port());
     let upper = format!("chrome-extension://{}", OUR_ID.to_uppercase());
     let mut two = ours();
@@ -72,7 +75,7 @@ async fn only_our_own_extension_may_open_a_socket() {
 
 #[tokio::test]
 async fn a_refusal_of_an_unknown_extension_names_the_command_that_allows_it() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let other = origin(&format!("chrome-extension://{OTHER_ID}"));
     let answer = raw(&daemon, &handshake(&other, PROTOCOL), b"").await;
     let hint = answer.json()["hint"].as_str().unwrap().to_owned();
@@ -81,7 +84,7 @@ async fn a_refusal_of_an_unknown_extension_names_the_command_that_allows_it() {
 
 #[tokio::test]
 async fn a_handshake_that_we_do_not_speak_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let ours = ours();
     for protocol in ["", "Sec-WebSocket-Protocol: tabwire.v2", "Sec-WebSocket-Protocol: chat"] {
         let answer = raw(&daemon, &handshake(&ours, protocol), b"").await;
@@ -102,11 +105,11 @@ async fn a_handshake_that_we_do_not_speak_is_refused() {
 
 #[tokio::test]
 async fn each_connection_is_proven_anew() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut nonces = Vec::new();
     let mut epochs = Vec::new();
     for _ in 0..2 {
-        let mut extension = Shim::of(&daemon).open().await;
+        let mut extension = ExtensionBuilder::of(&daemon).open().await;
         let challenge = extension.challenge().await;
         let hello = extension.hello_to(&challenge);
         extension.send(&hello).await;
@@ -123,14 +126,14 @@ async fn each_connection_is_proven_anew() {
     nonces.dedup();
     assert_eq!(nonces.len(), 4, "no nonce and no proof comes twice");
     assert_eq!(epochs[0], epochs[1], "one life of the daemon");
-    let another = Daemon::start().await;
-    let welcome = Shim::of(&another).open().await.hello().await;
+    let another = TestDaemon::start().await;
+    let welcome = ExtensionBuilder::of(&another).open().await.hello().await;
     assert_ne!(welcome["epoch"], epochs[0].as_str(), "another life");
 }
 
 /// A `hello` after a change.
-async fn hello_with(daemon: &Daemon, change: impl FnOnce(&mut Value)) -> FakeExtension {
-    let mut extension = Shim::of(daemon).open().await;
+async fn hello_with(daemon: &TestDaemon, change: impl FnOnce(&mut Value)) -> FakeExtension {
+    let mut extension = ExtensionBuilder::of(daemon).open().await;
     let challenge = extension.challenge().await;
     let mut hello = extension.hello_to(&challenge);
     change(&mut hello);
@@ -140,7 +143,7 @@ async fn hello_with(daemon: &Daemon, change: impl FnOnce(&mut Value)) -> FakeExt
 
 #[tokio::test]
 async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     client.script("secret", 7).await;
     type Change = fn(&mut Value);
@@ -161,14 +164,14 @@ async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
         assert!(reason.contains("tabwire install"), "{what}: {reason}");
     }
     // A hello that was overheard proves nothing on another connection.
-    let mut first = Shim::of(&daemon).open().await;
+    let mut first = ExtensionBuilder::of(&daemon).open().await;
     let challenge = first.challenge().await;
     let overheard = first.hello_to(&challenge);
     let mut replay = hello_with(&daemon, |hello| *hello = overheard).await;
     assert_eq!(replay.closed_without_a_frame().await.0, 4401, "replayed");
     // Our own extension's origin, forged by one with another key.
     let other_key = daemon.home().auth().extension_key(OTHER_ID);
-    let mut forger = Shim::of(&daemon).key(other_key).open().await;
+    let mut forger = ExtensionBuilder::of(&daemon).key(other_key).open().await;
     let challenge = forger.challenge().await;
     let hello = forger.hello_to(&challenge);
     forger.send(&hello).await;
@@ -183,7 +186,7 @@ async fn a_hello_that_does_not_prove_the_key_is_turned_away_and_gets_nothing() {
 
 #[tokio::test]
 async fn the_first_frame_is_hello() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let ready = json!({"type": "ready", "label": "", "user_agent": "", "actions": [], "tabs": [], "in_flight": []});
     let frames = [
         json!({"type": "claim", "correlation_id": "x", "attempt": 1}),
@@ -201,7 +204,7 @@ async fn the_first_frame_is_hello() {
 
 #[tokio::test]
 async fn a_newer_version_of_the_protocol_is_turned_away_with_both_named() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = hello_with(&daemon, |hello| hello["protocol"] = json!([7, 8])).await;
     let (code, reason) = extension.closed_without_a_frame().await;
     assert_eq!(code, 4409);
@@ -214,9 +217,9 @@ async fn a_newer_version_of_the_protocol_is_turned_away_with_both_named() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hello_is_waited_for_five_seconds() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).open().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).open().await;
     extension.challenge().await;
     time.pass_ms(5_001).await;
     assert_eq!(extension.closed_without_a_frame().await.0, 4408);
@@ -224,16 +227,16 @@ async fn a_hello_is_waited_for_five_seconds() {
 
 #[tokio::test]
 async fn binary_messages_are_refused() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     extension.send_message(Message::binary(b"{}".to_vec())).await;
     assert_eq!(extension.closed().await.0, 1003);
 }
 
 #[tokio::test]
 async fn text_that_is_no_utf_8_is_refused() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let frame = Frame::message(vec![b'"', 0xff, 0xfe, b'"'], OpCode::Data(Data::Text), true);
     extension.send_message(Message::Frame(frame)).await;
     assert_eq!(extension.closed().await.0, 1007);
@@ -243,9 +246,9 @@ const MIB: usize = 1024 * 1024;
 
 #[tokio::test]
 async fn a_message_of_eight_mib_is_taken_and_one_byte_more_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     client.script("long", 7).await;
     let command = extension.command().await;
     extension.claim(&command).await;
@@ -263,8 +266,8 @@ async fn a_message_of_eight_mib_is_taken_and_one_byte_more_is_refused() {
 
 #[tokio::test]
 async fn before_a_valid_hello_no_message_can_fill_the_memory() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).open().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).open().await;
     extension.challenge().await;
     extension.try_send_message(Message::text("x".repeat(64 * 1024))).await;
     let (code, reason) = extension.closed_without_a_frame().await;
@@ -273,8 +276,8 @@ async fn before_a_valid_hello_no_message_can_fill_the_memory() {
 
 #[tokio::test]
 async fn a_third_malformed_frame_ends_the_connection() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let malformed = json!({"type": "nack", "reason": "malformed"});
     extension.send_message(Message::text("no JSON")).await;
     extension.expect(&malformed).await;
@@ -286,8 +289,8 @@ async fn a_third_malformed_frame_ends_the_connection() {
 
 #[tokio::test]
 async fn a_drawing_that_cannot_be_read_is_answered_under_its_id_and_ends_nothing() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     for n in 0..4 {
         let id = format!("{n:032x}");
         let bad =
@@ -302,9 +305,9 @@ async fn a_drawing_that_cannot_be_read_is_answered_under_its_id_and_ends_nothing
 
 #[tokio::test]
 async fn frames_of_a_newer_extension_are_ignored_and_it_is_told_once() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let unknown = json!({"type": "nack", "reason": "unknown_type"});
     for n in 0..10 {
         extension.send(&json!({"type": "telepathy", "n": n})).await;
@@ -321,8 +324,8 @@ async fn frames_of_a_newer_extension_are_ignored_and_it_is_told_once() {
 
 #[tokio::test]
 async fn streams_and_a_second_hello_are_taken_in_silence() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let hello = extension.hello_to("again");
     extension.send(&hello).await;
     extension.send(&json!({"type": "events", "stream": "logs", "entries": [{"any": 1}]})).await;
@@ -332,9 +335,9 @@ async fn streams_and_a_second_hello_are_taken_in_silence() {
 
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_comes_every_twenty_seconds_as_a_data_frame() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     for _ in 0..4 {
         time.pass_ms(19_990).await;
         extension.expect_nothing().await;
@@ -347,10 +350,10 @@ async fn a_heartbeat_comes_every_twenty_seconds_as_a_data_frame() {
 
 #[tokio::test(start_paused = true)]
 async fn a_link_on_which_nothing_comes_for_45_seconds_is_closed() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     time.pass_ms(44_000).await;
     let browsers = client.call("observe", json!({"what": "browsers"})).await;
     assert_eq!(browsers["browsers"][0]["connected"], true);
@@ -362,10 +365,10 @@ async fn a_link_on_which_nothing_comes_for_45_seconds_is_closed() {
 
 #[tokio::test]
 async fn on_shutdown_sockets_are_closed_with_1001_and_waiting_calls_get_their_answer() {
-    let daemon = Daemon::start().await;
-    let mut ready = Shim::of(&daemon).connect().await;
-    let mut greeted = Shim::of(&daemon).browser("browser-2").greet().await;
-    let mut silent = Shim::of(&daemon).browser("browser-3").connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut ready = ExtensionBuilder::of(&daemon).connect().await;
+    let mut greeted = ExtensionBuilder::of(&daemon).browser("browser-2").greet().await;
+    let mut silent = ExtensionBuilder::of(&daemon).browser("browser-3").connect().await;
     let mut half_open = RawConnection::open(&daemon).await;
     half_open.send("POST /mcp HT").await;
     let client = McpClient::modern(&daemon);
@@ -393,9 +396,9 @@ async fn on_shutdown_sockets_are_closed_with_1001_and_waiting_calls_get_their_an
 
 #[tokio::test]
 async fn an_extension_that_was_allowed_connects_at_once_with_a_key_of_its_own() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let home = daemon.home();
-    let shim = Shim::of(&daemon).extension(OTHER_ID);
+    let shim = ExtensionBuilder::of(&daemon).extension(OTHER_ID);
     let other = origin(&format!("chrome-extension://{OTHER_ID}"));
     assert_eq!(raw(&daemon, &handshake(&other, PROTOCOL), b"").await.status, 403);
     assert!(home.allow_extension(OTHER_ID).unwrap());
@@ -413,13 +416,13 @@ async fn an_extension_that_was_allowed_connects_at_once_with_a_key_of_its_own() 
 
 #[tokio::test]
 async fn many_malformed_connections_leave_a_daemon_that_works() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     for _ in 0..300 {
-        let mut extension = Shim::of(&daemon).open().await;
+        let mut extension = ExtensionBuilder::of(&daemon).open().await;
         extension.try_send_message(Message::text("{")).await;
         extension.breaks();
     }
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     McpClient::legacy(&daemon).script("1", 7).await;
     extension.run(&json!(1)).await;
 }

@@ -6,13 +6,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use testkit::{Place, Row, Shim, StdioClient, Stopwatch, finish, signal};
+use testkit::{
+    ExtensionBuilder, ProgramSandbox, RowReport, StdioClient, Stopwatch, finish, signal,
+};
 
 #[tokio::test]
 async fn a_port_that_another_program_has_ends_it_with_69_and_names_the_program() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let ran = place.run(&["serve", "--port", &port]).await;
     assert_eq!(ran.code, Some(69), "{ran:?}");
     assert!(ran.stderr.contains(&format!("port {port}")), "{}", ran.stderr);
@@ -24,7 +26,7 @@ async fn a_port_that_another_program_has_ends_it_with_69_and_names_the_program()
 
 #[tokio::test]
 async fn a_second_daemon_on_a_state_directory_says_so_and_ends_well() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let first = place.serve(&[]).await;
     let ran = place.run(&["serve"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -36,7 +38,7 @@ async fn a_second_daemon_on_a_state_directory_says_so_and_ends_well() {
 
 #[tokio::test]
 async fn a_port_that_another_tabwire_of_the_user_serves_ends_it_well() {
-    let (one, other) = (Place::new(), Place::new());
+    let (one, other) = (ProgramSandbox::new(), ProgramSandbox::new());
     let first = one.serve(&[]).await;
     let ran = other.run(&["serve", "--port", &first.port.to_string()]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -47,7 +49,7 @@ async fn a_port_that_another_tabwire_of_the_user_serves_ends_it_well() {
 
 #[tokio::test]
 async fn a_state_directory_that_cannot_be_used_ends_it_with_the_next_step() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let file = place.path().join("file");
     fs::write(&file, "").unwrap();
     let below_a_file = file.join("state");
@@ -70,9 +72,9 @@ async fn a_state_directory_that_cannot_be_used_ends_it_with_the_next_step() {
 #[tokio::test]
 async fn signals_end_the_daemon_in_under_five_seconds_whatever_it_is_at() {
     for sign in [Signal::TERM, Signal::INT] {
-        let place = Place::new();
+        let place = ProgramSandbox::new();
         let daemon = place.serve(&[]).await;
-        let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+        let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
         let mut client = StdioClient::start(&place);
         let arguments = json!({"action": "execute_js", "script": "1", "wait_ms": 50_000});
         let params = json!({"name": "interact", "arguments": arguments});
@@ -94,7 +96,7 @@ async fn signals_end_the_daemon_in_under_five_seconds_whatever_it_is_at() {
 
 #[tokio::test]
 async fn stop_ends_the_daemon_and_says_when_there_is_none() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let ran = place.run(&["stop"]).await;
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "no daemon runs"));
     let daemon = place.serve(&[]).await;
@@ -107,7 +109,7 @@ async fn stop_ends_the_daemon_and_says_when_there_is_none() {
 
 #[tokio::test]
 async fn limits_are_set_by_name_and_a_wrong_name_names_the_closest() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     for (limit, says) in [
         ("queud=9", "did you mean `queued`?"),
         ("queued", "NAME=VALUE"),
@@ -127,9 +129,9 @@ async fn limits_are_set_by_name_and_a_wrong_name_names_the_closest() {
 
 #[tokio::test]
 async fn a_daemon_can_wait_for_results_by_itself() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&["--wait-ms", "8000"]).await;
-    let extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let _auto = extension.auto(|_| json!("ran"));
     let mut client = StdioClient::start(&place);
     let call = json!({"action": "execute_js", "script": "1"});
@@ -138,7 +140,7 @@ async fn a_daemon_can_wait_for_results_by_itself() {
 
 #[tokio::test]
 async fn tokens_are_printed_one_for_each_owner_and_stay_the_same() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let user = place.run(&["token"]).await;
     let token = user.stdout.trim().to_owned();
     assert_eq!((user.code, token.len()), (Some(0), 43), "{user:?}");
@@ -156,7 +158,7 @@ async fn tokens_are_printed_one_for_each_owner_and_stay_the_same() {
 
 #[tokio::test]
 async fn the_extension_is_unpacked_with_its_key_and_the_port_of_the_daemon() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let no_port = place.run(&["extension", "unpack"]).await;
     assert_eq!(no_port.code, Some(1), "{no_port:?}");
     assert!(no_port.stderr.contains("port"), "{}", no_port.stderr);
@@ -188,7 +190,7 @@ async fn the_extension_is_unpacked_with_its_key_and_the_port_of_the_daemon() {
 #[tokio::test]
 async fn another_extension_is_allowed_by_its_id_and_reaches_a_running_daemon_at_once() {
     const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
     for wrong in ["abc", "ABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP", "abcdefghijklmnopabcdefghijklmnoz"] {
         let ran = place.run(&["extension", "allow", wrong]).await;
@@ -200,13 +202,13 @@ async fn another_extension_is_allowed_by_its_id_and_reaches_a_running_daemon_at_
     let again = place.run(&["extension", "allow", OTHER_ID]).await;
     assert_eq!((again.code, again.stdout.contains("already")), (Some(0), true), "{again:?}");
     let home = place.home();
-    let shim = Shim::at(daemon.port, &home).extension(OTHER_ID);
+    let shim = ExtensionBuilder::at(daemon.port, &home).extension(OTHER_ID);
     shim.key(home.auth().extension_key(OTHER_ID)).connect().await.expect_nothing().await;
 }
 
 #[tokio::test]
 async fn help_comes_with_examples_and_wrong_usage_ends_with_2() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     for command in [
         &["--help"][..],
         &["serve", "--help"],
@@ -231,7 +233,7 @@ async fn help_comes_with_examples_and_wrong_usage_ends_with_2() {
 
 #[tokio::test]
 async fn the_configuration_for_mcp_clients_starts_this_program() {
-    let place = Place::with_port(47_891);
+    let place = ProgramSandbox::with_port(47_891);
     let ran = place.run(&["mcp-config"]).await;
     assert_eq!(place.run(&["mcp-config", "--json"]).await.stdout, ran.stdout);
     let config: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -243,7 +245,7 @@ async fn the_configuration_for_mcp_clients_starts_this_program() {
 
 #[tokio::test]
 async fn a_daemon_without_work_ends_by_itself_if_it_was_told_to() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&["--idle-exit", "1"]).await;
     assert_eq!(daemon.end().await.code(), Some(0));
     assert_eq!(place.daemon(), None);
@@ -251,8 +253,8 @@ async fn a_daemon_without_work_ends_by_itself_if_it_was_told_to() {
 
 #[tokio::test]
 async fn a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that() {
-    let place = Place::new();
-    let mut row = Row::new(19);
+    let place = ProgramSandbox::new();
+    let mut row = RowReport::new(19);
     for flag in ["--listen", "--host", "--bind", "--allow-remote"] {
         let ran = place.run(&["serve", flag, "0.0.0.0"]).await;
         row.tried(flag, ran.code == Some(2), format!("{ran:?}"));

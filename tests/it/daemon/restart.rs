@@ -7,24 +7,25 @@ use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
 use testkit::{
-    Daemon, Delivered, FakeExtension, McpClient, Place, Served, Shim, StdioClient, signal, soon,
+    DeliveredCommand, ExtensionBuilder, FakeExtension, McpClient, ProgramSandbox, ServedDaemon,
+    StdioClient, TestDaemon, signal, soon,
 };
 
 /// A daemon that can be killed.
 struct Killable {
-    place: Place,
-    daemon: Served,
+    place: ProgramSandbox,
+    daemon: ServedDaemon,
 }
 
 impl Killable {
     async fn start() -> Self {
-        let place = Place::new();
+        let place = ProgramSandbox::new();
         let daemon = place.serve(&[]).await;
         Self { place, daemon }
     }
 
-    fn shim(&self) -> Shim {
-        Shim::at(self.daemon.port, &self.place.home())
+    fn shim(&self) -> ExtensionBuilder {
+        ExtensionBuilder::at(self.daemon.port, &self.place.home())
     }
 
     fn client(&self) -> McpClient {
@@ -48,7 +49,7 @@ async fn result_of(client: &McpClient, id: &str) -> Value {
 }
 
 /// A daemon with a connected extension that was sent a command.
-async fn with_a_command() -> (Killable, FakeExtension, Delivered) {
+async fn with_a_command() -> (Killable, FakeExtension, DeliveredCommand) {
     let daemon = Killable::start().await;
     let mut extension = daemon.shim().connect().await;
     daemon.client().script("document.title", 7).await;
@@ -165,8 +166,8 @@ async fn a_command_without_a_tab_goes_to_the_tab_of_the_last_life() {
 
 #[tokio::test]
 async fn a_daemon_that_is_stopped_lets_a_running_command_finish_and_keeps_the_rest() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon).named("agent");
     let running = client.script("runs", 7).await;
     let waiting = client.script("waits", 7).await;
@@ -179,13 +180,13 @@ async fn a_daemon_that_is_stopped_lets_a_running_command_finish_and_keeps_the_re
     assert_eq!(extension.closed().await.0, 1001);
     let daemon = daemon.restart().await;
     assert_eq!(result_of(&client, &running).await["status"], "complete");
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     assert_eq!(extension.run(&json!("Home")).await.id, waiting);
 }
 
 #[tokio::test]
 async fn without_a_journal_nothing_outlives_the_daemon_and_it_says_so() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&["--ephemeral"]).await;
     let token = place.home().auth().token(&DEFAULT_OWNER.into());
     let client = McpClient::at(daemon.port, token.clone());
@@ -205,7 +206,7 @@ async fn without_a_journal_nothing_outlives_the_daemon_and_it_says_so() {
 
 #[tokio::test]
 async fn a_journal_that_cannot_be_used_is_moved_aside_and_status_says_where_it_is() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let journal = place.home().journal_path();
     std::fs::write(&journal, "not a journal, and longer than a page ".repeat(200)).unwrap();
     let _daemon = place.serve(&[]).await;
@@ -221,7 +222,7 @@ async fn a_journal_that_cannot_be_used_is_moved_aside_and_status_says_where_it_i
 
 #[tokio::test]
 async fn the_bridge_goes_on_by_itself_after_its_daemon_was_killed() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     let call = json!({"action": "execute_js", "script": "1", "tab_id": 7});
     let id = client.call("interact", call).await["correlation_id"].as_str().unwrap().to_owned();
@@ -229,7 +230,8 @@ async fn the_bridge_goes_on_by_itself_after_its_daemon_was_killed() {
     place.until_no_daemon().await;
     let call = json!({"what": "command_result", "correlation_id": id});
     assert_eq!(client.call("observe", call).await["status"], "pending");
-    let mut extension = Shim::at(place.daemon().unwrap().port, &place.home()).connect().await;
+    let mut extension =
+        ExtensionBuilder::at(place.daemon().unwrap().port, &place.home()).connect().await;
     let ran = soon("the command", extension.run(&json!("Home"))).await;
     assert_eq!(ran.id, id);
 }

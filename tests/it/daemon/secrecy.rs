@@ -10,7 +10,10 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 use tabwire::proof::DEFAULT_OWNER;
 
-use testkit::{Place, RawConnection, Row, Served, Shim, StdioClient, active_tab};
+use testkit::{
+    ExtensionBuilder, ProgramSandbox, RawConnection, RowReport, ServedDaemon, StdioClient,
+    active_tab,
+};
 
 /// What stands in everything private that the session has to do with.
 const PRIVATE: &str = "Xq7private";
@@ -21,7 +24,7 @@ fn private(what: &str) -> String {
 }
 
 /// The secret itself, and what is made of it.
-fn keys(place: &Place) -> Vec<String> {
+fn keys(place: &ProgramSandbox) -> Vec<String> {
     let home = place.home();
     let secret = fs::read(place.path().join("auth.key")).unwrap();
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -32,11 +35,12 @@ fn keys(place: &Place) -> Vec<String> {
 }
 
 /// Commands of all kinds of ends, with something private wherever there is room for it.
-async fn talk(place: &Place, daemon: &Served) -> String {
+async fn talk(place: &ProgramSandbox, daemon: &ServedDaemon) -> String {
     let mut tab = active_tab(7);
     tab["url"] = format!("http://page.example/?q={}", private("url")).into();
     tab["title"] = private("title").into();
-    let mut extension = Shim::at(daemon.port, &place.home()).tabs(vec![tab]).connect().await;
+    let mut extension =
+        ExtensionBuilder::at(daemon.port, &place.home()).tabs(vec![tab]).connect().await;
     let mut agent = StdioClient::start(place);
     let hello = json!({
         "protocolVersion": "2025-06-18", "capabilities": {},
@@ -78,7 +82,7 @@ async fn talk(place: &Place, daemon: &Served) -> String {
 }
 
 /// Requests that are refused, each for another reason.
-async fn be_refused(place: &Place, daemon: &Served) {
+async fn be_refused(place: &ProgramSandbox, daemon: &ServedDaemon) {
     let token = place.home().auth().token(&DEFAULT_OWNER.into());
     let (wrong, right) = (private("token"), token.as_str());
     let secret = private("header");
@@ -116,7 +120,7 @@ fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// A whole session; everything that was logged in it, by the daemon and by the bridge.
-async fn logged(place: &Place, level: &str) -> String {
+async fn logged(place: &ProgramSandbox, level: &str) -> String {
     let mut command = place.command(&["serve", "--json"]);
     command.env("TABWIRE_LOG", level);
     // A pipe would hold up a daemon that says more than it holds.
@@ -138,9 +142,9 @@ async fn logged(place: &Place, level: &str) -> String {
 
 #[tokio::test]
 async fn a_session_leaves_nothing_private_in_the_log_and_no_key_even_at_the_lowest_level() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let usual = logged(&place, "").await;
-    let mut row = Row::new(18);
+    let mut row = RowReport::new(18);
     row.tried("anything private", !usual.contains(PRIVATE), &usual);
     let all = logged(&place, "tabwire=trace").await;
     for key in keys(&place) {
@@ -152,11 +156,11 @@ async fn a_session_leaves_nothing_private_in_the_log_and_no_key_even_at_the_lowe
 
 #[tokio::test]
 async fn no_file_of_a_session_is_open_to_others_or_left_when_all_is_removed() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     logged(&place, "").await;
     let files = files_below(place.path());
     assert!(files.iter().any(|path| path.ends_with("journal.db")), "{files:?}");
-    let mut row = Row::new(18);
+    let mut row = RowReport::new(18);
     for path in files {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         row.tried(&path.to_string_lossy(), mode & 0o77 == 0, format!("{mode:o}"));

@@ -9,31 +9,31 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tabwire::home::UsualFolder;
 
-use testkit::{Auto, Daemon, McpClient, Row, Shim, body, soon};
+use testkit::{AutoExtension, ExtensionBuilder, McpClient, RowReport, TestDaemon, body, soon};
 
 /// A picture that a shell would run line by line.
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\ntouch /tmp/owned\n";
 
 /// A daemon whose browser takes one and the same picture of everything, and a person's folders.
 struct Stage {
-    daemon: Daemon,
+    daemon: TestDaemon,
     client: McpClient,
-    _browser: Auto,
+    _browser: AutoExtension,
     _dir: tempfile::TempDir,
     person: PathBuf,
     opened: PathBuf,
 }
 
 /// A browser that takes one and the same picture of everything.
-async fn takes_pictures(daemon: &Daemon) -> Auto {
+async fn takes_pictures(daemon: &TestDaemon) -> AutoExtension {
     let picture = json!({"mime_type": "image/png", "data": STANDARD.encode(PICTURE),
                          "width": 1, "height": 1});
-    Shim::of(daemon).connect().await.auto(move |_| json!({"value": picture.clone()}))
+    ExtensionBuilder::of(daemon).connect().await.auto(move |_| json!({"value": picture.clone()}))
 }
 
 impl Stage {
     async fn set() -> Self {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let browser = takes_pictures(&daemon).await;
         let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
         let person = dir.path().to_owned();
@@ -130,7 +130,7 @@ async fn row_27_a_picture_goes_to_a_new_file_for_the_person_alone_below_an_opene
     symlink(stage.person.join(".xsessionrc"), stage.opened.join("link.png")).unwrap();
     fs::write(stage.opened.join("there.png"), "theirs").unwrap();
     let before = stage.files();
-    let mut row = Row::new(27);
+    let mut row = RowReport::new(27);
     for name in forbidden(&stage) {
         let answer = stage.shot(&name).await;
         let is_refused = answer["error"] == "invalid_argument" && answer["param"] == "path";
@@ -162,7 +162,7 @@ async fn row_27_no_folder_of_the_extension_gets_a_picture_whatever_the_person_op
     let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
     let person = dir.path().canonicalize().unwrap();
     let base = person.clone();
-    let daemon = Daemon::with(|settings| {
+    let daemon = TestDaemon::with(|settings| {
         settings.agent_files = UsualFolder { base, below: "Tabwire/files".into() };
     })
     .await;
@@ -182,7 +182,7 @@ async fn row_27_no_folder_of_the_extension_gets_a_picture_whatever_the_person_op
         let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
         client.call_raw("interact", shot).await["structuredContent"].clone()
     };
-    let mut row = Row::new(27);
+    let mut row = RowReport::new(27);
     for folder in &folders {
         for name in ["page.png", "icons/page.png", "../extension/page.png"] {
             let answer = shot(&folder.join(name)).await;
@@ -199,15 +199,15 @@ async fn row_27_no_folder_of_the_extension_gets_a_picture_whatever_the_person_op
 
 #[tokio::test]
 async fn row_27_a_folder_that_becomes_a_link_while_the_picture_is_taken_gets_none() {
-    let daemon = Daemon::start().await;
-    let mut browser = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut browser = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
     let (opened, theirs) = (dir.path().join("pictures"), dir.path().join("theirs"));
     fs::create_dir_all(opened.join("shop")).unwrap();
     fs::create_dir(&theirs).unwrap();
     daemon.home().open_agent_folder(&opened).unwrap();
-    let mut row = Row::new(27);
+    let mut row = RowReport::new(27);
     for (n, name) in ["shop/page.png", "page.png"].into_iter().enumerate() {
         let path = opened.join(name);
         let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
-use crate::polling::pending_queries::Old;
+use crate::polling::pending_queries::PollingExtension;
 use testkit::{
-    Daemon, FakeExtension, Hand, McpClient, Pages, Place, PseudoTerminal, Ran, Row, Shim, body,
-    first_tab, raw, soon, until,
+    BrowserUser, ExtensionBuilder, FakeExtension, McpClient, ProgramOutput, ProgramSandbox,
+    PseudoTerminal, RowReport, TestDaemon, TestPages, body, first_tab, raw, soon, until,
 };
 
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
@@ -45,7 +45,11 @@ fn words(arguments: &[String]) -> Vec<&str> {
 
 /// Runs a command with a terminal as standard input and standard error, at which this is typed.
 /// What it ended with, and what the terminal showed.
-async fn at_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (Ran, String) {
+async fn at_a_terminal(
+    place: &ProgramSandbox,
+    arguments: &[&str],
+    typed: &str,
+) -> (ProgramOutput, String) {
     let mut terminal = PseudoTerminal::new(80, 24);
     let mut command = place.command(arguments);
     command.stdin(terminal.stream()).stderr(terminal.stream());
@@ -53,7 +57,7 @@ async fn at_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (Ran, 
     let child = command.spawn().unwrap();
     let output = soon("its end", child.wait_with_output()).await.unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
-    let ran = Ran { code: output.status.code(), stdout, stderr: String::new() };
+    let ran = ProgramOutput { code: output.status.code(), stdout, stderr: String::new() };
     (ran, terminal.shown().await)
 }
 
@@ -70,7 +74,7 @@ async fn widenings(extension: &mut FakeExtension) -> Value {
 #[tokio::test]
 async fn row_35_from_a_pipe_nothing_is_widened_and_what_is_unattended_is_named_until_a_person_confirms()
  {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let served = place.serve(&[]).await;
     let home = place.home();
     let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
@@ -79,7 +83,7 @@ async fn row_35_from_a_pipe_nothing_is_widened_and_what_is_unattended_is_named_u
         assert_eq!(place.run(&narrows).await.code, Some(0), "what narrows counts at once");
     }
     let before = rights(&home);
-    let mut row = Row::new(35);
+    let mut row = RowReport::new(35);
     for (arguments, _) in widening(folder) {
         let ran = place.run(&words(&arguments)).await;
         row.tried(&arguments.join(" "), ran.code == Some(77), format!("{ran:?}"));
@@ -94,7 +98,7 @@ async fn row_35_from_a_pipe_nothing_is_widened_and_what_is_unattended_is_named_u
     row.tried("what nobody agreed to", rights(&home) == before, rights(&home));
     assert_eq!(home.unconfirmed().unwrap(), []);
 
-    let shim = Shim::at(served.port, &home);
+    let shim = ExtensionBuilder::at(served.port, &home);
     let mut extension = shim.connect().await;
     for (arguments, what) in widening(folder) {
         let ran = place.run(&[&*words(&arguments), &["--unattended"]].concat()).await;
@@ -115,16 +119,16 @@ async fn row_35_from_a_pipe_nothing_is_widened_and_what_is_unattended_is_named_u
 /// What was made unattended is confirmed neither from a pipe nor by another extension that was let
 /// in; in the popup of ours it is, and at a terminal.
 async fn only_a_person_confirms(
-    place: &Place,
+    place: &ProgramSandbox,
     port: u16,
     extension: &mut FakeExtension,
-    row: &mut Row,
+    row: &mut RowReport,
 ) {
     let home = place.home();
     let unconfirmed = home.unconfirmed().unwrap();
     let piped = place.run(&["confirm"]).await;
     row.tried("confirm from a pipe", piped.code == Some(77), format!("{piped:?}"));
-    let other = Shim::at(port, &home).extension(OTHER_ID).browser("browser-2");
+    let other = ExtensionBuilder::at(port, &home).extension(OTHER_ID).browser("browser-2");
     let mut other = other.key(home.auth().extension_key(OTHER_ID)).connect().await;
     for one in &unconfirmed {
         other.send(&json!({"type": "confirm_widening", "id": one.id})).await;
@@ -161,14 +165,14 @@ async fn only_a_person_confirms(
 
 #[tokio::test]
 async fn row_35_to_remove_everything_or_to_start_a_daemon_is_no_way_around_a_person() {
-    let place = Place::with_port(1);
+    let place = ProgramSandbox::with_port(1);
     let home = place.home();
     let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
     // A name that breaks out of the command that takes it back, once it is pasted.
     let folder = dir.path().join("a'; touch owned; '");
     std::fs::create_dir(&folder).unwrap();
     let folder = folder.to_str().unwrap();
-    let mut row = Row::new(35);
+    let mut row = RowReport::new(35);
     let opened = place.run(&["files", "allow", folder, "--write", "--unattended"]).await;
     assert_eq!(opened.code, Some(0), "{opened:?}");
     let command = home.unconfirmed().unwrap()[0].take_back.clone().unwrap();
@@ -209,28 +213,28 @@ async fn row_35_to_remove_everything_or_to_start_a_daemon_is_no_way_around_a_per
 
 #[tokio::test]
 async fn row_35_another_extension_that_was_let_in_narrows_and_widens_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let home = daemon.home();
     let rule = |change: &str, list: &str, pattern: &str| json!({"type": "site_rule", "change": change, "list": list, "pattern": pattern});
-    let mut ours = Shim::of(&daemon).connect().await;
+    let mut ours = ExtensionBuilder::of(&daemon).connect().await;
     for (list, pattern) in [("deny", "bank.example"), ("allow", "a.example")] {
         ours.send(&rule("add", list, pattern)).await;
     }
     let rules = || home.site_rules().read().unwrap();
     let is_set = async || rules().allow().len() + rules().deny().len() == 2;
     soon("the person's rules", until(is_set)).await;
-    let old = Old::named(&daemon, OLDER_ID, "ext_1_a");
+    let old = PollingExtension::named(&daemon, OLDER_ID, "ext_1_a");
     assert_eq!(old.name_session().await.status, 200, "it asks to be let in");
 
     assert!(home.allow_extension(OTHER_ID).unwrap());
-    let other = Shim::of(&daemon).extension(OTHER_ID).browser("browser-2");
+    let other = ExtensionBuilder::of(&daemon).extension(OTHER_ID).browser("browser-2");
     let other = other.key(home.auth().extension_key(OTHER_ID));
     let mut ready = other.ready_frame(&[]);
     (ready["older_extensions"], ready["site_rules"]) = (true.into(), true.into());
     let before = rights(&home);
     let mut other = other.greet().await;
     other.send(&ready).await;
-    let mut row = Row::new(35);
+    let mut row = RowReport::new(35);
     let widens = [
         rule("add", "allow", "b.example"),
         rule("remove", "deny", "bank.example"),
@@ -264,12 +268,12 @@ async fn row_35_another_extension_that_was_let_in_narrows_and_widens_nothing() {
 
 #[tokio::test]
 async fn row_35_whoever_has_a_token_confirms_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let home = daemon.home();
     let at = Timestamp::from_unix_micros(1_700_000_000_000_000);
     let one = home.note_widening("agents use a.example", None, at).unwrap();
     let client = McpClient::legacy(&daemon);
-    let mut row = Row::new(35);
+    let mut row = RowReport::new(35);
     let confirm = json!({"type": "confirm_widening", "id": one.id});
     for action in ["confirm", "confirm_widening", "widenings", "keep"] {
         let asked = json!({"action": action, "id": one.id});
@@ -300,16 +304,16 @@ mod browser {
 
     #[tokio::test]
     async fn row_35_in_a_browser_no_page_and_no_agent_confirms_and_a_click_in_the_popup_does() {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let pages = TestPages::start().await;
+        let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
         let tab = first_tab(&client, &browser).await;
         let home = daemon.home();
         let at = Timestamp::from_unix_micros(1_700_000_000_000_000);
         let one = home.note_widening("agents use a.example", Some("tabwire x"), at).unwrap();
         let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
-        let mut row = Row::new(35);
+        let mut row = RowReport::new(35);
         let ask = json!({"ask": "keep", "id": one.id});
         let scripts = [
             format!("await chrome.runtime.sendMessage('{EXTENSION_ID}', {ask})"),
@@ -335,7 +339,7 @@ mod browser {
             row.tried(action, answer["isError"] == true, &answer);
         }
         // The person has the popup open, and an agent tries to use it.
-        let mut hand = Hand::reach(&folder.path().join("profile")).await;
+        let mut hand = BrowserUser::reach(&folder.path().join("profile")).await;
         hand.go(&popup).await;
         let shown = "new Promise((done) => { const look = () => (document.querySelector('#widenings') \
                  .textContent.includes('Let agents use a.example.') ? done(true) : setTimeout(look, 50)); \

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lifecycle::cancel::{ask, cancel};
-use testkit::{Daemon, McpClient, Row, Shim};
+use testkit::{ExtensionBuilder, McpClient, RowReport, TestDaemon};
 
 const KEY: &str = "retry-1";
 const HEADER: &str = "x-tabwire-idempotency-key";
@@ -31,8 +31,8 @@ async fn call(client: &McpClient, arguments: &Value, in_header: bool) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_30_the_key_of_another_client_tells_nothing_and_ends_nothing() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let victim = McpClient::legacy(&daemon).named("victim");
     let taken = call(&victim, &script("1", 7), false).await;
     let id = taken["correlation_id"].as_str().unwrap().to_owned();
@@ -42,7 +42,7 @@ async fn row_30_the_key_of_another_client_tells_nothing_and_ends_nothing() {
     let mut waits = script("1", 7);
     waits["wait_ms"] = 50_000.into();
     let _waiting = ask(&daemon, &victim, &json!(1), ("interact", waits), &[(HEADER, KEY)]).await;
-    let mut row = Row::new(30);
+    let mut row = RowReport::new(30);
     let of_thief = |client: McpClient| client.with_token(daemon.token_of("thief"));
     for (who, client) in [
         ("another client of the owner", McpClient::legacy(&daemon).named("other")),

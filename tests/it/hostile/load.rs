@@ -9,7 +9,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::FromExtension;
 use tokio_tungstenite::tungstenite::Message;
 
-use testkit::{Daemon, McpClient, RawConnection, Row, Shim, Stopwatch, soon};
+use testkit::{ExtensionBuilder, McpClient, RawConnection, RowReport, Stopwatch, TestDaemon, soon};
 
 const MIB: usize = 1024 * 1024;
 
@@ -33,7 +33,7 @@ fn dense(begin: &str, size: usize, end: &str) -> String {
 }
 
 /// A request for `/mcp` of this owner.
-fn request(daemon: &Daemon, owner: &str, client: usize, body: &[u8]) -> Vec<u8> {
+fn request(daemon: &TestDaemon, owner: &str, client: usize, body: &[u8]) -> Vec<u8> {
     let (port, token) = (daemon.port(), daemon.token_of(owner));
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\
@@ -44,7 +44,7 @@ fn request(daemon: &Daemon, owner: &str, client: usize, body: &[u8]) -> Vec<u8> 
 }
 
 /// What the calls of somebody else take at the median while this goes on, in milliseconds.
-async fn median_beside(daemon: &Daemon, flood: impl Future<Output = ()>) -> u128 {
+async fn median_beside(daemon: &TestDaemon, flood: impl Future<Output = ()>) -> u128 {
     let client = McpClient::legacy(daemon).named("another");
     let mut took = Vec::new();
     let call = async {
@@ -66,7 +66,7 @@ async fn median_beside(daemon: &Daemon, flood: impl Future<Output = ()>) -> u128
 #[tokio::test]
 async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
     // What holds back by the minute is tried by itself.
-    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 0).await;
+    let daemon = TestDaemon::with(|settings| settings.limits.mib_per_minute = 0).await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"configure","arguments":{"action":"health","_":"#;
     let body = dense(call, MIB, "}}}");
     let parsing = Stopwatch::start();
@@ -83,7 +83,7 @@ async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
     };
     let flood = async { drop(join_all((0..SENDERS).map(|_| send())).await) };
     let median = median_beside(&daemon, flood).await;
-    let mut row = Row::new(34);
+    let mut row = RowReport::new(34);
     let came = format!("{median} ms beside requests that take {parsing} ms to parse");
     println!("hostile row 34: {came}");
     row.tried("a call beside large requests", median < parsing / 2, came);
@@ -92,12 +92,12 @@ async fn row_34_others_do_not_wait_while_large_requests_are_parsed() {
 
 #[tokio::test]
 async fn row_34_others_do_not_wait_while_large_frames_of_an_extension_are_parsed() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let text = dense(r#"{"type":"pong","t":1,"_":"#, MIB, "}");
     let parsing = Stopwatch::start();
     drop(FromExtension::parse(&text).unwrap());
     let parsing = parsing.millis();
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     // The last four bytes are the mask.
     let length = u64::try_from(text.len()).unwrap().to_be_bytes();
     let frame = [&[0x81, 0xff][..], &length, &[0; 4], text.as_bytes()].concat();
@@ -107,7 +107,7 @@ async fn row_34_others_do_not_wait_while_large_frames_of_an_extension_are_parsed
         }
     };
     let median = median_beside(&daemon, flood).await;
-    let mut row = Row::new(34);
+    let mut row = RowReport::new(34);
     let came = format!("{median} ms beside frames that take {parsing} ms to parse");
     println!("hostile row 34: {came}");
     row.tried("a call beside large frames", median < parsing / 2, came);
@@ -116,7 +116,7 @@ async fn row_34_others_do_not_wait_while_large_frames_of_an_extension_are_parsed
 
 #[tokio::test]
 async fn row_34_bytes_are_counted_by_owner_whatever_the_client_calls_itself() {
-    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 2).await;
+    let daemon = TestDaemon::with(|settings| settings.limits.mib_per_minute = 2).await;
     let padding = " ".repeat(MIB / 2 - 64);
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping"{padding}}}"#);
     let ask = async |owner: &str, client: usize| {
@@ -127,7 +127,7 @@ async fn row_34_bytes_are_counted_by_owner_whatever_the_client_calls_itself() {
     for client in 0..4 {
         assert_eq!(ask("greedy", client).await.status, 200);
     }
-    let mut row = Row::new(34);
+    let mut row = RowReport::new(34);
     for client in 4..7 {
         let answer = ask("greedy", client).await;
         let refusal = answer.json();
@@ -147,10 +147,10 @@ async fn row_34_bytes_are_counted_by_owner_whatever_the_client_calls_itself() {
 
 #[tokio::test]
 async fn row_34_bytes_are_counted_also_where_no_request_is_large() {
-    let daemon = Daemon::with(|settings| settings.limits.mib_per_minute = 1).await;
+    let daemon = TestDaemon::with(|settings| settings.limits.mib_per_minute = 1).await;
     let body = dense(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_":"#, 16 * 1024, "}}");
     let mut connection = RawConnection::open(&daemon).await;
-    let mut row = Row::new(34);
+    let mut row = RowReport::new(34);
     let mut taken = 0;
     let refused = loop {
         connection.send(request(&daemon, "greedy", taken, body.as_bytes())).await;
@@ -167,8 +167,8 @@ async fn row_34_bytes_are_counted_also_where_no_request_is_large() {
 
 #[tokio::test]
 async fn row_34_before_a_valid_hello_64_kib_are_read_also_where_something_else_was_proved() {
-    let daemon = Daemon::start().await;
-    let mut row = Row::new(34);
+    let daemon = TestDaemon::start().await;
+    let mut row = RowReport::new(34);
     let (port, token) = (daemon.port(), daemon.token());
     let proving = format!(
         "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -176,7 +176,7 @@ async fn row_34_before_a_valid_hello_64_kib_are_read_also_where_something_else_w
     let mut connection = RawConnection::open(&daemon).await;
     connection.send(proving).await;
     assert_eq!(connection.answer().await.expect("closed").status, 200);
-    let mut extension = Shim::of(&daemon).open_on(connection.into_stream()).await;
+    let mut extension = ExtensionBuilder::of(&daemon).open_on(connection.into_stream()).await;
     extension.challenge().await;
     extension.try_send_message(Message::text("x".repeat(64 * 1024))).await;
     let closed = soon("its end", extension.closed_without_a_frame()).await;

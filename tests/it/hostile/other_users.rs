@@ -15,8 +15,10 @@ use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::Tools;
 
-use crate::polling::pending_queries::Old;
-use testkit::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, StateDir};
+use crate::polling::pending_queries::PollingExtension;
+use testkit::{
+    ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, StateDir, TestDaemon,
+};
 
 const TRIES: usize = 100;
 
@@ -29,7 +31,7 @@ const POLLER: &str = "Origin: chrome-extension://pknkjmecjogdphnahbagadepchhknbf
 fn forged(port: u16, route: &str, body: &Value) -> String {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     format!(
-        "{route} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{POLLER}\r\nX-Gasoline-Session: ext_1_a\r\n\
+        "{route} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{POLLER}\r\nX-Gasoline-ExtensionSession: ext_1_a\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -73,10 +75,10 @@ async fn row_25_another_user_who_closes_at_once_is_not_read() {
         eprintln!("skipped: only root can be another user");
         return;
     }
-    let daemon = Daemon::start().await;
-    Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    PollingExtension::connect(&daemon).await;
     let (port, client) = (daemon.port(), McpClient::legacy(&daemon));
-    let mut row = Row::new(25);
+    let mut row = RowReport::new(25);
     for (how, linger) in [("closed", None), ("reset", Some(Duration::ZERO))] {
         let before = requests_read(&client).await;
         // Two at once: an HTTP server that has more to parse does not notice the end first.
@@ -122,7 +124,7 @@ async fn answer_to(port: u16, request: String) -> RawAnswer {
 async fn row_25_where_users_are_not_told_apart_nobody_polls_without_a_proof() {
     let dir = StateDir::new();
     let (port, server) = serve_unknown_users(&dir).await;
-    let mut row = Row::new(25);
+    let mut row = RowReport::new(25);
     let session = json!({"session_id": "ext_1_a", "settings": {}});
     for (route, body) in [
         ("POST /settings", session),
@@ -150,7 +152,7 @@ async fn row_25_where_users_are_not_told_apart_nobody_polls_without_a_proof() {
     // Tokens and proofs go on as ever.
     let token = dir.home().auth().token(&DEFAULT_OWNER.into());
     let client = McpClient::at(port, token.clone());
-    let mut extension = Shim::at(port, &dir.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(port, &dir.home()).connect().await;
     let id = client.script("1", 7).await;
     extension.run(&json!(1)).await;
     assert_eq!(client.outcome(&id).await["status"], "complete");

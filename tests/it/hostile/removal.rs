@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tabwire::protocol::{SiteChange, SiteList, SitePattern};
 
-use testkit::{Place, Row, finish};
+use testkit::{ProgramSandbox, RowReport, finish};
 
 /// What a person might have put into the directory.
 const THEIRS: [&str; 24] = [
@@ -59,7 +59,7 @@ fn paths(list: &Value) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn row_28_what_uninstall_does_not_own_stays_and_print_tells_all_that_goes() {
-    let place = Place::with_port(1);
+    let place = ProgramSandbox::with_port(1);
     assert_eq!(place.run(&["install"]).await.code, Some(0));
     // A file of rules without a rule: with one a person is asked first.
     let pattern = SitePattern::parse("bank.example").unwrap();
@@ -83,7 +83,7 @@ async fn row_28_what_uninstall_does_not_own_stays_and_print_tells_all_that_goes(
     assert_eq!(done["state"], false, "something stays");
     let after = all_below(place.path());
 
-    let mut row = Row::new(28);
+    let mut row = RowReport::new(28);
     let stays = paths(&done["stays"]);
     row.tried("what is named", stays == paths(&told["state"]["stays"]), &told);
     for theirs in THEIRS {
@@ -112,9 +112,9 @@ async fn row_28_what_uninstall_does_not_own_stays_and_print_tells_all_that_goes(
 
 #[tokio::test]
 async fn row_28_a_link_in_the_place_of_the_extension_leads_uninstall_nowhere() {
-    let mut row = Row::new(28);
+    let mut row = RowReport::new(28);
     for link in ["Tabwire/extension", ".local/state/tabwire/extension"] {
-        let (place, dir) = (Place::with_port(1), tempfile::tempdir().unwrap());
+        let (place, dir) = (ProgramSandbox::with_port(1), tempfile::tempdir().unwrap());
         let home = dir.path().canonicalize().unwrap();
         let run = async |arguments: &[&str]| {
             let mut command = place.command(arguments);

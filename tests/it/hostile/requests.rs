@@ -7,7 +7,9 @@ use tokio::net::TcpStream;
 
 use super::scene::Scene;
 use crate::connection::websocket::{PROTOCOL, handshake};
-use testkit::{Daemon, McpClient, RawAnswer, RawConnection, Row, Shim, Stopwatch, raw};
+use testkit::{
+    ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, Stopwatch, TestDaemon, raw,
+};
 
 const OURS: &str = "Origin: chrome-extension://cojpnlnglaiojkhnmkknknhgnedlcmlg";
 const JSON: &str = "Content-Type: application/json";
@@ -28,7 +30,7 @@ const ROUTES: [&str; 10] = [
 ];
 
 /// One request with `PING` for a body if it is a POST.
-async fn ask(daemon: &Daemon, route: &str, headers: &[&str]) -> RawAnswer {
+async fn ask(daemon: &TestDaemon, route: &str, headers: &[&str]) -> RawAnswer {
     let first = format!("{route} HTTP/1.1");
     let length = format!("Content-Length: {}", PING.len());
     let is_post = route.starts_with("POST");
@@ -47,7 +49,7 @@ fn has_cors(answer: &RawAnswer) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_1_what_a_page_can_ask_by_itself_is_turned_away() {
     let scene = Scene::set().await;
-    let mut row = Row::new(1);
+    let mut row = RowReport::new(1);
     let attack = async {
         for route in ROUTES {
             for from in [
@@ -73,7 +75,7 @@ async fn row_1_what_a_page_can_ask_by_itself_is_turned_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_2_a_body_that_a_form_can_send_is_turned_away() {
     let scene = Scene::set().await;
-    let mut row = Row::new(2);
+    let mut row = RowReport::new(2);
     let attack = async {
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
             let kind = format!("Content-Type: {kind}");
@@ -92,7 +94,7 @@ async fn row_2_a_body_that_a_form_can_send_is_turned_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_3_no_page_is_given_leave_to_ask() {
     let scene = Scene::set().await;
-    let mut row = Row::new(3);
+    let mut row = RowReport::new(3);
     let attack = async {
         for route in ROUTES {
             let path = route.split(' ').next_back().unwrap();
@@ -115,7 +117,7 @@ async fn row_3_no_page_is_given_leave_to_ask() {
 }
 
 /// The status of an attempt to open a socket.
-async fn upgrade(daemon: &Daemon, origins: &[&str]) -> u16 {
+async fn upgrade(daemon: &TestDaemon, origins: &[&str]) -> u16 {
     let lines = handshake(origins, PROTOCOL);
     raw(daemon, &lines, &[]).await.status
 }
@@ -123,7 +125,7 @@ async fn upgrade(daemon: &Daemon, origins: &[&str]) -> u16 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_4_no_page_opens_a_socket() {
     let scene = Scene::set().await;
-    let mut row = Row::new(4);
+    let mut row = RowReport::new(4);
     let suffixed = format!("{OURS}.evil");
     let (shouted, ported) = (OURS.replace("cojp", "COJP"), format!("{OURS}:80"));
     let slashed = format!("{OURS}/");
@@ -156,7 +158,7 @@ async fn row_4_no_page_opens_a_socket() {
 async fn row_5_only_our_own_names_are_answered() {
     let scene = Scene::set().await;
     let port = scene.daemon.port();
-    let mut row = Row::new(5);
+    let mut row = RowReport::new(5);
     let attack = async {
         for route in ROUTES {
             for name in [
@@ -195,7 +197,7 @@ async fn row_9_another_owners_ids_look_like_none() {
         .with_token(scene.daemon.token_of("thief"))
         .named("victim")
         .with_tasks();
-    let mut row = Row::new(9);
+    let mut row = RowReport::new(9);
     let attack = async {
         let call = json!({"action": "execute_js", "script": "1", "browser": "Browser socket"});
         let id = own.submit(call).await;
@@ -254,7 +256,7 @@ async fn row_9_another_owners_ids_look_like_none() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_10_who_guesses_tokens_is_slowed_down_and_the_right_one_is_not() {
     let scene = Scene::set().await;
-    let mut row = Row::new(10);
+    let mut row = RowReport::new(10);
     let attack = async {
         let mut slowed = 0;
         for guess in 0..200 {
@@ -277,7 +279,7 @@ async fn row_10_who_guesses_tokens_is_slowed_down_and_the_right_one_is_not() {
 async fn row_12_a_client_that_floods_is_refused_and_holds_up_nobody() {
     let scene = Scene::set().await;
     let flood = McpClient::modern(&scene.daemon).named("flood");
-    let mut row = Row::new(12);
+    let mut row = RowReport::new(12);
     let attack = async {
         let call = json!({"action": "execute_js", "script": "1", "browser": "Browser socket"});
         let watch = Stopwatch::start();
@@ -300,7 +302,7 @@ async fn row_12_a_client_that_floods_is_refused_and_holds_up_nobody() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_13_a_body_that_is_too_large_is_turned_away() {
     let scene = Scene::set().await;
-    let mut row = Row::new(13);
+    let mut row = RowReport::new(13);
     let attack = async {
         for (route, length) in [
             ("POST /mcp", 1_usize << 20),
@@ -328,7 +330,7 @@ async fn row_13_a_body_that_is_too_large_is_turned_away() {
 }
 
 /// The status of a call with a body of so many bytes, whose length nobody says before.
-async fn chunked(daemon: &Daemon, length: usize) -> u16 {
+async fn chunked(daemon: &TestDaemon, length: usize) -> u16 {
     let mut connection = RawConnection::open(daemon).await;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n{JSON}\r\n\
@@ -348,7 +350,7 @@ async fn chunked(daemon: &Daemon, length: usize) -> u16 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_15_two_hundred_half_open_connections_hold_up_nobody() {
     let scene = Scene::set().await;
-    let mut row = Row::new(15);
+    let mut row = RowReport::new(15);
     let attack = async {
         let mut held = Vec::new();
         for n in 0..200 {
@@ -385,7 +387,7 @@ async fn until_closed(stream: &mut TcpStream) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_20_nobody_gets_in_through_a_tunnel() {
     let scene = Scene::set().await;
-    let mut row = Row::new(20);
+    let mut row = RowReport::new(20);
     let attack = async {
         for route in ROUTES {
             for header in [
@@ -408,7 +410,7 @@ async fn row_20_nobody_gets_in_through_a_tunnel() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_21_what_nobody_declared_answers_nobody() {
     let scene = Scene::set().await;
-    let mut row = Row::new(21);
+    let mut row = RowReport::new(21);
     let attack = async {
         for route in [
             "GET /",
@@ -448,10 +450,12 @@ async fn row_21_what_nobody_declared_answers_nobody() {
 async fn row_11_forged_and_late_results_change_nothing() {
     let scene = Scene::set().await;
     let agent = McpClient::modern(&scene.daemon).named("victim");
-    let mut row = Row::new(11);
+    let mut row = RowReport::new(11);
     let attack = async {
-        let mut honest = Shim::of(&scene.daemon).browser("honest").instance("h").connect().await;
-        let mut liar = Shim::of(&scene.daemon).browser("liar").instance("l").connect().await;
+        let mut honest =
+            ExtensionBuilder::of(&scene.daemon).browser("honest").instance("h").connect().await;
+        let mut liar =
+            ExtensionBuilder::of(&scene.daemon).browser("liar").instance("l").connect().await;
         let id = agent
             .submit(json!({"action": "execute_js", "script": "1", "browser": "Browser honest"}))
             .await;
@@ -485,12 +489,12 @@ async fn row_11_forged_and_late_results_change_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_14_ten_thousand_malformed_frames_end_their_sockets_and_no_more() {
     let scene = Scene::set().await;
-    let mut row = Row::new(14);
+    let mut row = RowReport::new(14);
     let attack = async {
         let before = resident_pages();
         for n in 0..100 {
             let name = format!("rubbish-{}", n % 4);
-            let shim = Shim::of(&scene.daemon).browser(&name).instance(&name);
+            let shim = ExtensionBuilder::of(&scene.daemon).browser(&name).instance(&name);
             let mut rubbish = shim.connect().await;
             for frame in 0..100 {
                 let text =

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::polling::pending_queries::Old;
+use crate::polling::pending_queries::PollingExtension;
 use testkit::{
-    Daemon, Delivered, HttpLink, LOOK, McpClient, Session, Shim, StdioClient, Stopwatch, cli_of,
-    soon, until,
+    DeliveredCommand, ExtensionBuilder, ExtensionSession, HttpExtension, LOOK, McpClient,
+    StdioClient, Stopwatch, TestDaemon, cli_of, soon, until,
 };
 
 /// What a well-behaved client waits for a whole command at most, at the 99th percentile: ten
@@ -27,16 +27,16 @@ const RESULT: i64 = 4711;
 /// A daemon with an extension on a socket, one over HTTP and one that polls, of which each has
 /// an agent: two with a bearer token, one behind a bridge.
 pub(crate) struct Scene {
-    pub(crate) daemon: Daemon,
+    pub(crate) daemon: TestDaemon,
     /// How long the commands of each agent took, in ms, since the attack began.
     took: [RefCell<Vec<u128>>; 3],
 }
 
 impl Scene {
     pub(crate) async fn set() -> Self {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         // It is let in for asking as long as none of ours has been there.
-        Old::connect(&daemon).await;
+        PollingExtension::connect(&daemon).await;
         Self { daemon, took: Default::default() }
     }
 
@@ -58,7 +58,7 @@ impl Scene {
     }
 
     async fn work(&self, over: &CancellationToken) {
-        let shim = |name: &str| Shim::of(&self.daemon).browser(name).instance(name);
+        let shim = |name: &str| ExtensionBuilder::of(&self.daemon).browser(name).instance(name);
         let on_socket = shim("socket").connect().await.auto(|_| RESULT.into());
         let over_http = tokio::spawn(answer_over_http(shim("http")));
         let bearer = McpClient::legacy(&self.daemon).named("bearer");
@@ -97,7 +97,7 @@ impl Scene {
 
     /// The extension that polls: answers what comes.
     async fn poll(&self, done: &CancellationToken) {
-        let old = Old::new(&self.daemon);
+        let old = PollingExtension::new(&self.daemon);
         while !done.is_cancelled() {
             for query in old.poll().await {
                 let body = json!({
@@ -138,14 +138,14 @@ async fn polling_browser(client: &McpClient) -> String {
 }
 
 /// The extension over HTTP: runs what comes until it is dropped.
-async fn answer_over_http(shim: Shim) {
-    let requests = Session::of(&shim);
+async fn answer_over_http(shim: ExtensionBuilder) {
+    let requests = ExtensionSession::of(&shim);
     let patience = || Duration::from_secs(60);
-    let mut link = HttpLink::try_open(&requests, patience).await.unwrap();
+    let mut link = HttpExtension::try_open(&requests, patience).await.unwrap();
     link.try_send(&shim.ready_frame(&[])).await.unwrap();
     while let Some(frame) = link.try_next().await {
         let said = match frame["type"].as_str().unwrap() {
-            "command" => Delivered::of(&frame).answer("claim"),
+            "command" => DeliveredCommand::of(&frame).answer("claim"),
             "go" => json!({
                 "type": "complete", "correlation_id": frame["correlation_id"],
                 "attempt": frame["attempt"], "result": RESULT,

@@ -10,7 +10,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 
-use testkit::{Daemon, Hand, Pages, Place, Row, StdioClient, past_health, signal, soon};
+use testkit::{
+    BrowserUser, ProgramSandbox, RowReport, StdioClient, TestDaemon, TestPages, past_health,
+    signal, soon,
+};
 
 /// Twice what the extension gives whoever listens to prove itself.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,7 +48,7 @@ async fn accept(stream: TcpStream) -> Option<tokio_tungstenite::WebSocketStream<
 
 #[tokio::test]
 async fn row_7_a_squatter_on_the_port_of_a_daemon_that_ended_gets_no_call_and_no_token() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut agent = StdioClient::start(&place);
     let health = || json!({"action": "health"});
     agent.call("configure", health()).await;
@@ -54,7 +57,7 @@ async fn row_7_a_squatter_on_the_port_of_a_daemon_that_ended_gets_no_call_and_no
     signal(gone.pid, Signal::KILL);
     place.until_no_daemon().await;
     let squatter = TcpListener::bind(("127.0.0.1", gone.port)).await.unwrap();
-    let mut row = Row::new(7);
+    let mut row = RowReport::new(7);
     for words in [&["status"][..], &["commands"], &["sites", "deny", "example.com"]] {
         place.run(words).await;
         let called = squatter.accept().now_or_never();
@@ -77,12 +80,12 @@ mod browser {
 
     #[tokio::test]
     async fn row_7_a_squatter_on_the_port_is_told_nothing_and_runs_nothing() {
-        let daemon = Daemon::start().await;
-        let pages = Pages::start().await;
+        let daemon = TestDaemon::start().await;
+        let pages = TestPages::start().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (browser, _folder) = Hand::open_browser(&daemon, port, &pages.url("/"));
-        let mut row = Row::new(7);
+        let (browser, _folder) = BrowserUser::open_browser(&daemon, port, &pages.url("/"));
+        let mut row = RowReport::new(7);
         let mut lie = 0;
         while lie < 4 {
             let (stream, _) = soon("the extension", listener.accept()).await.unwrap();

@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::browser::Stage;
-use crate::polling::pending_queries::Old;
-use crate::polling::sync::{Newer, result_of};
-use testkit::{Daemon, FakeExtension, McpClient, Row, Shim, body, soon, until};
+use crate::polling::pending_queries::PollingExtension;
+use crate::polling::sync::{SyncingExtension, result_of};
+use testkit::{
+    ExtensionBuilder, FakeExtension, McpClient, RowReport, TestDaemon, body, soon, until,
+};
 
 /// Halves as escapes, and what a reader gets for each. The last is a text about one.
 const HALVES: [(&str, &str); 5] = [
@@ -29,10 +31,10 @@ async fn submit(client: &McpClient) -> String {
 
 #[tokio::test]
 async fn row_29_half_a_character_from_an_extension_is_no_half_for_an_agent() {
-    let mut row = Row::new(29);
-    let daemon = Daemon::start().await;
+    let mut row = RowReport::new(29);
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     for (half, whole) in HALVES {
         let id = submit(&client).await;
         let command = extension.command().await;
@@ -109,10 +111,10 @@ fn row_number(half: &str) -> usize {
 
 #[tokio::test]
 async fn row_29_nor_from_one_that_polls() {
-    let mut row = Row::new(29);
-    let daemon = Daemon::start().await;
+    let mut row = RowReport::new(29);
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let old = Old::connect(&daemon).await;
+    let old = PollingExtension::connect(&daemon).await;
     for (half, whole) in HALVES {
         let id = submit(&client).await;
         let queries = old.poll().await;
@@ -136,10 +138,10 @@ async fn row_29_nor_from_one_that_polls() {
 
 #[tokio::test]
 async fn row_29_nor_from_one_that_syncs() {
-    let mut row = Row::new(29);
-    let daemon = Daemon::start().await;
+    let mut row = RowReport::new(29);
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let newer = Newer::connect(&daemon).await;
+    let newer = SyncingExtension::connect(&daemon).await;
     for (half, whole) in HALVES {
         let id = submit(&client).await;
         let query = newer.taken().await;
@@ -160,10 +162,10 @@ async fn row_29_nor_from_one_that_syncs() {
 
 #[tokio::test]
 async fn row_29_every_part_of_a_large_result_is_whole_characters() {
-    let mut row = Row::new(29);
-    let daemon = Daemon::start().await;
+    let mut row = RowReport::new(29);
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let text = r#"😀\ud83d\ude00\\\"\n\u00e9"#.repeat(3_000);
     let whole: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
     for (value, field) in
@@ -202,7 +204,7 @@ mod browser {
 
     #[tokio::test]
     async fn row_29_half_a_character_in_a_real_page() {
-        let mut row = Row::new(29);
+        let mut row = RowReport::new(29);
         let stage = Stage::set().await;
         stage.go("/halves").await;
         stage

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::polling::pending_queries::Old;
-use testkit::{Daemon, FakeExtension, McpClient, Shim, body, soon, until};
+use crate::polling::pending_queries::PollingExtension;
+use testkit::{ExtensionBuilder, FakeExtension, McpClient, TestDaemon, body, soon, until};
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -28,8 +28,8 @@ fn drawing(n: u8, more: &Value) -> Value {
     drawing
 }
 
-async fn connect(daemon: &Daemon) -> FakeExtension {
-    Shim::of(daemon).actions(&["draw_mode", "execute_js"]).connect().await
+async fn connect(daemon: &TestDaemon) -> FakeExtension {
+    ExtensionBuilder::of(daemon).actions(&["draw_mode", "execute_js"]).connect().await
 }
 
 /// Sends a drawing and reads its acknowledgement.
@@ -85,7 +85,7 @@ fn read(id: &str) -> Value {
 
 #[tokio::test]
 async fn a_person_is_asked_and_the_read_that_waits_has_the_drawing_at_once() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let (id, answer, command) = ask(&client, &mut extension, wait(None)).await;
@@ -119,7 +119,7 @@ async fn kept_after_a_look(extension: &mut FakeExtension, client: &McpClient, id
 
 #[tokio::test]
 async fn what_was_drawn_before_anybody_asked_is_there_at_once_and_told_once() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::legacy(&daemon);
     assert_eq!(client.call(ASK, json!({"what": "annotations"})).await["status"], "none");
@@ -153,7 +153,7 @@ async fn what_was_drawn_before_anybody_asked_is_there_at_once_and_told_once() {
 
 #[tokio::test]
 async fn everybody_who_waits_for_a_session_has_the_drawing() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let clients =
         [McpClient::modern(&daemon).named("one"), McpClient::legacy(&daemon).named("two")];
@@ -175,7 +175,7 @@ async fn everybody_who_waits_for_a_session_has_the_drawing() {
 
 #[tokio::test]
 async fn a_drawing_that_comes_twice_is_one_and_ends_no_later_wait() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let (first, ..) = ask(&client, &mut extension, wait(None)).await;
@@ -193,7 +193,7 @@ async fn a_drawing_that_comes_twice_is_one_and_ends_no_later_wait() {
 
 #[tokio::test]
 async fn who_gives_up_and_a_page_that_goes_away_end_the_wait_and_say_so() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     for (n, (why, reason)) in
@@ -216,7 +216,7 @@ async fn who_gives_up_and_a_page_that_goes_away_end_the_wait_and_say_so() {
 
 #[tokio::test]
 async fn what_keeps_the_tools_from_opening_is_said_and_the_wait_goes_on() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let alone = client.call(ASK, wait(None)).await;
     let message = alone["message"].as_str().unwrap();
@@ -237,7 +237,7 @@ async fn what_keeps_the_tools_from_opening_is_said_and_the_wait_goes_on() {
     assert!(answer["message"].as_str().unwrap().contains("cannot be drawn on"));
     let id = answer["correlation_id"].as_str().unwrap();
     assert_eq!(client.status(id).await["status"], "pending");
-    let old = Shim::of(&daemon).browser("old").actions(&["execute_js"]);
+    let old = ExtensionBuilder::of(&daemon).browser("old").actions(&["execute_js"]);
     let _old = old.connect().await;
     let mut call = wait(None);
     call["browser"] = "old".into();
@@ -248,7 +248,7 @@ async fn what_keeps_the_tools_from_opening_is_said_and_the_wait_goes_on() {
 
 #[tokio::test]
 async fn a_wait_outlives_the_daemon_and_the_agent() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let (id, ..) = ask(&agent, &mut extension, wait(Some("checkout"))).await;
@@ -266,8 +266,8 @@ async fn a_wait_outlives_the_daemon_and_the_agent() {
 
 #[tokio::test]
 async fn an_old_extension_posts_the_drawing_that_it_was_asked_for_and_a_large_one_is_kept_whole() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let mut large = drawing(1, &json!({}));
     let picture = [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![7; 8 << 20]].concat();
@@ -293,8 +293,8 @@ async fn an_old_extension_posts_the_drawing_that_it_was_asked_for_and_a_large_on
 
 #[tokio::test]
 async fn an_old_extension_draws_for_no_wait_that_our_own_holds_and_for_its_own_after_a_restart() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let client = McpClient::modern(&daemon).named("agent");
     let its = client.call(ASK, wait(Some("its"))).await["correlation_id"].clone();
     let mut extension = connect(&daemon).await;
@@ -316,7 +316,7 @@ async fn an_old_extension_draws_for_no_wait_that_our_own_holds_and_for_its_own_a
     drop(extension);
     let daemon = daemon.restart().await;
     let client = McpClient::modern(&daemon).named("agent");
-    let old = Old::connect(&daemon).await;
+    let old = PollingExtension::connect(&daemon).await;
     let drawn = drawing(1, &json!({"annot_session_name": "its"}));
     let answer = old.post("/draw-mode/complete", drawn.to_string()).await.json();
     assert_eq!(answer["accepted"], true, "{answer}");
@@ -328,7 +328,7 @@ async fn an_old_extension_draws_for_no_wait_that_our_own_holds_and_for_its_own_a
 
 #[tokio::test]
 async fn a_drawing_that_cannot_be_kept_is_refused_until_it_can_and_nothing_is_told_of_it() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let (id, ..) = ask(&client, &mut extension, wait(None)).await;
@@ -346,7 +346,7 @@ async fn a_drawing_that_cannot_be_kept_is_refused_until_it_can_and_nothing_is_to
 
 #[tokio::test]
 async fn another_owner_neither_sees_nor_gets_what_was_drawn() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let stranger = McpClient::modern(&daemon).with_token(daemon.token_of("stranger"));
@@ -365,7 +365,7 @@ async fn another_owner_neither_sees_nor_gets_what_was_drawn() {
 
 #[tokio::test]
 async fn drawings_are_deleted_by_their_session() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     kept(&mut extension, &drawing(1, &json!({"annot_session_name": "checkout"}))).await;
@@ -388,7 +388,7 @@ async fn drawings_are_deleted_by_their_session() {
 
 #[tokio::test]
 async fn a_call_can_block_for_the_drawing_and_cancelling_the_wait_is_told() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let mut blocking = wait(None);
@@ -424,7 +424,7 @@ async fn under_key(client: &McpClient, arguments: &Value) -> Value {
 #[tokio::test]
 async fn a_call_made_again_under_its_key_takes_nothing_that_was_drawn_since() {
     for call in [wait(None), json!({"what": "annotations"})] {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let mut extension = connect(&daemon).await;
         let client = McpClient::legacy(&daemon);
         kept(&mut extension, &drawing(1, &json!({}))).await;
@@ -441,7 +441,7 @@ async fn a_call_made_again_under_its_key_takes_nothing_that_was_drawn_since() {
 
 #[tokio::test]
 async fn who_gives_up_on_one_page_ends_no_wait_for_another() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let (first, ..) = ask(&client, &mut extension, wait(None)).await;
@@ -455,7 +455,7 @@ async fn who_gives_up_on_one_page_ends_no_wait_for_another() {
 
 #[tokio::test]
 async fn what_was_just_read_is_said_to_be_read_and_not_told_again() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     for n in 1..=20 {
@@ -471,7 +471,7 @@ async fn what_was_just_read_is_said_to_be_read_and_not_told_again() {
 
 #[tokio::test]
 async fn a_call_that_the_disk_has_failed_leaves_no_wait_behind() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let folder = daemon.home().dir().join("drawings");
     std::fs::write(&folder, "in the way").unwrap();
@@ -484,7 +484,7 @@ async fn a_call_that_the_disk_has_failed_leaves_no_wait_behind() {
 
 #[tokio::test]
 async fn what_was_read_after_a_restart_is_not_told_again() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let client = McpClient::modern(&daemon);
     let (id, ..) = ask(&client, &mut extension, wait(None)).await;
@@ -501,7 +501,7 @@ async fn what_was_read_after_a_restart_is_not_told_again() {
 
 #[tokio::test]
 async fn of_many_drawings_at_once_those_that_are_too_many_are_to_be_sent_again() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = connect(&daemon).await;
     let folder = daemon.home().dir().join("drawings");
     kept(&mut extension, &drawing(1, &json!({}))).await;

@@ -5,8 +5,8 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, Delivered, FakeExtension, McpClient, Place, RawConnection, Shim, StandIn, StdioClient,
-    active_tab, modern_meta, soon, tab,
+    DeliveredCommand, ExtensionBuilder, FakeDaemon, FakeExtension, McpClient, ProgramSandbox,
+    RawConnection, StdioClient, TestDaemon, active_tab, modern_meta, soon, tab,
 };
 
 /// Arguments of a call that waits for its script.
@@ -26,7 +26,7 @@ const EARLY: (&str, &str) = ("x-tabwire-early", "1");
 
 /// Sends a call on a connection of its own, and does not wait for its answer.
 pub(crate) async fn ask(
-    daemon: &Daemon,
+    daemon: &TestDaemon,
     client: &McpClient,
     id: &Value,
     (tool, arguments): (&str, Value),
@@ -61,20 +61,20 @@ pub(crate) async fn cancel(client: &McpClient, id: &Value, more: &[(&str, &str)]
 }
 
 /// Takes the next command, and lets it run on.
-async fn started(extension: &mut FakeExtension) -> Delivered {
+async fn started(extension: &mut FakeExtension) -> DeliveredCommand {
     let command = extension.command().await;
     extension.claim(&command).await;
     command
 }
 
-async fn three_tabs(daemon: &Daemon) -> FakeExtension {
-    Shim::of(daemon).tabs(vec![active_tab(7), tab(8), tab(9)]).connect().await
+async fn three_tabs(daemon: &TestDaemon) -> FakeExtension {
+    ExtensionBuilder::of(daemon).tabs(vec![active_tab(7), tab(8), tab(9)]).connect().await
 }
 
 #[tokio::test]
 async fn a_cancelled_call_takes_the_command_that_it_submitted_with_it() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     for id in [json!(0), json!("a")] {
         let call = ("interact", script_in(7));
@@ -92,8 +92,8 @@ async fn a_cancelled_call_takes_the_command_that_it_submitted_with_it() {
 
 #[tokio::test]
 async fn a_cancelled_wait_leaves_the_command_alone() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     let id = client.script("slow", 7).await;
     let command = started(&mut extension).await;
@@ -118,8 +118,8 @@ async fn a_cancelled_wait_leaves_the_command_alone() {
 
 #[tokio::test]
 async fn a_cancel_by_another_client_or_owner_or_of_another_id_has_no_effect() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     let stranger = McpClient::legacy(&daemon).with_token(daemon.token_of("ci"));
     let call = ("interact", script_in(7));
@@ -138,7 +138,7 @@ async fn a_cancel_by_another_client_or_owner_or_of_another_id_has_no_effect() {
 
 #[tokio::test]
 async fn a_cancel_of_a_call_that_is_over_has_no_effect_on_it_or_on_the_next_one_of_its_id() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = three_tabs(&daemon).await;
     let client = McpClient::legacy(&daemon);
     let id = json!(5);
@@ -160,8 +160,8 @@ async fn a_cancel_of_a_call_that_is_over_has_no_effect_on_it_or_on_the_next_one_
 
 #[tokio::test]
 async fn of_two_calls_under_one_id_none_is_cancelled_unless_a_key_says_which() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     let key = |key| ("x-tabwire-idempotency-key", key);
     let id = json!(1);
@@ -180,7 +180,7 @@ async fn of_two_calls_under_one_id_none_is_cancelled_unless_a_key_says_which() {
 
 #[tokio::test]
 async fn a_closed_connection_is_a_cancel_in_the_modern_era_alone_and_never_a_bridges() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut extension = three_tabs(&daemon).await;
     let (legacy, modern) = (McpClient::legacy(&daemon), McpClient::modern(&daemon));
     let cases = [(&legacy, 7, [].as_slice()), (&modern, 8, &[EARLY]), (&modern, 9, &[])];
@@ -202,8 +202,8 @@ async fn a_closed_connection_is_a_cancel_in_the_modern_era_alone_and_never_a_bri
 
 #[tokio::test]
 async fn a_closed_connection_of_a_call_that_only_waits_is_no_cancel() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon);
     let id = client.script("slow", 7).await;
     let command = started(&mut extension).await;
@@ -219,7 +219,7 @@ async fn a_closed_connection_of_a_call_that_only_waits_is_no_cancel() {
 
 #[tokio::test]
 async fn a_command_that_nobody_was_there_for_is_cancelled_before_it_is_delivered() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let call = ("interact", json!({"action": "page_info", "wait_ms": 8_000}));
     let calling = ask(&daemon, &client, &json!(1), call, &[]).await;
@@ -255,9 +255,9 @@ async fn assert_unanswered(client: StdioClient, ids: &[Value]) {
 
 #[tokio::test]
 async fn over_stdio_a_cancelled_call_takes_its_command_with_it_and_gets_no_answer() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     let ids = [json!(0), json!("b")];
     for (id, params) in ids.iter().zip(in_both_eras("interact", &script_in(7))) {
@@ -273,9 +273,9 @@ async fn over_stdio_a_cancelled_call_takes_its_command_with_it_and_gets_no_answe
 
 #[tokio::test]
 async fn over_stdio_a_cancelled_wait_leaves_the_command_alone_and_gets_no_answer() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     let arguments = json!({"action": "execute_js", "script": "slow", "tab_id": 7});
     let id = client.call("interact", arguments).await["correlation_id"].clone();
@@ -301,9 +301,9 @@ async fn over_stdio_a_cancelled_wait_leaves_the_command_alone_and_gets_no_answer
 
 #[tokio::test]
 async fn a_killed_bridge_cancels_no_command() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut witness = StdioClient::start(&place);
     for params in in_both_eras("interact", &script_in(7)) {
         let mut client = StdioClient::start(&place);
@@ -324,8 +324,8 @@ fn script(text: &str) -> Value {
 
 #[tokio::test]
 async fn a_submission_that_is_cancelled_before_its_turn_is_never_sent() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     for (id, text) in [(1, "first"), (2, "second"), (3, "third")] {
         client.ask(&json!(id), "interact", script(text)).await;
@@ -345,8 +345,8 @@ async fn a_submission_that_is_cancelled_before_its_turn_is_never_sent() {
 
 #[tokio::test]
 async fn a_submission_before_its_turn_keeps_the_turns_of_the_others_when_it_is_cancelled() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     client.ask(&json!(1), "interact", script("first")).await;
     let mut first = daemon.next().await;
@@ -365,8 +365,8 @@ async fn a_submission_before_its_turn_keeps_the_turns_of_the_others_when_it_is_c
 
 #[tokio::test]
 async fn a_cancel_goes_to_the_daemon_once_it_has_accepted_the_call() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     for (id, params) in [json!(7), json!("x")].iter().zip(in_both_eras("interact", &script("1"))) {
         client.ask_with(id, params).await;
@@ -388,8 +388,8 @@ async fn a_cancel_goes_to_the_daemon_once_it_has_accepted_the_call() {
 
 #[tokio::test]
 async fn a_submission_that_is_cancelled_while_it_waits_for_another_daemon_is_not_sent_again() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     client.ask(&json!(1), "interact", script("first")).await;
     drop(daemon.next().await);
@@ -406,14 +406,14 @@ async fn a_submission_that_is_cancelled_while_it_waits_for_another_daemon_is_not
 
 #[tokio::test]
 async fn a_submission_that_is_cancelled_while_a_daemon_starts_is_never_sent() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let starting = place.home().lock_start().unwrap();
     let mut client = StdioClient::start(&place);
     client.ask(&json!(1), "interact", script("first")).await;
     client.rpc(json!("ping"), "ping", json!({})).await;
     client.cancel(&json!(1)).await;
     client.rpc(json!("ping"), "ping", json!({})).await;
-    let mut daemon = StandIn::start(&place).await;
+    let mut daemon = FakeDaemon::start(&place).await;
     drop(starting);
     client.ask(&json!(2), "interact", script("second")).await;
     let next = daemon.next().await;

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use testkit::{Daemon, McpClient, Place, StdioClient, signal, soon, until};
+use testkit::{McpClient, ProgramSandbox, StdioClient, TestDaemon, signal, soon, until};
 
 /// A folder with a few files that may be synced.
 fn folder() -> tempfile::TempDir {
@@ -28,9 +28,9 @@ fn long_file(folder: &Path) -> PathBuf {
     path
 }
 
-async fn daemon_for(folder: &Path) -> Daemon {
+async fn daemon_for(folder: &Path) -> TestDaemon {
     let roots = vec![folder.to_owned()];
-    Daemon::with(|settings| settings.monitor_roots = roots).await
+    TestDaemon::with(|settings| settings.monitor_roots = roots).await
 }
 
 async fn begin(client: &McpClient, path: &Path) -> String {
@@ -191,7 +191,7 @@ async fn a_job_is_read_by_any_client_of_its_owner_and_by_nobody_else() {
 async fn jobs_take_turns_and_those_that_wait_outlive_the_daemon_that_was_killed() {
     let folder = folder();
     let long = long_file(folder.path());
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let roots = folder.path().to_str().unwrap();
     let daemon = place.serve(&["--monitor-root", roots, "--unattended"]).await;
     let client = |port| McpClient::at(port, place.home().auth().token(&DEFAULT_OWNER.into()));
@@ -266,7 +266,7 @@ async fn over_http_nothing_is_told_of_a_job_before_the_answer_that_names_it() {
 async fn over_stdio_a_client_that_asks_is_told_of_its_job_in_two_stages() {
     let folder = folder();
     let long = long_file(folder.path());
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut command = place.command(&["mcp"]);
     command.env("TABWIRE_MONITOR_ROOTS", folder.path());
     let mut client = StdioClient::spawn(command);

@@ -4,7 +4,10 @@
 
 use serde_json::{Value, json};
 
-use testkit::{Daemon, EventStream, FakeExtension, McpClient, Shim, active_tab, body, soon, until};
+use testkit::{
+    EventStream, ExtensionBuilder, FakeExtension, McpClient, TestDaemon, active_tab, body, soon,
+    until,
+};
 
 const EVENTS: &str = "application/json, text/event-stream";
 
@@ -112,10 +115,12 @@ impl Views {
     }
 }
 
-async fn connected() -> (Daemon, FakeExtension) {
+async fn connected() -> (TestDaemon, FakeExtension) {
     let roots = vec![std::env::temp_dir()];
-    let daemon = Daemon::with(|settings| settings.monitor_roots = roots).await;
-    let shim = Shim::of(&daemon).tabs(vec![active_tab(7)]).actions(&["execute_js", "draw_mode"]);
+    let daemon = TestDaemon::with(|settings| settings.monitor_roots = roots).await;
+    let shim = ExtensionBuilder::of(&daemon)
+        .tabs(vec![active_tab(7)])
+        .actions(&["execute_js", "draw_mode"]);
     let extension = shim.connect().await;
     (daemon, extension)
 }

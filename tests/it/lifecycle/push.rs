@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, FakeExtension, Frozen, McpClient, Shim, Stopwatch, active_tab, body, phases, soon, tab,
+    ExtensionBuilder, FakeExtension, FrozenClock, McpClient, Stopwatch, TestDaemon, active_tab,
+    body, phases, soon, tab,
 };
 
 /// A daemon, a browser with the tabs 7 (active) and 8, a client.
-async fn connected() -> (Daemon, FakeExtension, McpClient) {
-    let daemon = Daemon::start().await;
-    let extension = Shim::of(&daemon).connect().await;
+async fn connected() -> (TestDaemon, FakeExtension, McpClient) {
+    let daemon = TestDaemon::start().await;
+    let extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon);
     (daemon, extension, client)
 }
@@ -24,7 +25,7 @@ fn value(value: impl Into<Value>) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_command_reaches_the_extension_without_any_poll_or_timer() {
     // Time stands still: whatever waited for a timer would wait for ever.
-    let _time = Frozen::time().await;
+    let _time = FrozenClock::time().await;
     let (_daemon, mut extension, client) = connected().await;
     extension.expect_nothing().await;
     let submitted = client.script("document.title", 7);
@@ -98,7 +99,7 @@ async fn with_wait_ms_the_result_comes_in_the_same_call() {
 
 #[tokio::test(start_paused = true)]
 async fn when_wait_ms_is_over_the_answer_is_pending_with_the_id_and_the_command_goes_on() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (_daemon, mut extension, client) = connected().await;
     let call = json!({"action": "execute_js", "script": "slow", "wait_ms": 2_000});
     let waiting = client.call("interact", call);
@@ -240,9 +241,9 @@ async fn the_sixth_queued_command_is_refused_listed_and_touches_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_clients_with_a_hundred_commands_each_all_get_their_own_results() {
     const CLIENTS: usize = 10;
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let tabs = (1..=12).map(active_tab).collect();
-    let extension = Shim::of(&daemon).tabs(tabs).connect().await;
+    let extension = ExtensionBuilder::of(&daemon).tabs(tabs).connect().await;
     let auto = extension.auto(|command| value(format!("{} {}", command.id, command.script())));
     let daemon = std::sync::Arc::new(daemon);
     let mut clients = tokio::task::JoinSet::new();
@@ -261,7 +262,7 @@ async fn ten_clients_with_a_hundred_commands_each_all_get_their_own_results() {
 }
 
 /// Five workers of one client, each with one command at a time; the ids.
-async fn hundred_commands(daemon: &Daemon, n: usize) -> HashSet<String> {
+async fn hundred_commands(daemon: &TestDaemon, n: usize) -> HashSet<String> {
     let client = McpClient::modern(daemon).named(&format!("client-{n}"));
     let worker = |worker: usize| {
         let client = &client;
@@ -337,13 +338,13 @@ async fn lists_show_a_client_what_is_its_own_in_each_state() {
 
 #[tokio::test]
 async fn a_command_waits_for_a_browser_that_connects_later() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let answer = client.call("interact", json!({"action": "execute_js", "script": "1"})).await;
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains("No browser is connected"), "{message}");
     assert!(message.contains("tabwire install"), "the next step: {message}");
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let command = extension.run(&value("here")).await;
     assert_eq!(answer["correlation_id"], command.id.as_str());
     assert_eq!(command.command["tab_id"], 7, "the active tab");
@@ -434,7 +435,7 @@ async fn a_screenshot_comes_as_a_picture() {
 
 #[tokio::test(start_paused = true)]
 async fn an_estimate_goes_by_the_last_runs() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (_daemon, mut extension, client) = connected().await;
     let submit = || client.call("interact", json!({"action": "execute_js", "script": "1"}));
     let first = submit().await["estimated_runtime_seconds"].as_f64().unwrap();
@@ -483,9 +484,9 @@ async fn a_command_can_be_cancelled_in_each_state_and_the_page_is_told() {
 
 #[tokio::test]
 async fn with_several_browsers_one_has_to_be_named_by_id_or_by_label() {
-    let daemon = Daemon::start().await;
-    let mut one = Shim::of(&daemon).browser("one").connect().await;
-    let shim = Shim::of(&daemon).browser("two").tabs(vec![active_tab(70)]);
+    let daemon = TestDaemon::start().await;
+    let mut one = ExtensionBuilder::of(&daemon).browser("one").connect().await;
+    let shim = ExtensionBuilder::of(&daemon).browser("two").tabs(vec![active_tab(70)]);
     let mut two = shim.connect().await;
     one.expect_nothing().await;
     two.expect_nothing().await;
@@ -552,15 +553,15 @@ async fn a_browser_that_is_not_there_is_refused_and_one_that_is_away_is_waited_f
     };
     soon("the end of the link", away).await;
     let waits = client.submit(json!({"action": "execute_js", "script": "2"})).await;
-    let mut extension = Shim::of(&daemon).instance("instance-2").connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).instance("instance-2").connect().await;
     let command = extension.run(&value("back")).await;
     assert_eq!((command.id, &command.command["tab_id"]), (waits, &json!(8)));
 }
 
 #[tokio::test]
 async fn an_action_that_the_extension_does_not_know_is_refused() {
-    let daemon = Daemon::start().await;
-    let mut old = Shim::of(&daemon).actions(&["execute_js"]).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut old = ExtensionBuilder::of(&daemon).actions(&["execute_js"]).connect().await;
     old.expect_nothing().await;
     let client = McpClient::modern(&daemon);
     let refusal = client.call_fails("interact", json!({"action": "screenshot"})).await;
@@ -606,7 +607,7 @@ impl Overdue {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_extension_is_given_three_seconds() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (_daemon, mut extension, client) = connected().await;
     let id = client.script("unheard", 7).await;
     extension.command().await;
@@ -622,7 +623,7 @@ async fn a_silent_extension_is_given_three_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_command_that_overruns_is_timed_out_and_the_page_told_to_stop() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (_daemon, mut extension, client) = connected().await;
     let call = json!({"action": "execute_js", "script": "slow", "timeout_ms": 5_000, "tab_id": 7});
     let id = client.submit(call).await;
@@ -641,8 +642,8 @@ async fn a_command_that_overruns_is_timed_out_and_the_page_told_to_stop() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_browser_a_command_expires_after_thirty_seconds() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let id = client.submit(json!({"action": "page_info"})).await;
     time.pass_ms(29_999).await;
@@ -654,7 +655,7 @@ async fn without_a_browser_a_command_expires_after_thirty_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_is_kept_for_a_minute_and_its_loss_is_listed_if_nobody_read_it() {
-    let time = Frozen::time().await;
+    let time = FrozenClock::time().await;
     let (_daemon, mut extension, client) = connected().await;
     let read = client.script("read", 7).await;
     extension.run(&value("read")).await;
@@ -698,7 +699,7 @@ async fn both_lists_say_the_same(client: &McpClient) {
 
 #[tokio::test]
 async fn a_refused_call_and_an_unknown_id_answer_as_failures() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     for tool_call in [
         ("observe", json!({"what": "command_result", "correlation_id": "exec_0_0"})),

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::protocol::is_idempotency_key;
 
-use testkit::{Place, Shim, StandIn, StdioClient, signal};
+use testkit::{ExtensionBuilder, FakeDaemon, ProgramSandbox, StdioClient, signal};
 
 fn script(text: &str) -> Value {
     json!({"action": "execute_js", "script": text, "wait_ms": 8_000})
@@ -22,8 +22,8 @@ async fn body(client: &mut StdioClient, id: i64) -> Value {
 #[tokio::test]
 async fn a_submission_that_is_not_answered_goes_to_the_next_daemon_as_it_was() {
     for accepted in [false, true] {
-        let place = Place::new();
-        let mut daemon = StandIn::start(&place).await;
+        let place = ProgramSandbox::new();
+        let mut daemon = FakeDaemon::start(&place).await;
         let mut client = StdioClient::start(&place);
         let line = r#"{ "id":1,"jsonrpc":"2.0", "params":{"unknown":1.0,"name":"interact","arguments":{"action":"page_info"}}, "method":"tools/call"}"#;
         client.send_bytes(format!("{line}\n").as_bytes()).await;
@@ -45,8 +45,8 @@ async fn a_submission_that_is_not_answered_goes_to_the_next_daemon_as_it_was() {
 
 #[tokio::test]
 async fn a_daemon_that_ended_before_the_call_does_not_count_as_lost_with_it() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     client.ask(&json!(0), "interact", script("0")).await;
     daemon.next().await.answer(false, &complete()).await;
@@ -62,8 +62,8 @@ async fn a_daemon_that_ended_before_the_call_does_not_count_as_lost_with_it() {
 
 #[tokio::test]
 async fn every_submission_has_a_key_of_its_own_and_a_read_has_none() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     let mut keys = Vec::new();
     for id in 0..3 {
@@ -81,8 +81,8 @@ async fn every_submission_has_a_key_of_its_own_and_a_read_has_none() {
 
 #[tokio::test]
 async fn what_is_answered_is_not_sent_again() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     let answers = [
         (false, json!({"status": "pending"})),
@@ -102,8 +102,8 @@ async fn what_is_answered_is_not_sent_again() {
 
 #[tokio::test]
 async fn a_daemon_that_refuses_because_it_ends_is_followed_by_the_next_one() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     let refusal = json!({"error": "shutting_down"});
     client.ask(&json!(1), "interact", script("1")).await;
@@ -123,8 +123,8 @@ async fn a_daemon_that_refuses_because_it_ends_is_followed_by_the_next_one() {
 
 #[tokio::test]
 async fn a_call_that_two_daemons_went_away_with_is_not_sent_to_a_third() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     client.ask(&json!(1), "interact", script("deadly")).await;
     for _ in 0..2 {
@@ -143,8 +143,8 @@ async fn a_call_that_two_daemons_went_away_with_is_not_sent_to_a_third() {
 
 #[tokio::test]
 async fn a_daemon_that_lives_and_never_answers_is_asked_three_times() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     client.ask(&json!(1), "interact", script("1")).await;
     for _ in 0..3 {
@@ -159,8 +159,8 @@ async fn a_daemon_that_lives_and_never_answers_is_asked_three_times() {
 async fn a_submission_that_was_sent_may_have_been_taken_even_if_no_other_daemon_starts() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let place = Place::with_port(port);
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::with_port(port);
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = StdioClient::start(&place);
     client.ask(&json!(1), "interact", script("1")).await;
     let call = daemon.next().await;
@@ -175,18 +175,18 @@ async fn a_submission_that_was_sent_may_have_been_taken_even_if_no_other_daemon_
 
 #[tokio::test]
 async fn a_command_that_runs_while_its_daemon_is_killed_is_waited_for_at_the_next_one() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     client.call("configure", json!({"action": "health"})).await;
     let daemon = place.daemon().unwrap();
-    let shim = Shim::at(daemon.port, &place.home());
+    let shim = ExtensionBuilder::at(daemon.port, &place.home());
     let mut extension = shim.connect().await;
     client.ask(&json!(1), "interact", script("6 * 7")).await;
     let command = extension.command().await;
     extension.claim(&command).await;
     signal(daemon.pid, Signal::KILL);
     let next = place.daemon_after(&daemon).await;
-    let shim = Shim::at(next.port, &place.home());
+    let shim = ExtensionBuilder::at(next.port, &place.home());
     let mut extension = shim.connect_with(&[(&command, "running")]).await;
     extension.complete(&command, &json!(42)).await;
     let answer = body(&mut client, 1).await;
@@ -201,7 +201,7 @@ async fn a_command_that_runs_while_its_daemon_is_killed_is_waited_for_at_the_nex
 
 #[tokio::test]
 async fn a_bridge_that_replaces_another_of_the_same_client_keeps_its_keys() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let named = |name: &str| StdioClient::spawn(place.command(&["mcp", "--client", name]));
     let call = |script: &str| {
         let tab = json!(7);
@@ -224,17 +224,17 @@ async fn a_bridge_that_replaces_another_of_the_same_client_keeps_its_keys() {
 
 #[tokio::test]
 async fn a_submission_whose_daemon_is_killed_gets_its_result_from_the_next_one() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     client.call("configure", json!({"action": "health"})).await;
     let daemon = place.daemon().unwrap();
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     client.ask(&json!(1), "interact", script("6 * 7")).await;
     // It is delivered and has not run; whether it is recorded nobody knows.
     extension.command().await;
     signal(daemon.pid, Signal::KILL);
     let next = place.daemon_after(&daemon).await;
-    let mut extension = Shim::at(next.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(next.port, &place.home()).connect().await;
     let command = extension.run(&json!(42)).await;
     assert_eq!(command.script(), "6 * 7");
     let answer = body(&mut client, 1).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use testkit::{Daemon, McpClient, Shim};
+use testkit::{ExtensionBuilder, McpClient, TestDaemon};
 
 fn log(level: &str, text: &str) -> Value {
     json!({"t": 1_795_298_985_123_u64, "tab_id": 7, "level": level, "source": "console",
@@ -19,7 +19,7 @@ fn texts(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_agent_turns_recording_on_and_reads_what_the_page_said() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let agent = McpClient::legacy(&daemon);
     let empty = agent.call("observe", json!({"what": "errors"})).await;
     assert_eq!(empty["entries"], json!([]));
@@ -29,7 +29,7 @@ async fn an_agent_turns_recording_on_and_reads_what_the_page_said() {
         "{hint}"
     );
 
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let streams = json!(["logs", "network"]);
     let on = agent.call("configure", json!({"action": "capture", "streams": streams})).await;
     assert_eq!(on["capturing"], json!({"all": streams, "browsers": []}));
@@ -52,21 +52,21 @@ async fn an_agent_turns_recording_on_and_reads_what_the_page_said() {
 
 #[tokio::test]
 async fn a_browser_that_connects_later_is_told_in_its_welcome() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let agent = McpClient::legacy(&daemon);
     agent.call("configure", json!({"action": "capture", "streams": ["actions"]})).await;
-    let welcome = Shim::of(&daemon).open().await.hello().await;
+    let welcome = ExtensionBuilder::of(&daemon).open().await.hello().await;
     assert_eq!(welcome["capture"], json!({"all": ["actions"]}));
     agent.call("configure", json!({"action": "capture", "on": false})).await;
-    let welcome = Shim::of(&daemon).open().await.hello().await;
+    let welcome = ExtensionBuilder::of(&daemon).open().await.hello().await;
     assert_eq!(welcome["capture"], json!({}));
 }
 
 #[tokio::test]
 async fn a_cursor_reads_on_and_a_foreign_one_is_refused_with_the_way_out() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let agent = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     extension.send(&events("logs", &[log("log", "one"), log("log", "two")])).await;
     extension.so_far().await;
     let first = agent.call("observe", json!({"what": "logs", "limit": 1})).await;
@@ -84,9 +84,9 @@ async fn a_cursor_reads_on_and_a_foreign_one_is_refused_with_the_way_out() {
 
 #[tokio::test]
 async fn a_request_is_shown_with_its_bodies() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let agent = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let request = |id: &str| json!({"t": 1, "tab_id": 7, "request_id": id, "method": "POST", "url": "http://api.test/"});
     let mut bodies = request("r2");
     bodies["request_body"] = "password=abc".into();
@@ -102,9 +102,9 @@ async fn a_request_is_shown_with_its_bodies() {
 
 #[tokio::test]
 async fn noise_is_hidden_for_its_owner_and_streams_are_cleared() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let agent = McpClient::legacy(&daemon);
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     extension.send(&events("logs", &[log("log", "[HMR] up"), log("log", "mine")])).await;
     extension.so_far().await;
     let added = agent.call("configure", json!({"action": "noise_rule", "pattern": "[hmr]"})).await;

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use tabwire::bridge::{self, Target};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-use testkit::{Frozen, Place, Shim, StandIn, StdioClient, Stopwatch, modern_meta, signal, soon};
+use testkit::{
+    ExtensionBuilder, FakeDaemon, FrozenClock, ProgramSandbox, StdioClient, Stopwatch, modern_meta,
+    signal, soon,
+};
 
 fn health() -> Value {
     json!({"action": "health"})
@@ -27,7 +30,7 @@ async fn initialize(client: &mut StdioClient, version: &str) -> Value {
 
 #[tokio::test]
 async fn what_needs_no_daemon_is_answered_without_one() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
         let result = initialize(&mut client, version).await;
@@ -54,7 +57,7 @@ async fn what_needs_no_daemon_is_answered_without_one() {
 
 #[tokio::test]
 async fn the_first_call_starts_a_daemon_which_stays() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     initialize(&mut client, "2025-11-25").await;
     assert_eq!(client.call("configure", health()).await["status"], "ok");
@@ -73,7 +76,7 @@ async fn the_first_call_starts_a_daemon_which_stays() {
 
 #[tokio::test]
 async fn a_modern_call_is_answered_in_its_form() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     let params = json!({"name": "configure", "arguments": health(), "_meta": modern_meta()});
     let answer = client.rpc(json!(0), "tools/call", params).await;
@@ -93,7 +96,7 @@ async fn a_modern_call_is_answered_in_its_form() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_bridges_at_once_leave_one_daemon() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..10 {
         let mut client = StdioClient::start(&place);
@@ -110,7 +113,7 @@ async fn ten_bridges_at_once_leave_one_daemon() {
 }
 
 /// The processes that run `tabwire serve` on this state directory.
-fn daemons_of(place: &Place) -> Vec<u32> {
+fn daemons_of(place: &ProgramSandbox) -> Vec<u32> {
     let is_daemon = |pid: &u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         command.split(|byte| *byte == 0).any(|part| part == b"serve")
@@ -120,7 +123,7 @@ fn daemons_of(place: &Place) -> Vec<u32> {
 
 #[tokio::test]
 async fn at_the_end_of_its_input_it_hands_out_what_is_answered_and_ends() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let _daemon = place.serve(&[]).await;
     let mut client = StdioClient::start(&place);
     client.call("configure", health()).await;
@@ -152,7 +155,7 @@ async fn at_the_end_of_its_input_it_hands_out_what_is_answered_and_ends() {
 
 #[tokio::test]
 async fn it_ends_at_once_when_nothing_was_asked() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     client.rpc(json!(1), "ping", json!({})).await;
     let watch = Stopwatch::start();
@@ -163,9 +166,9 @@ async fn it_ends_at_once_when_nothing_was_asked() {
 
 #[tokio::test]
 async fn submissions_keep_the_order_of_their_lines() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&["--limit", "queued=100"]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     let scripts: Vec<_> = (0..40).map(|n| format!("script {n}")).collect();
     let mut lines = String::new();
@@ -196,7 +199,7 @@ async fn submissions_keep_the_order_of_their_lines() {
 
 #[tokio::test]
 async fn after_its_daemon_was_killed_the_next_read_works() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     for _ in 0..2 {
         assert_eq!(client.call("configure", health()).await["status"], "ok");
@@ -211,7 +214,7 @@ async fn after_its_daemon_was_killed_the_next_read_works() {
 
 #[tokio::test]
 async fn a_read_that_waits_while_its_daemon_is_killed_goes_on_waiting_at_the_next_one() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     let id = client.call("interact", json!({"action": "page_info"})).await;
     let id = id["correlation_id"].as_str().unwrap();
@@ -225,7 +228,7 @@ async fn a_read_that_waits_while_its_daemon_is_killed_goes_on_waiting_at_the_nex
     client.call("configure", health()).await;
     signal(daemon.pid, Signal::KILL);
     let port = place.daemon_after(&daemon).await.port;
-    let mut extension = Shim::at(port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(port, &place.home()).connect().await;
     let command = extension.command().await;
     extension.complete(&command, &json!("Home")).await;
     let answer = client.answer(&json!(1)).await;
@@ -235,7 +238,7 @@ async fn a_read_that_waits_while_its_daemon_is_killed_goes_on_waiting_at_the_nex
 
 #[tokio::test]
 async fn a_line_that_is_no_request_gets_an_error_and_the_next_one_works() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     let long = vec![b'x'; 20 * 1024 * 1024];
     let lines: [(&str, &[u8], i64); 8] = [
@@ -275,7 +278,7 @@ async fn a_line_that_is_no_request_gets_an_error_and_the_next_one_works() {
 
 #[tokio::test]
 async fn a_script_of_two_megabytes_is_refused_and_the_next_call_works() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     let script = "x".repeat(2 * 1024 * 1024);
     let call = json!({"action": "execute_js", "script": script});
@@ -288,7 +291,7 @@ async fn a_script_of_two_megabytes_is_refused_and_the_next_call_works() {
 async fn a_port_that_another_program_has_is_a_failed_call_that_names_it() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let place = Place::with_port(port);
+    let place = ProgramSandbox::with_port(port);
     let mut client = StdioClient::start(&place);
     initialize(&mut client, "2025-11-25").await;
     let failure = client.call_fails("configure", health()).await;
@@ -303,7 +306,7 @@ async fn a_port_that_another_program_has_is_a_failed_call_that_names_it() {
 
 #[tokio::test]
 async fn a_state_directory_that_is_open_to_others_is_a_failed_call_that_says_how_to_close_it() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
     let mut client = StdioClient::start(&place);
     let failure = client.call_fails("configure", health()).await;
@@ -316,7 +319,7 @@ async fn a_state_directory_that_is_open_to_others_is_a_failed_call_that_says_how
 
 #[tokio::test]
 async fn a_client_that_is_named_keeps_its_name() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::spawn(place.command(&["mcp", "--client", "my agent"]));
     let clients = client.call("configure", json!({"action": "clients"})).await;
     assert_eq!(clients["you"], "my agent");
@@ -335,7 +338,7 @@ fn is_alive(process: u32) -> bool {
 
 #[tokio::test]
 async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let (for_bridge, mut held_open) = std::io::pipe().unwrap();
     // The agent: a shell that has the bridge as its child. What it starts in the background
     // has no standard input but one that has another name.
@@ -371,12 +374,12 @@ async fn a_killed_agent_leaves_no_bridge_even_if_its_standard_input_stays_open()
 
 #[tokio::test]
 async fn a_result_that_was_written_on_several_lines_is_one_line_to_the_client() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     initialize(&mut client, "2025-11-25").await;
     client.call("configure", health()).await;
     let port = place.daemon().expect("a daemon runs").port;
-    let mut extension = Shim::at(port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(port, &place.home()).connect().await;
     let script = json!({"action": "execute_js", "script": "1", "tab_id": 7});
     let id = client.call("interact", script).await["correlation_id"].clone();
     let command = extension.command().await;
@@ -391,7 +394,7 @@ async fn a_result_that_was_written_on_several_lines_is_one_line_to_the_client() 
 }
 
 /// A bridge in this process, whose time is the test's: the client's end of its pipes.
-fn bridge_to(place: &Place) -> DuplexStream {
+fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
     let (client, bridge_end) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(bridge_end);
     let target = Target {
@@ -407,9 +410,9 @@ fn bridge_to(place: &Place) -> DuplexStream {
 
 #[tokio::test(start_paused = true)]
 async fn each_call_of_a_daemon_that_hangs_is_answered_within_its_own_time() {
-    let time = Frozen::time().await;
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let time = FrozenClock::time().await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = BufReader::new(bridge_to(&place));
     let call = |id: u64| {
         let params = json!({"name": "interact", "arguments": {"action": "page_info"}});

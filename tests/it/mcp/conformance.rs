@@ -12,7 +12,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use testkit::{McpClient, Place, StateDir};
+use testkit::{McpClient, ProgramSandbox, StateDir};
 
 /// Methods that are the fixtures' own, each with parameters that they take.
 fn methods() -> [(&'static str, Value); 6] {
@@ -70,7 +70,7 @@ async fn capabilities(client: &McpClient) -> Value {
 
 #[tokio::test]
 async fn the_program_has_no_tool_and_no_method_of_the_suites_own() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let served = place.serve(&[]).await;
     let (program, with_fixtures) =
         (client(served.port, &place.home()), WithFixtures::start().await);

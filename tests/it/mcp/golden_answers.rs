@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use testkit::{Daemon, Frozen, McpClient, Shim, active_tab};
+use testkit::{ExtensionBuilder, FrozenClock, McpClient, TestDaemon, active_tab};
 
 fn golden(name: &str) -> Value {
     let text = include_str!("../../fixtures/answers.json");
@@ -41,9 +41,9 @@ fn assert_golden(name: &str, answer: &Value) {
 
 #[tokio::test(start_paused = true)]
 async fn answers_about_commands_have_the_fields_that_agents_rely_on() {
-    let time = Frozen::time().await;
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).tabs(vec![active_tab(7)]).connect().await;
+    let time = FrozenClock::time().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).tabs(vec![active_tab(7)]).connect().await;
     let client = McpClient::legacy(&daemon);
     let script = json!({"action": "execute_js", "script": "1", "trace": false});
 
@@ -90,7 +90,7 @@ async fn answers_about_jobs_have_the_fields_that_agents_rely_on() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.txt"), "a").unwrap();
     let roots = vec![folder.path().to_owned()];
-    let daemon = Daemon::with(|settings| settings.monitor_roots = roots).await;
+    let daemon = TestDaemon::with(|settings| settings.monitor_roots = roots).await;
     let client = McpClient::modern(&daemon);
     let first = client.call("wksm_monitor_sync", json!({"path": folder.path()})).await;
     assert_golden("sync", &first);

@@ -5,7 +5,10 @@ use std::fs;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use testkit::{Daemon, McpClient, Place, RawConnection, Shim, StdioClient, modern_meta};
+use testkit::{
+    ExtensionBuilder, McpClient, ProgramSandbox, RawConnection, StdioClient, TestDaemon,
+    modern_meta,
+};
 
 fn initialize(version: &str, name: &str) -> Value {
     json!({
@@ -28,7 +31,7 @@ async fn program(client: &mut StdioClient) -> Value {
 
 #[tokio::test]
 async fn initialize_after_discover_is_fine() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let (modern, legacy) = (McpClient::modern(&daemon), McpClient::legacy(&daemon));
     let discovered = modern.rpc("server/discover", json!({})).await;
     assert_eq!(discovered.status, StatusCode::OK);
@@ -40,7 +43,7 @@ async fn initialize_after_discover_is_fine() {
 
 #[tokio::test]
 async fn over_stdio_initialize_after_discover_is_fine_too() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     let meta = json!({"_meta": modern_meta()});
     let discovered = client.rpc(json!("probe"), "server/discover", meta).await;
@@ -54,8 +57,8 @@ async fn over_stdio_initialize_after_discover_is_fine_too() {
 
 #[tokio::test]
 async fn a_client_that_never_sends_the_version_header_is_served() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     let post = async |message: Value| {
         let message = message.to_string().into_bytes();
@@ -84,7 +87,7 @@ async fn a_client_that_never_sends_the_version_header_is_served() {
 
 #[tokio::test]
 async fn a_throw_away_probe_leaves_nothing_and_the_client_goes_on_in_another_process() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut probe = StdioClient::start(&place);
     let mut client = StdioClient::start(&place);
     let meta = json!({"_meta": modern_meta()});
@@ -99,7 +102,7 @@ async fn a_throw_away_probe_leaves_nothing_and_the_client_goes_on_in_another_pro
 
 #[tokio::test]
 async fn the_daemon_knows_which_program_calls_also_after_a_restart() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
     client.rpc(json!(0), "initialize", initialize("2025-11-25", "Claude\u{1b}[2J Code")).await;
     assert_eq!(program(&mut client).await, "Claude[2J Code 1.2", "and no escapes of its own");
@@ -113,7 +116,7 @@ async fn the_daemon_knows_which_program_calls_also_after_a_restart() {
 
 #[tokio::test]
 async fn a_modern_client_says_with_each_request_which_program_it_is() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon).named("a");
     client.call("configure", json!({"action": "health"})).await;
     let clients = client.call("configure", json!({"action": "clients"})).await;
@@ -126,7 +129,7 @@ async fn a_modern_client_says_with_each_request_which_program_it_is() {
 
 #[tokio::test]
 async fn requests_sent_at_once_on_one_connection_are_all_answered_in_order() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let mut connection = RawConnection::open(&daemon).await;
     let (host, token) = (format!("127.0.0.1:{}", daemon.port()), daemon.token());
     let mut bytes = String::new();
@@ -148,9 +151,9 @@ async fn requests_sent_at_once_on_one_connection_are_all_answered_in_order() {
 
 #[tokio::test]
 async fn over_stdio_a_call_that_waits_holds_up_none_of_those_behind_it() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let served = place.serve(&[]).await;
-    let mut extension = Shim::at(served.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(served.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     client.rpc(json!(0), "initialize", initialize("2025-11-25", "it")).await;
     let script = json!({"action": "execute_js", "script": "1", "wait_ms": 20_000});

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, EventStream, Frozen, McpClient, Place, StandIn, StdioClient, TakenRequest, modern_meta,
+    EventStream, FakeDaemon, FrozenClock, HeldRequest, McpClient, ProgramSandbox, StdioClient,
+    TestDaemon, modern_meta,
 };
 
 const EVENTS: &str = "text/event-stream";
@@ -18,7 +19,7 @@ async fn open(client: &McpClient) -> EventStream {
 
 #[tokio::test]
 async fn the_stream_is_for_the_legacy_era_and_for_who_can_read_events() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let modern = client.listen(EVENTS, &[("mcp-protocol-version", "2026-07-28")]).await;
     assert_eq!(modern.status, 405);
@@ -32,8 +33,8 @@ async fn the_stream_is_for_the_legacy_era_and_for_who_can_read_events() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_nobody_asked_anything_of_is_kept_alive_and_says_nothing() {
-    let daemon = Daemon::start().await;
-    let time = Frozen::time().await;
+    let daemon = TestDaemon::start().await;
+    let time = FrozenClock::time().await;
     let mut stream = open(&McpClient::legacy(&daemon)).await;
     for _ in 0..3 {
         time.pass_ms(15_000).await;
@@ -43,7 +44,7 @@ async fn a_stream_that_nobody_asked_anything_of_is_kept_alive_and_says_nothing()
 
 #[tokio::test]
 async fn a_ninth_stream_of_a_client_closes_its_oldest_and_no_others() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let mut others = open(&McpClient::legacy(&daemon).named("other")).await;
     let mut streams = Vec::new();
@@ -77,7 +78,7 @@ fn notice(n: u32) -> Value {
 }
 
 /// A bridge whose client asks to be told of its jobs.
-async fn asking(place: &Place) -> StdioClient {
+async fn asking(place: &ProgramSandbox) -> StdioClient {
     let mut client = StdioClient::start(place);
     let params = initialize(&json!({"tabwire/jobs": {}}));
     client.rpc(json!(0), "initialize", params).await;
@@ -85,14 +86,14 @@ async fn asking(place: &Place) -> StdioClient {
 }
 
 /// Hears the client's handshake, which comes before the first call.
-async fn greeted(daemon: &mut StandIn) {
+async fn greeted(daemon: &mut FakeDaemon) {
     let handshake = daemon.next().await;
     assert_eq!(handshake.json()["method"], "initialize");
     handshake.note().await;
 }
 
 /// The bridge's stream, opened.
-async fn opened(daemon: &mut StandIn) -> TakenRequest {
+async fn opened(daemon: &mut FakeDaemon) -> HeldRequest {
     let mut stream = daemon.next().await;
     assert_eq!(stream.line, "GET /mcp HTTP/1.1");
     assert_eq!(stream.header("accept"), Some(EVENTS));
@@ -104,8 +105,8 @@ async fn opened(daemon: &mut StandIn) -> TakenRequest {
 
 #[tokio::test]
 async fn a_bridge_whose_client_asks_opens_the_stream_before_the_first_call_and_passes_it_on() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let flag = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
     for (mut client, begins) in [(asking(&place).await, true), (flag, false)] {
         client.ask(&json!(1), "configure", health()).await;
@@ -140,8 +141,8 @@ fn begins_a_job(is_modern: bool) -> Value {
 
 #[tokio::test]
 async fn a_bridge_writes_nothing_of_a_job_before_the_answer_that_names_it() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let flag = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
     for (mut client, is_modern) in [(asking(&place).await, false), (flag, true)] {
         client.send(&begins_a_job(is_modern)).await;
@@ -170,8 +171,8 @@ async fn a_bridge_writes_nothing_of_a_job_before_the_answer_that_names_it() {
 
 #[tokio::test]
 async fn after_a_restart_of_the_daemon_the_stream_is_opened_again() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = asking(&place).await;
     client.ask(&json!(1), "configure", health()).await;
     greeted(&mut daemon).await;
@@ -188,8 +189,8 @@ async fn after_a_restart_of_the_daemon_the_stream_is_opened_again() {
 
 #[tokio::test]
 async fn a_daemon_without_such_a_stream_answers_calls_all_the_same() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     let mut client = asking(&place).await;
     for id in [json!(1), json!(2)] {
         client.ask(&id, "configure", health()).await;
@@ -209,8 +210,8 @@ async fn a_daemon_without_such_a_stream_answers_calls_all_the_same() {
 
 #[tokio::test]
 async fn a_bridge_whose_client_does_not_ask_opens_no_stream() {
-    let place = Place::new();
-    let mut daemon = StandIn::start(&place).await;
+    let place = ProgramSandbox::new();
+    let mut daemon = FakeDaemon::start(&place).await;
     for experimental in [json!({}), json!({"tabwire/jobs": false}), json!(null)] {
         let mut client = StdioClient::start(&place);
         client.rpc(json!(0), "initialize", initialize(&experimental)).await;
@@ -229,7 +230,7 @@ async fn a_bridge_whose_client_does_not_ask_opens_no_stream() {
 
 #[tokio::test]
 async fn to_be_told_of_jobs_starts_no_daemon_and_leaves_nothing_behind() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let mut client = StdioClient::spawn(place.command(&["mcp", "--job-notifications"]));
     client.rpc(json!(0), "initialize", initialize(&json!({"tabwire/jobs": {}}))).await;
     client.rpc(json!(1), "tools/list", json!({})).await;

@@ -4,8 +4,8 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, Delivered, EventStream, FakeExtension, McpClient, Place, Shim, StdioClient, active_tab,
-    modern_meta, soon, tab, until,
+    DeliveredCommand, EventStream, ExtensionBuilder, FakeExtension, McpClient, ProgramSandbox,
+    StdioClient, TestDaemon, active_tab, modern_meta, soon, tab, until,
 };
 
 const ACCEPT: &str = "application/json, text/event-stream";
@@ -29,16 +29,20 @@ fn token(token: &Value) -> Value {
     json!({"progressToken": token})
 }
 
-async fn connected() -> (Daemon, FakeExtension) {
-    let daemon = Daemon::start().await;
+async fn connected() -> (TestDaemon, FakeExtension) {
+    let daemon = TestDaemon::start().await;
     let tabs = vec![active_tab(7), tab(8), tab(9)];
-    let shim = Shim::of(&daemon).tabs(tabs).actions(&["execute_js", "page_summary", "tab_list"]);
+    let shim = ExtensionBuilder::of(&daemon).tabs(tabs).actions(&[
+        "execute_js",
+        "page_summary",
+        "tab_list",
+    ]);
     let extension = shim.connect().await;
     (daemon, extension)
 }
 
 /// Takes the next command, and lets it run on.
-async fn started(extension: &mut FakeExtension) -> Delivered {
+async fn started(extension: &mut FakeExtension) -> DeliveredCommand {
     let command = extension.command().await;
     extension.claim(&command).await;
     command
@@ -50,7 +54,7 @@ async fn streaming(
     extension: &mut FakeExtension,
     call: (&str, Value),
     more: &[(&str, &str)],
-) -> (EventStream, Delivered) {
+) -> (EventStream, DeliveredCommand) {
     let stream = client.stream(call, token(&json!("t")), ACCEPT, more).await;
     assert_eq!(stream.status, StatusCode::OK);
     assert!(stream.is_events(), "{:?}", stream.headers);
@@ -214,8 +218,8 @@ async fn a_slow_reader_holds_up_nobody_and_gets_the_newest() {
 
 #[tokio::test]
 async fn a_client_that_closes_in_mid_stream_leaves_no_waiter_behind() {
-    let daemon = Daemon::with(|settings| settings.limits.waiters = 1).await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::with(|settings| settings.limits.waiters = 1).await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon);
     let id = client.script("slow", 7).await;
     let command = started(&mut extension).await;
@@ -282,9 +286,9 @@ fn in_both_eras((tool, arguments): (&str, Value), named: &Value) -> [Value; 2] {
 
 #[tokio::test]
 async fn over_stdio_progress_comes_in_order_before_the_answer() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     for named in [json!("a token"), json!(7)] {
         for params in in_both_eras(script(), &named) {
@@ -316,9 +320,9 @@ async fn over_stdio_progress_comes_in_order_before_the_answer() {
 
 #[tokio::test]
 async fn over_stdio_a_call_that_is_cancelled_in_mid_stream_is_not_told_of_any_more() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     for params in in_both_eras(script(), &json!("t")) {
         client.ask_with(&json!("streamed"), params).await;

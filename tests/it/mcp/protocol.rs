@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use testkit::{Daemon, HttpAnswer, McpClient, Shim, modern_meta, raw};
+use testkit::{ExtensionBuilder, HttpAnswer, McpClient, TestDaemon, modern_meta, raw};
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -28,7 +28,7 @@ fn assert_error(answer: &HttpAnswer, status: u16, code: i64, what: &str) {
 
 #[tokio::test]
 async fn initialize_agrees_on_a_version_that_both_know() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     for (asked, answered) in [
         ("2025-11-25", "2025-11-25"),
@@ -60,7 +60,7 @@ async fn initialize_agrees_on_a_version_that_both_know() {
 
 #[tokio::test]
 async fn discover_says_what_is_spoken_here() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let answer = McpClient::modern(&daemon).rpc("server/discover", json!({})).await;
     assert_eq!(answer.status, StatusCode::OK);
     let result = &answer.json()["result"];
@@ -78,7 +78,7 @@ async fn discover_says_what_is_spoken_here() {
 
 #[tokio::test]
 async fn the_list_of_tools_is_the_same_in_both_eras_small_and_in_a_fixed_order() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let modern = McpClient::modern(&daemon).rpc("tools/list", json!({})).await.json();
     let legacy = McpClient::legacy(&daemon).rpc("tools/list", json!({})).await.json();
     let (modern, legacy) = (&modern["result"], &legacy["result"]);
@@ -119,7 +119,7 @@ fn stumbling_blocks(schema: &Value, at: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_tools_schema_is_one_flat_object_that_all_clients_can_read() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let list = McpClient::legacy(&daemon).rpc("tools/list", json!({})).await.json();
     for tool in list["result"]["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
@@ -146,7 +146,7 @@ async fn every_tools_schema_is_one_flat_object_that_all_clients_can_read() {
 
 #[tokio::test]
 async fn legacy_requests_need_no_header_and_no_params() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     for id in [json!(0), json!(7), json!("a-1"), json!("")] {
         let list = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
@@ -166,7 +166,7 @@ async fn legacy_requests_need_no_header_and_no_params() {
 
 #[tokio::test]
 async fn a_version_that_nobody_speaks_is_refused_with_those_that_are() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let list = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/list"});
     let answer = post(&client, &[("mcp-protocol-version", "1999-01-01")], &list).await;
@@ -245,7 +245,7 @@ impl Modern {
 
 #[tokio::test]
 async fn a_modern_request_says_its_version_and_what_its_client_can_do() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let list = || Modern::of(&client, "tools/list", json!({}));
     let mut no_meta = list();
@@ -280,7 +280,7 @@ async fn a_modern_request_says_its_version_and_what_its_client_can_do() {
 
 #[tokio::test]
 async fn a_modern_requests_headers_must_say_what_its_body_says() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let call = || Modern::call(&client);
     let (version, method, name) = ("mcp-protocol-version", "mcp-method", "mcp-name");
@@ -323,7 +323,7 @@ async fn a_modern_requests_headers_must_say_what_its_body_says() {
 
 #[tokio::test]
 async fn header_names_are_the_same_in_any_case() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let list = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": modern_meta()}
     });
@@ -345,7 +345,7 @@ async fn header_names_are_the_same_in_any_case() {
 
 #[tokio::test]
 async fn an_unknown_method_is_404_in_the_modern_era_and_200_in_the_legacy_one() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let (modern, legacy) = (McpClient::modern(&daemon), McpClient::legacy(&daemon));
     let unknown = [
         "initialize",
@@ -368,7 +368,7 @@ async fn an_unknown_method_is_404_in_the_modern_era_and_200_in_the_legacy_one() 
 
 #[tokio::test]
 async fn wrong_params_of_a_method_are_a_json_rpc_error() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     for client in [McpClient::modern(&daemon), McpClient::legacy(&daemon)] {
         let cases = [
             ("an unknown tool", "tools/call", json!({"name": "interacts", "arguments": {}})),
@@ -403,7 +403,7 @@ async fn wrong_params_of_a_method_are_a_json_rpc_error() {
 
 #[tokio::test]
 async fn what_is_no_json_rpc_request_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
     let cases: [(&str, &[u8], i64); 16] = [
@@ -442,7 +442,7 @@ async fn what_is_no_json_rpc_request_is_refused() {
 
 #[tokio::test]
 async fn notifications_and_responses_are_taken_without_an_answer() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let messages = [
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
@@ -462,7 +462,7 @@ async fn notifications_and_responses_are_taken_without_an_answer() {
 
 #[tokio::test]
 async fn a_notification_of_a_version_that_nobody_speaks_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let message = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let answer = post(&client, &[("mcp-protocol-version", "v999.0.0")], &message).await;
@@ -471,7 +471,7 @@ async fn a_notification_of_a_version_that_nobody_speaks_is_refused() {
 
 #[tokio::test]
 async fn a_client_that_accepts_anything_gets_json() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     for accept in ["application/json", "text/event-stream", "*/*", "text/html"] {
@@ -483,7 +483,7 @@ async fn a_client_that_accepts_anything_gets_json() {
 
 #[tokio::test]
 async fn a_call_answers_in_the_form_of_its_era() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let arguments = json!({"action": "health"});
     let legacy = McpClient::legacy(&daemon).call_raw("configure", arguments.clone()).await;
     let fields: Vec<_> = legacy.as_object().unwrap().keys().collect();
@@ -501,7 +501,7 @@ async fn a_call_answers_in_the_form_of_its_era() {
 
 #[tokio::test]
 async fn clients_are_told_apart_by_the_name_that_they_give_themselves() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     McpClient::legacy(&daemon).named("ann").submit(json!({"action": "page_info"})).await;
     let clients = McpClient::modern(&daemon)
         .named("bob")
@@ -540,8 +540,8 @@ const WRONG: [(&str, &str, &str, &str); 22] = [
 
 #[tokio::test]
 async fn wrong_arguments_are_named_with_the_next_step_and_nothing_is_done() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     for client in [McpClient::modern(&daemon), McpClient::legacy(&daemon)] {
         for (tool, arguments, param, hint) in WRONG {
             let body = client.call_fails(tool, serde_json::from_str(arguments).unwrap()).await;
@@ -559,7 +559,7 @@ async fn wrong_arguments_are_named_with_the_next_step_and_nothing_is_done() {
 
 #[tokio::test]
 async fn a_script_of_two_megabytes_is_refused_and_the_daemon_works_on() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::modern(&daemon);
     let params = json!({
         "name": "interact",
@@ -577,7 +577,7 @@ async fn a_script_of_two_megabytes_is_refused_and_the_daemon_works_on() {
 
 #[tokio::test]
 async fn calls_beyond_a_minutes_worth_are_refused_and_listed_for_that_client_alone() {
-    let daemon = Daemon::with(|settings| settings.limits.calls_per_minute = 3).await;
+    let daemon = TestDaemon::with(|settings| settings.limits.calls_per_minute = 3).await;
     let client = McpClient::modern(&daemon).named("eager");
     for _ in 0..3 {
         client.call("configure", json!({"action": "health"})).await;
@@ -591,8 +591,8 @@ async fn calls_beyond_a_minutes_worth_are_refused_and_listed_for_that_client_alo
 
 #[tokio::test]
 async fn more_waiters_than_a_client_may_have_are_refused() {
-    let daemon = Daemon::with(|settings| settings.limits.waiters = 1).await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::with(|settings| settings.limits.waiters = 1).await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon);
     let id = client.script("slow", 7).await;
     let command = extension.command().await;
@@ -618,8 +618,8 @@ async fn more_waiters_than_a_client_may_have_are_refused() {
 
 #[tokio::test]
 async fn an_idempotency_key_that_is_none_is_refused_wherever_it_stands() {
-    let daemon = Daemon::start().await;
-    let mut extension = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::legacy(&daemon);
     let header = "x-tabwire-idempotency-key";
     let params = json!({"name": "interact", "arguments": {"action": "page_info"}});

@@ -6,8 +6,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use testkit::{
-    Daemon, EventStream, FakeExtension, HttpAnswer, McpClient, Place, Shim, StdioClient, Stopwatch,
-    active_tab, phases, signal, soon, tab, tasks_meta, until,
+    EventStream, ExtensionBuilder, FakeExtension, HttpAnswer, McpClient, ProgramSandbox,
+    StdioClient, Stopwatch, TestDaemon, active_tab, phases, signal, soon, tab, tasks_meta, until,
 };
 
 /// Ten times what a change may take until it is told of.
@@ -15,18 +15,22 @@ const TOLD_WITHIN_MS: u64 = 500;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-async fn connected() -> (Daemon, FakeExtension) {
-    connected_to(Daemon::start().await).await
+async fn connected() -> (TestDaemon, FakeExtension) {
+    connected_to(TestDaemon::start().await).await
 }
 
-async fn connected_to(daemon: Daemon) -> (Daemon, FakeExtension) {
+async fn connected_to(daemon: TestDaemon) -> (TestDaemon, FakeExtension) {
     let tabs = vec![active_tab(7), tab(8)];
-    let shim = Shim::of(&daemon).tabs(tabs).actions(&["execute_js", "page_summary", "draw_mode"]);
+    let shim = ExtensionBuilder::of(&daemon).tabs(tabs).actions(&[
+        "execute_js",
+        "page_summary",
+        "draw_mode",
+    ]);
     let extension = shim.connect().await;
     (daemon, extension)
 }
 
-fn speaking_of_tasks(daemon: &Daemon) -> McpClient {
+fn speaking_of_tasks(daemon: &TestDaemon) -> McpClient {
     McpClient::modern(daemon).with_tasks()
 }
 
@@ -276,7 +280,7 @@ async fn who_does_not_declare_tasks_gets_none_and_may_not_ask_for_them() {
 
 #[tokio::test]
 async fn an_unknown_task_and_another_owners_and_one_that_is_gone_are_the_same() {
-    let daemon = Daemon::with(|settings| settings.limits.retained = 1).await;
+    let daemon = TestDaemon::with(|settings| settings.limits.retained = 1).await;
     let (daemon, mut extension) = connected_to(daemon).await;
     let client = speaking_of_tasks(&daemon);
     let mut ids = Vec::new();
@@ -333,16 +337,16 @@ async fn a_cancelled_task_is_stopped_in_the_page_and_to_cancel_one_that_is_over_
 
 #[tokio::test]
 async fn a_task_whose_link_breaks_at_each_delivery_is_completed_with_an_error() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = speaking_of_tasks(&daemon);
-    let extension = Shim::of(&daemon).tabs(vec![active_tab(7)]).connect().await;
+    let extension = ExtensionBuilder::of(&daemon).tabs(vec![active_tab(7)]).connect().await;
     let id = task(&client, "interact", script(0)).await;
     let (mut stream, _) = subscribed(&client, &[&id]).await;
     let mut extension = Some(extension);
     for _ in 0..3 {
         let mut now = match extension.take() {
             Some(first) => first,
-            None => Shim::of(&daemon).tabs(vec![active_tab(7)]).connect().await,
+            None => ExtensionBuilder::of(&daemon).tabs(vec![active_tab(7)]).connect().await,
         };
         now.command().await;
         now.breaks();
@@ -484,7 +488,7 @@ async fn a_wait_for_a_drawing_is_a_task_that_works_until_it_is_there() {
 async fn a_job_is_a_task_that_works_until_it_is_done() {
     let folder = tempfile::tempdir().unwrap();
     let roots = vec![folder.path().to_owned()];
-    let daemon = Daemon::with(|settings| settings.monitor_roots = roots).await;
+    let daemon = TestDaemon::with(|settings| settings.monitor_roots = roots).await;
     let long = folder.path().join("long");
     std::fs::File::create(&long).unwrap().set_len(1 << 36).unwrap();
     let client = speaking_of_tasks(&daemon);
@@ -546,9 +550,9 @@ async fn listen(client: &mut StdioClient, id: &str, tasks: &[&str]) {
 
 #[tokio::test]
 async fn over_stdio_a_task_is_made_asked_for_told_of_and_cancelled() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
-    let mut extension = Shim::at(daemon.port, &place.home()).connect().await;
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
     let mut client = StdioClient::start(&place);
     let call = json!({"name": "interact", "arguments": script(20_000)});
     let mut ids = Vec::new();
@@ -583,7 +587,7 @@ async fn over_stdio_a_task_is_made_asked_for_told_of_and_cancelled() {
 
 #[tokio::test]
 async fn over_stdio_a_subscription_is_answered_when_the_daemon_ends() {
-    let place = Place::new();
+    let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
     let mut client = StdioClient::start(&place);
     listen(&mut client, "s", &[]).await;

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::polling::pending_queries::Old;
-use testkit::{Daemon, McpClient, Shim};
+use crate::polling::pending_queries::PollingExtension;
+use testkit::{ExtensionBuilder, McpClient, TestDaemon};
 
 fn hint(answer: &Value) -> &str {
     answer["hint"].as_str().unwrap_or_else(|| panic!("no hint: {answer}"))
@@ -12,8 +12,8 @@ fn hint(answer: &Value) -> &str {
 
 #[tokio::test]
 async fn no_hint_sends_an_agent_to_configure_capture_where_that_reaches_nobody() {
-    let daemon = Daemon::start().await;
-    let _old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let _old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     for what in ["websocket", "logs", "network", "errors", "performance", "actions"] {
         let answer = agent.call("observe", json!({"what": what})).await;
@@ -30,9 +30,9 @@ async fn no_hint_sends_an_agent_to_configure_capture_where_that_reaches_nobody()
 
 #[tokio::test]
 async fn beside_the_tabwire_extension_the_hint_is_for_both() {
-    let daemon = Daemon::start().await;
-    let _old = Old::connect(&daemon).await;
-    let _shim = Shim::of(&daemon).connect().await;
+    let daemon = TestDaemon::start().await;
+    let _old = PollingExtension::connect(&daemon).await;
+    let _shim = ExtensionBuilder::of(&daemon).connect().await;
     let agent = McpClient::modern(&daemon).named("agent");
     let answer = agent.call("observe", json!({"what": "websocket"})).await;
     assert!(hint(&answer).contains("action:\"capture\""), "{answer}");
@@ -41,8 +41,8 @@ async fn beside_the_tabwire_extension_the_hint_is_for_both() {
 
 #[tokio::test]
 async fn pages_and_tabs_are_asked_for_with_commands_that_it_knows() {
-    let daemon = Daemon::start().await;
-    let _old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let _old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     for call in [json!({"what": "page"}), json!({"what": "page", "tab_id": 7})] {
         let refused = agent.call_fails("observe", call).await;
@@ -58,8 +58,8 @@ async fn pages_and_tabs_are_asked_for_with_commands_that_it_knows() {
 
 #[tokio::test]
 async fn a_browser_without_a_tab_is_not_said_to_lack_tab_minus_one() {
-    let daemon = Daemon::start().await;
-    let _shim = Shim::of(&daemon).tabs(Vec::new()).connect().await;
+    let daemon = TestDaemon::start().await;
+    let _shim = ExtensionBuilder::of(&daemon).tabs(Vec::new()).connect().await;
     let agent = McpClient::modern(&daemon).named("agent");
     let refused = agent.call_fails("observe", json!({"what": "page"})).await;
     assert_eq!(refused["error"], "no_tab_known", "{refused}");

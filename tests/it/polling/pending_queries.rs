@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tabwire::home::{LegacyApprover, LegacyMode};
 use tabwire::protocol::{DOCTOR_CLIENT, EXTENSION_ID};
 
-use testkit::{Daemon, McpClient, RawAnswer, Shim, cli_of, finish, phases, raw, soon};
+use testkit::{
+    ExtensionBuilder, McpClient, RawAnswer, TestDaemon, cli_of, finish, phases, raw, soon,
+};
 
 /// The recorded traffic of an extension that polls.
 const RECORDED: &str = include_str!("../../fixtures/legacy-5.6.0.json");
@@ -20,24 +22,24 @@ const EXTENSION: &str = "pknkjmecjogdphnahbagadepchhknbfe";
 const OTHER: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 /// A request as an extension that polls makes it.
-pub(crate) struct Old<'a> {
-    daemon: &'a Daemon,
+pub(crate) struct PollingExtension<'a> {
+    daemon: &'a TestDaemon,
     extension: &'a str,
     session: &'a str,
 }
 
-impl<'a> Old<'a> {
-    pub(crate) fn new(daemon: &'a Daemon) -> Self {
+impl<'a> PollingExtension<'a> {
+    pub(crate) fn new(daemon: &'a TestDaemon) -> Self {
         Self { daemon, extension: EXTENSION, session: "ext_1_a" }
     }
 
     /// One of this id, that names this session.
-    pub(crate) fn named(daemon: &'a Daemon, extension: &'a str, session: &'a str) -> Self {
+    pub(crate) fn named(daemon: &'a TestDaemon, extension: &'a str, session: &'a str) -> Self {
         Self { daemon, extension, session }
     }
 
     /// One that a person has let in.
-    fn allowed(daemon: &'a Daemon) -> Self {
+    fn allowed(daemon: &'a TestDaemon) -> Self {
         let old = Self::new(daemon);
         daemon.home().legacy().allow(old.extension).unwrap();
         old
@@ -82,7 +84,7 @@ impl<'a> Old<'a> {
     }
 
     /// One that a person has let in, and that polls.
-    pub(crate) async fn connect(daemon: &'a Daemon) -> Self {
+    pub(crate) async fn connect(daemon: &'a TestDaemon) -> Self {
         let old = Self::allowed(daemon);
         assert_eq!(old.name_session().await.status, 200);
         assert!(old.poll().await.is_empty());
@@ -119,7 +121,7 @@ pub(crate) fn call_for(query: &Value) -> (&'static str, Value) {
 
 /// Replays the recorded requests, in their order.
 struct Replay<'a> {
-    daemon: &'a Daemon,
+    daemon: &'a TestDaemon,
     agent: McpClient,
     /// The recorded queries that are still to be submitted.
     queries: std::vec::IntoIter<Value>,
@@ -197,7 +199,7 @@ impl Replay<'_> {
 
 #[tokio::test]
 async fn every_request_of_a_recorded_session_is_accepted_and_every_result_lands_on_its_command() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     daemon.home().legacy().allow(EXTENSION).unwrap();
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let tests = recorded["tests"].as_array().unwrap();
@@ -243,8 +245,8 @@ async fn every_request_of_a_recorded_session_is_accepted_and_every_result_lands_
 
 #[tokio::test]
 async fn a_poll_is_answered_once_its_delivery_is_recorded_and_a_restart_offers_it_no_more() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let id = agent.submit(json!({"action": "execute_js", "script": "1"})).await;
     let query = old.poll().await.remove(0);
@@ -253,7 +255,7 @@ async fn a_poll_is_answered_once_its_delivery_is_recorded_and_a_restart_offers_i
     assert_eq!(query["params"], json!({"script": "1", "timeout_ms": 10_000}));
     let daemon = daemon.restart().await;
     let agent = McpClient::modern(&daemon).named("agent");
-    let old = Old { session: "ext_2_b", ..Old::new(&daemon) };
+    let old = PollingExtension { session: "ext_2_b", ..PollingExtension::new(&daemon) };
     assert!(old.poll().await.is_empty(), "its session is not known yet");
     assert_eq!(old.name_session().await.status, 200);
     assert!(old.poll().await.is_empty(), "it may be running");
@@ -268,8 +270,8 @@ async fn a_poll_is_answered_once_its_delivery_is_recorded_and_a_restart_offers_i
 
 #[tokio::test]
 async fn bad_bodies_and_unknown_ids_are_answered_and_lose_nothing() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let id = agent.submit(json!({"action": "page_info"})).await;
     let query = old.poll().await.remove(0);
@@ -291,8 +293,8 @@ async fn bad_bodies_and_unknown_ids_are_answered_and_lose_nothing() {
 #[tokio::test]
 async fn a_drawing_has_16_mib_and_what_is_wrong_with_it_is_named() {
     const MIB: usize = 1024 * 1024;
-    let daemon = Daemon::start().await;
-    let old = Old::allowed(&daemon);
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::allowed(&daemon);
     let path = "/draw-mode/complete";
     for (body, says) in [
         ("{\"annotations\":", "EOF"),
@@ -314,8 +316,8 @@ async fn a_drawing_has_16_mib_and_what_is_wrong_with_it_is_named() {
 
 #[tokio::test]
 async fn nobody_but_an_allowed_extension_posts_a_drawing() {
-    let daemon = Daemon::start().await;
-    Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    PollingExtension::connect(&daemon).await;
     let body = br#"{"annotations":[],"page_url":""}"#;
     let length = format!("Content-Length: {}", body.len());
     let request = ["POST /draw-mode/complete HTTP/1.1", "Host: HOST", &length];
@@ -337,8 +339,8 @@ async fn nobody_but_an_allowed_extension_posts_a_drawing() {
 
 #[tokio::test]
 async fn what_pages_logged_is_read_until_the_person_clears_it() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let body = json!({"entries": [{"message": "hello", "level": "warn"}, 5]}).to_string();
     let answer = old.post("/logs", body).await.json();
@@ -358,12 +360,12 @@ async fn what_pages_logged_is_read_until_the_person_clears_it() {
 }
 
 /// Another extension than the one that a person has let in.
-fn other(daemon: &Daemon) -> Old<'_> {
-    Old { extension: OTHER, session: "ext_2_b", daemon }
+fn other(daemon: &TestDaemon) -> PollingExtension<'_> {
+    PollingExtension { extension: OTHER, session: "ext_2_b", daemon }
 }
 
 /// Who is let in and who asks, as `tabwire status` shows it.
-async fn older_extensions(daemon: &Daemon) -> Value {
+async fn older_extensions(daemon: &TestDaemon) -> Value {
     let token = format!("Authorization: Bearer {}", daemon.token());
     let answer = raw(daemon, &["GET /api/status HTTP/1.1", "Host: HOST", &token], &[]).await;
     answer.json()["older_extensions"].clone()
@@ -371,9 +373,9 @@ async fn older_extensions(daemon: &Daemon) -> Value {
 
 #[tokio::test]
 async fn one_that_nobody_let_in_stays_up_gets_nothing_and_is_named_with_the_command_for_it() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let agent = McpClient::modern(&daemon).named("agent");
-    let old = Old::new(&daemon);
+    let old = PollingExtension::new(&daemon);
     assert_eq!(old.name_session().await.json(), json!({"status": "ok"}), "it would go away");
     assert!(agent.call("observe", json!({"what": "browsers"})).await["notice"].is_string());
     let id = agent.submit(json!({"action": "page_info"})).await;
@@ -415,8 +417,8 @@ async fn one_that_nobody_let_in_stays_up_gets_nothing_and_is_named_with_the_comm
 
 #[tokio::test]
 async fn switched_off_is_off_also_for_a_session_that_is_known() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     daemon.home().legacy().set_mode(LegacyMode::Deny).unwrap();
     let agent = McpClient::modern(&daemon).named("agent");
     let _ = agent.call_raw("interact", json!({"action": "page_info"})).await;
@@ -438,9 +440,9 @@ async fn switched_off_is_off_also_for_a_session_that_is_known() {
 #[tokio::test]
 async fn by_auto_the_first_that_polls_under_its_session_is_let_in_and_one_that_posts_logs_uses_up_nothing()
  {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     daemon.home().legacy().set_mode(LegacyMode::Auto).unwrap();
-    let (logger, old) = (other(&daemon), Old::new(&daemon));
+    let (logger, old) = (other(&daemon), PollingExtension::new(&daemon));
     let lines = json!({"entries": [{"message": "hello", "level": "warn"}]}).to_string();
     assert_eq!(logger.post("/logs", &lines).await.status, 403, "it has named no session");
     assert_eq!(logger.name_session().await.status, 200);
@@ -461,15 +463,15 @@ async fn by_auto_the_first_that_polls_under_its_session_is_let_in_and_one_that_p
 
 #[tokio::test]
 async fn an_approval_by_auto_ends_when_our_own_connects_and_one_by_a_person_stays() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     daemon.home().legacy().set_mode(LegacyMode::Auto).unwrap();
-    let old = Old::new(&daemon);
+    let old = PollingExtension::new(&daemon);
     old.name_session().await;
     assert!(old.poll().await.is_empty());
     let named = other(&daemon);
     daemon.home().legacy().allow(OTHER).unwrap();
     named.name_session().await;
-    let shim = Shim::of(&daemon).connect().await;
+    let shim = ExtensionBuilder::of(&daemon).connect().await;
     let agent = McpClient::modern(&daemon).named("agent");
     let wish = format!("legacy-{EXTENSION}");
     agent.call_raw("interact", json!({"action": "page_info", "browser": wish})).await;
@@ -490,11 +492,11 @@ async fn an_approval_by_auto_ends_when_our_own_connects_and_one_by_a_person_stay
 #[tokio::test]
 async fn the_file_of_the_version_before_is_read_its_approval_stands_and_ends_when_our_own_connects()
 {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let former = json!({"mode": "auto", "approved": [EXTENSION], "was_paired": true});
     std::fs::write(daemon.home().dir().join("legacy.json"), former.to_string()).unwrap();
     let daemon = daemon.restart().await;
-    let old = Old::new(&daemon);
+    let old = PollingExtension::new(&daemon);
     old.name_session().await;
     assert!(old.poll().await.is_empty());
     let doctor = McpClient::modern(&daemon).named(DOCTOR_CLIENT);
@@ -506,7 +508,7 @@ async fn the_file_of_the_version_before_is_read_its_approval_stands_and_ends_whe
     assert!(notice.contains(&format!("`tabwire legacy remove {EXTENSION}`")), "{notice}");
     assert_eq!(old.poll().await.len(), 1, "it goes on as before");
     assert_eq!(other(&daemon).post("/logs", "{\"entries\":[]}").await.status, 403);
-    drop(Shim::of(&daemon).connect().await);
+    drop(ExtensionBuilder::of(&daemon).connect().await);
     assert_eq!(old.post("/logs", "{\"entries\":[]}").await.status, 403);
     let told = agent.call("observe", json!({"what": "browsers"})).await;
     let notice = told["notice"].as_str().unwrap();
@@ -515,15 +517,15 @@ async fn the_file_of_the_version_before_is_read_its_approval_stands_and_ends_whe
 
 #[tokio::test]
 async fn a_call_that_names_no_browser_goes_to_our_own_extension_while_an_old_one_polls_beside_it() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let before = agent.submit(json!({"action": "page_info"})).await;
     let query = old.poll().await.remove(0);
     let body = json!({"id": query["id"], "result": {"url": "http://old/"}}).to_string();
     assert_eq!(old.post("/query-result", &body).await.json()["accepted"], true);
     assert_eq!(agent.outcome(&before).await["result"]["value"]["url"], "http://old/");
-    let shim = Shim::of(&daemon).connect().await.auto(|_| "ours".into());
+    let shim = ExtensionBuilder::of(&daemon).connect().await.auto(|_| "ours".into());
     // Also for a client whose last command went to the old one.
     for client in [&agent, &McpClient::modern(&daemon).named("another")] {
         let call = json!({"action": "execute_js", "script": "1", "wait_ms": 20_000});
@@ -542,8 +544,8 @@ async fn a_call_that_names_no_browser_goes_to_our_own_extension_while_an_old_one
 
 #[tokio::test]
 async fn a_person_lets_one_in_by_a_click_and_takes_it_back_by_another() {
-    let daemon = Daemon::start().await;
-    let shim = Shim::of(&daemon);
+    let daemon = TestDaemon::start().await;
+    let shim = ExtensionBuilder::of(&daemon);
     let mut ours = shim.greet().await;
     let mut ready = shim.ready_frame(&[]);
     ready["older_extensions"] = true.into();
@@ -554,7 +556,7 @@ async fn a_person_lets_one_in_by_a_click_and_takes_it_back_by_another() {
     ours.send(&decide("allow")).await;
     let refused = ours.next().await;
     assert!(refused["problem"].as_str().unwrap().contains("does not ask"), "{refused}");
-    let old = Old::new(&daemon);
+    let old = PollingExtension::new(&daemon);
     old.name_session().await;
     let asks = ours.next().await;
     let asking = json!([{"extension_id": EXTENSION, "extension_version": "5.6.0"}]);
@@ -577,8 +579,8 @@ async fn a_person_lets_one_in_by_a_click_and_takes_it_back_by_another() {
 
 #[tokio::test]
 async fn the_text_of_headers_stands_nowhere() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let poll = |version: &str| {
         let lines = [
             "GET /pending-queries HTTP/1.1".to_owned(),
@@ -604,13 +606,13 @@ async fn the_text_of_headers_stands_nowhere() {
 
 #[tokio::test]
 async fn however_many_made_up_extensions_ask_the_one_that_goes_on_asking_stays_on_the_list() {
-    let daemon = Daemon::start().await;
-    let old = Old::new(&daemon);
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::new(&daemon);
     assert_eq!(old.name_session().await.status, 200);
     let letters: Vec<char> = ('a'..='p').collect();
     for n in 0..100 {
         let made_up: String = (0..32).map(|at| letters[(n >> (at % 8)) & 15]).collect();
-        let one = Old { extension: &made_up, session: "ext_3_c", daemon: &daemon };
+        let one = PollingExtension { extension: &made_up, session: "ext_3_c", daemon: &daemon };
         assert_eq!(one.name_session().await.status, 200);
     }
     assert_eq!(old.name_session().await.status, 200);
@@ -623,9 +625,9 @@ async fn however_many_made_up_extensions_ask_the_one_that_goes_on_asking_stays_o
 
 #[tokio::test]
 async fn our_own_id_never_polls() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     daemon.home().legacy().set_mode(LegacyMode::Any).unwrap();
-    let forged = Old { extension: EXTENSION_ID, ..Old::new(&daemon) };
+    let forged = PollingExtension { extension: EXTENSION_ID, ..PollingExtension::new(&daemon) };
     assert_eq!(forged.name_session().await.status, 403);
     assert!(forged.poll().await.is_empty());
     assert_eq!(forged.post("/logs", "{\"entries\":[]}").await.status, 403);
@@ -634,8 +636,8 @@ async fn our_own_id_never_polls() {
 
 #[tokio::test]
 async fn a_page_and_a_look_from_outside_get_no_command() {
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let id = agent.submit(json!({"action": "execute_js", "script": "secret()"})).await;
     let peek = raw(&daemon, &["GET /pending-queries HTTP/1.1", "Host: HOST"], &[]).await;

@@ -9,7 +9,8 @@ use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::polling::pending_queries::call_for;
 use testkit::{
-    Daemon, McpClient, RawAnswer, RawConnection, Shim, cli_of, finish, raw, soon, until,
+    ExtensionBuilder, McpClient, RawAnswer, RawConnection, TestDaemon, cli_of, finish, raw, soon,
+    until,
 };
 
 const EXTENSION: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
@@ -22,14 +23,14 @@ const HELD_SECS: f64 = 0.4;
 
 /// A request as a `/sync` extension makes it.
 #[derive(Clone, Copy)]
-pub(crate) struct Newer<'a> {
-    daemon: &'a Daemon,
+pub(crate) struct SyncingExtension<'a> {
+    daemon: &'a TestDaemon,
     extension: &'a str,
     version: &'a str,
 }
 
-impl<'a> Newer<'a> {
-    const fn new(daemon: &'a Daemon) -> Self {
+impl<'a> SyncingExtension<'a> {
+    const fn new(daemon: &'a TestDaemon) -> Self {
         Self { daemon, extension: EXTENSION, version: "0.8.2" }
     }
 
@@ -78,7 +79,7 @@ impl<'a> Newer<'a> {
 
     /// One that a person has let in: it has brought a result that nobody knows, and so was not
     /// held.
-    pub(crate) async fn connect(daemon: &'a Daemon) -> Self {
+    pub(crate) async fn connect(daemon: &'a TestDaemon) -> Self {
         let newer = Self::new(daemon);
         daemon.home().legacy().allow(newer.extension).unwrap();
         newer.sync(json!({"command_results": [{"id": "q_0", "result": 1}]})).await;
@@ -101,7 +102,7 @@ pub(crate) fn result_of(query: &Value, value: impl Into<Value>) -> Value {
 
 /// Replays the recorded requests in the order in which they were answered.
 struct Replay<'a> {
-    daemon: &'a Daemon,
+    daemon: &'a TestDaemon,
     agent: McpClient,
     /// The live names for the recorded ones.
     names: BTreeMap<String, String>,
@@ -241,7 +242,7 @@ fn answered(requests: &[Value]) -> Vec<String> {
 }
 
 async fn replay(recorded: &str, commands: usize) {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let recorded: Value = serde_json::from_str(recorded).unwrap();
     let mut requests = recorded["requests"].as_array().unwrap().clone();
     let origins = requests.iter().filter_map(|request| request["headers"]["Origin"].as_str());
@@ -309,8 +310,8 @@ async fn every_request_of_a_recorded_session_of_v8_is_accepted_and_every_command
 
 #[tokio::test]
 async fn a_held_request_is_answered_as_soon_as_there_is_a_command() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let mut delays = Vec::new();
     for number in 0..20 {
@@ -338,8 +339,8 @@ async fn a_held_request_is_answered_as_soon_as_there_is_a_command() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_while_its_request_is_held_takes_no_command_along() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     for number in 0..5 {
         drop(newer.begin(newer.body(&json!({}))).await);
@@ -354,13 +355,14 @@ async fn a_connection_that_breaks_while_its_request_is_held_takes_no_command_alo
 
 #[tokio::test]
 async fn a_result_counts_after_a_restart_of_the_daemon_and_what_runs_is_not_given_again() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let id = agent.submit(json!({"action": "execute_js", "script": "1"})).await;
     let query = newer.taken().await;
     let daemon = daemon.restart().await;
-    let (newer, agent) = (Newer::new(&daemon), McpClient::modern(&daemon).named("agent"));
+    let (newer, agent) =
+        (SyncingExtension::new(&daemon), McpClient::modern(&daemon).named("agent"));
     for _ in 0..3 {
         let running = json!({"in_progress": [{"id": query["id"]}]});
         assert_eq!(newer.sync(running).await["commands"], json!([]), "it may be running");
@@ -373,8 +375,8 @@ async fn a_result_counts_after_a_restart_of_the_daemon_and_what_runs_is_not_give
 
 #[tokio::test]
 async fn bad_bodies_lose_nothing_and_unknown_ids_are_answered() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let id = agent.submit(json!({"action": "execute_js", "script": "1"})).await;
     let query = newer.taken().await;
@@ -400,8 +402,8 @@ async fn bad_bodies_lose_nothing_and_unknown_ids_are_answered() {
 
 #[tokio::test]
 async fn only_an_extension_that_may_poll_gets_a_command_or_reports_one() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let id = agent.submit(json!({"action": "execute_js", "script": "secret()"})).await;
     let forged = result_of(&json!({"correlation_id": id}), "forged");
@@ -423,7 +425,7 @@ async fn only_an_extension_that_may_poll_gets_a_command_or_reports_one() {
         assert!(!answer.body.contains("secret"), "{answer:?}");
     }
     // Another one that the person has let in, too.
-    let other = Newer { extension: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ..newer };
+    let other = SyncingExtension { extension: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ..newer };
     daemon.home().allow_extension(other.extension).unwrap();
     let query = newer.taken().await;
     assert_eq!(query["correlation_id"], id);
@@ -435,8 +437,8 @@ async fn only_an_extension_that_may_poll_gets_a_command_or_reports_one() {
 
 #[tokio::test]
 async fn one_that_nobody_let_in_gets_empty_answers_and_goes_on_once_a_person_lets_it_in() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::new(&daemon);
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::new(&daemon);
     let agent = McpClient::modern(&daemon).named("agent");
     let nothing = newer.sync(json!({})).await;
     assert_eq!((&nothing["ack"], &nothing["commands"]), (&json!(true), &json!([])));
@@ -470,9 +472,9 @@ async fn one_that_nobody_let_in_gets_empty_answers_and_goes_on_once_a_person_let
 
 #[tokio::test]
 async fn by_auto_one_that_syncs_first_is_let_in_until_our_own_connects_and_its_held_request_ends() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     daemon.home().legacy().set_mode(LegacyMode::Auto).unwrap();
-    let newer = Newer::new(&daemon);
+    let newer = SyncingExtension::new(&daemon);
     newer.sync(json!({"command_results": [{"id": "q_0", "result": 1}]})).await;
     let legacy = daemon.home().legacy().read().unwrap();
     assert_eq!(legacy.approver_of(EXTENSION), Some(LegacyApprover::Auto));
@@ -483,7 +485,7 @@ async fn by_auto_one_that_syncs_first_is_let_in_until_our_own_connects_and_its_h
         browsers["browsers"].as_array().unwrap().iter().any(|b| b["connected"] == true)
     };
     soon("the extension that polls", until(browsers)).await;
-    let shim = Shim::of(&daemon).connect().await;
+    let shim = ExtensionBuilder::of(&daemon).connect().await;
     let named = format!("legacy-{EXTENSION}");
     agent
         .call_raw("interact", json!({"action": "execute_js", "script": "1", "browser": named}))
@@ -495,8 +497,8 @@ async fn by_auto_one_that_syncs_first_is_let_in_until_our_own_connects_and_its_h
 
 #[tokio::test]
 async fn one_that_is_switched_off_is_named_with_cause_and_next_step() {
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let agent = McpClient::modern(&daemon).named("agent");
     let off = json!({"settings": {"pilot_enabled": false}, "command_results": [{"id": "q_0"}]});
     newer.sync(off).await;

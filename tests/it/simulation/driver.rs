@@ -11,7 +11,7 @@ use super::chance::Chance;
 use super::plan::{Fault, Plan, Planned, Ways, When};
 use super::world::{AGENTS, DAEMON, World};
 use super::{agents, browser, daemon};
-use testkit::Disk;
+use testkit::SimulatedDisk;
 use testkit::StateDir;
 
 /// After calm, everything is over within this: the longest command, and the retention.
@@ -24,7 +24,7 @@ const STEADY: u64 = 20;
 pub(super) struct Verdict {
     pub(super) broken: Vec<String>,
     pub(super) log: Vec<String>,
-    pub(super) disk: Disk,
+    pub(super) disk: SimulatedDisk,
 }
 
 /// Runs a seed.

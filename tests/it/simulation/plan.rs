@@ -57,7 +57,7 @@ pub(super) enum Step {
     /// It has begun to run.
     Running,
     /// It has run, and nothing was said of it.
-    Ran,
+    ProgramOutput,
     /// Its report was sent.
     Reported,
     /// `result_ack` has come and nothing was done about it.
@@ -82,7 +82,7 @@ const EXTENSION_STEPS: [Step; 8] = [
     Step::Claimed,
     Step::Go,
     Step::Running,
-    Step::Ran,
+    Step::ProgramOutput,
     Step::Reported,
     Step::Acked,
 ];

@@ -307,7 +307,7 @@ impl Shim {
             frame.extend(fields);
         }
         let instance = self.instance();
-        world.reach(Step::Ran);
+        world.reach(Step::ProgramOutput);
         if self.instance() != instance {
             return;
         }

@@ -16,7 +16,7 @@ use super::chance::Chance;
 use super::daemon::Request;
 use super::ledger::Ledger;
 use super::plan::{Fault, Plan, Planned, Step, When};
-use testkit::Disk;
+use testkit::SimulatedDisk;
 use testkit::StateDir;
 
 /// The daemon's port: on a simulated network, so it is nobody else's.
@@ -32,7 +32,7 @@ const EPOCH: u64 = 1_900_000_000;
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) chance: Chance,
-    pub(super) disk: RefCell<Disk>,
+    pub(super) disk: RefCell<SimulatedDisk>,
     pub(super) ledger: RefCell<Ledger>,
     pub(super) browsers: Vec<Rc<Browser>>,
     home: Rc<StateDir>,

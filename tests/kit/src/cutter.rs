@@ -11,10 +11,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::Dice;
+use super::SeededRandom;
 
 /// A relay that cuts, on a port of its own.
-pub struct Cutter {
+pub struct CuttingRelay {
     port: u16,
     seen: Arc<Seen>,
 }
@@ -30,17 +30,18 @@ pub struct Seen {
 }
 
 /// What becomes of a connection.
-enum Fate {
+enum ConnectionFate {
     Refused,
     Lives(Duration),
 }
 
-impl Cutter {
+impl CuttingRelay {
     /// The first sockets are refused, as many as it takes for HTTP to be tried.
     pub async fn start(daemon: u16, seed: u64) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (seen, dice) = (Arc::new(Seen::default()), Arc::new(Mutex::new(Dice::new(seed))));
+        let (seen, dice) =
+            (Arc::new(Seen::default()), Arc::new(Mutex::new(SeededRandom::new(seed))));
         let its = seen.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -61,7 +62,7 @@ impl Cutter {
 
 impl Seen {
     /// Three in a row, so that HTTP is tried, then one or two in a row are not.
-    fn is_refused(&self, dice: &mut Dice) -> bool {
+    fn is_refused(&self, dice: &mut SeededRandom) -> bool {
         let mut spell = self.spell.lock().unwrap();
         let (is_refusing, left) = *spell;
         let next = if is_refusing { 1 + dice.below(2) } else { 3 };
@@ -69,18 +70,22 @@ impl Seen {
         spell.0
     }
 
-    fn fate(&self, head: &[u8], dice: &Mutex<Dice>) -> Fate {
+    fn fate(&self, head: &[u8], dice: &Mutex<SeededRandom>) -> ConnectionFate {
         let mut dice = dice.lock().unwrap();
         if head.starts_with(b"GET /ws ") {
             if self.is_refused(&mut dice) {
                 self.refused.fetch_add(1, Ordering::Relaxed);
-                return Fate::Refused;
+                return ConnectionFate::Refused;
             }
             self.sockets.fetch_add(1, Ordering::Relaxed);
-            return Fate::Lives(Duration::from_millis(200 + dice.below(800)));
+            return ConnectionFate::Lives(Duration::from_millis(200 + dice.below(800)));
         }
         let is_cut = dice.below(4) == 0;
-        Fate::Lives(Duration::from_millis(if is_cut { dice.below(1_500) } else { 600_000 }))
+        ConnectionFate::Lives(Duration::from_millis(if is_cut {
+            dice.below(1_500)
+        } else {
+            600_000
+        }))
     }
 }
 
@@ -88,13 +93,13 @@ async fn pass_on(
     mut stream: TcpStream,
     daemon: u16,
     seen: Arc<Seen>,
-    dice: Arc<Mutex<Dice>>,
+    dice: Arc<Mutex<SeededRandom>>,
 ) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut head = vec![0; 64 * 1024];
     let length = stream.read(&mut head).await.ok()?;
     head.truncate(length);
-    let Fate::Lives(length) = seen.fate(&head, &dice) else { return None };
+    let ConnectionFate::Lives(length) = seen.fate(&head, &dice) else { return None };
     let behind = TcpStream::connect(("127.0.0.1", daemon)).await.ok()?;
     behind.set_nodelay(true).ok()?;
     let (from_extension, to_extension) = stream.into_split();

@@ -64,7 +64,7 @@ fn is_clock_stopped() -> bool {
 }
 
 /// A running daemon. It ends with the test, or when it is told to.
-pub struct Daemon {
+pub struct TestDaemon {
     dir: StateDir,
     settings: Settings,
     port: u16,
@@ -72,7 +72,7 @@ pub struct Daemon {
     running: Option<JoinHandle<std::io::Result<()>>>,
 }
 
-impl Daemon {
+impl TestDaemon {
     /// One with the usual settings.
     pub async fn start() -> Self {
         Self::with(|_| {}).await
@@ -154,7 +154,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for TestDaemon {
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(running) = &self.running {

@@ -1,9 +1,9 @@
 //! Chance that can be repeated.
 
 /// SplitMix64: small, and good enough to choose victims by.
-pub struct Dice(u64);
+pub struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }

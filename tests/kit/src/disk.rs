@@ -13,7 +13,7 @@ use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
 
 /// What is recorded.
 #[derive(Default)]
-pub struct Disk {
+pub struct SimulatedDisk {
     commands: Vec<Row>,
     gone: Vec<(CorrelationId, ClientId, tabwire::lifecycle::Tombstone)>,
     keys: Vec<RecordedKey>,
@@ -34,7 +34,7 @@ struct Row {
     stage: SavedStage,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// Records an entry.
     pub fn record(&mut self, entry: &JournalEntry) {
         self.entries.push(entry.clone());

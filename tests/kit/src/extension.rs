@@ -16,11 +16,11 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 
-use super::{Daemon, soon};
+use super::{TestDaemon, soon};
 
 /// An extension in a browser, not connected.
 #[derive(Clone)]
-pub struct Shim {
+pub struct ExtensionBuilder {
     port: u16,
     /// The port that its proofs name.
     dialled: u16,
@@ -35,7 +35,7 @@ pub struct Shim {
 
 /// A connected extension.
 pub struct FakeExtension {
-    shim: Shim,
+    shim: ExtensionBuilder,
     socket: WebSocketStream<TcpStream>,
     /// What was read while the answer to a question was waited for.
     unread: VecDeque<Value>,
@@ -45,14 +45,14 @@ pub struct FakeExtension {
 
 /// A command as it was delivered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Delivered {
+pub struct DeliveredCommand {
     pub id: String,
     pub attempt: u64,
     /// Everything that the frame says of it.
     pub command: Value,
 }
 
-impl Delivered {
+impl DeliveredCommand {
     pub fn of(frame: &Value) -> Self {
         assert_eq!(frame["type"], "command", "{frame}");
         let command = frame["command"].clone();
@@ -101,9 +101,9 @@ pub fn active_tab(id: i64) -> Value {
     tab
 }
 
-impl Shim {
+impl ExtensionBuilder {
     /// Our own extension in a browser with two tabs: 7, which is active, and 8.
-    pub fn of(daemon: &Daemon) -> Self {
+    pub fn of(daemon: &TestDaemon) -> Self {
         Self::at(daemon.port(), &daemon.home())
     }
 
@@ -258,7 +258,7 @@ impl Shim {
     }
 
     /// Connects with commands in flight, each with its state.
-    pub async fn connect_with(&self, in_flight: &[(&Delivered, &str)]) -> FakeExtension {
+    pub async fn connect_with(&self, in_flight: &[(&DeliveredCommand, &str)]) -> FakeExtension {
         let mut extension = self.greet().await;
         extension.ready(in_flight).await;
         extension
@@ -266,7 +266,7 @@ impl Shim {
 }
 
 impl FakeExtension {
-    fn new(shim: &Shim, socket: WebSocketStream<TcpStream>) -> Self {
+    fn new(shim: &ExtensionBuilder, socket: WebSocketStream<TcpStream>) -> Self {
         let (shim, unread) = (shim.clone(), VecDeque::new());
         Self { shim, socket, unread, barriers: 0, answers_pings: false }
     }
@@ -301,7 +301,7 @@ impl FakeExtension {
     }
 
     /// Says that it is ready, and waits until the daemon has taken that in.
-    pub async fn ready(&mut self, in_flight: &[(&Delivered, &str)]) {
+    pub async fn ready(&mut self, in_flight: &[(&DeliveredCommand, &str)]) {
         let in_flight: Vec<_> = in_flight
             .iter()
             .map(|(command, state)| {
@@ -426,8 +426,8 @@ impl FakeExtension {
     }
 
     /// The next frame, which must be a command.
-    pub async fn command(&mut self) -> Delivered {
-        Delivered::of(&self.next().await)
+    pub async fn command(&mut self) -> DeliveredCommand {
+        DeliveredCommand::of(&self.next().await)
     }
 
     /// The next frame must be this one.
@@ -472,14 +472,14 @@ impl FakeExtension {
     }
 
     /// Claims a command and gets its `go`.
-    pub async fn claim(&mut self, command: &Delivered) {
+    pub async fn claim(&mut self, command: &DeliveredCommand) {
         self.send(&command.answer("claim")).await;
         self.expect(&command.answer("go")).await;
     }
 
     /// Takes the next command, which must be this script, starts it, and reports a quarter of it as
     /// done.
-    pub async fn start_script(&mut self, script: &str) -> Delivered {
+    pub async fn start_script(&mut self, script: &str) -> DeliveredCommand {
         let command = self.command().await;
         assert_eq!(command.script(), script);
         self.claim(&command).await;
@@ -487,23 +487,23 @@ impl FakeExtension {
         command
     }
 
-    pub async fn pending(&mut self, command: &Delivered, fields: Value) {
+    pub async fn pending(&mut self, command: &DeliveredCommand, fields: Value) {
         self.send(&command.frame("pending", fields)).await;
     }
 
     /// Reports a result and gets its `result_ack`.
-    pub async fn complete(&mut self, command: &Delivered, result: &Value) {
+    pub async fn complete(&mut self, command: &DeliveredCommand, result: &Value) {
         self.report(command, "complete", json!({"result": result})).await;
     }
 
     /// Reports an end and gets its `result_ack`.
-    pub async fn report(&mut self, command: &Delivered, kind: &str, fields: Value) {
+    pub async fn report(&mut self, command: &DeliveredCommand, kind: &str, fields: Value) {
         self.send(&command.frame(kind, fields)).await;
         self.expect_in_time(&command.answer("result_ack")).await;
     }
 
     /// Takes the next command and runs it.
-    pub async fn run(&mut self, result: &Value) -> Delivered {
+    pub async fn run(&mut self, result: &Value) -> DeliveredCommand {
         let command = self.command().await;
         self.claim(&command).await;
         self.complete(&command, result).await;
@@ -521,27 +521,27 @@ impl FakeExtension {
     }
 
     /// Runs whatever comes, as a good extension does, until the connection ends.
-    pub fn auto(self, run: impl Fn(&Delivered) -> Value + Send + 'static) -> Auto {
+    pub fn auto(self, run: impl Fn(&DeliveredCommand) -> Value + Send + 'static) -> AutoExtension {
         let runs = Arc::new(Mutex::new(HashMap::new()));
         let task = tokio::spawn(serve(self, run, runs.clone()));
-        Auto { runs, task }
+        AutoExtension { runs, task }
     }
 }
 
 /// An extension that runs whatever comes.
-pub struct Auto {
+pub struct AutoExtension {
     runs: Arc<Mutex<HashMap<String, usize>>>,
     task: JoinHandle<()>,
 }
 
-impl Auto {
+impl AutoExtension {
     /// How often each command was run.
     pub fn runs(&self) -> HashMap<String, usize> {
         self.runs.lock().unwrap().clone()
     }
 }
 
-impl Drop for Auto {
+impl Drop for AutoExtension {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -549,10 +549,10 @@ impl Drop for Auto {
 
 async fn serve(
     mut extension: FakeExtension,
-    run: impl Fn(&Delivered) -> Value,
+    run: impl Fn(&DeliveredCommand) -> Value,
     runs: Arc<Mutex<HashMap<String, usize>>>,
 ) {
-    let mut claimed: HashMap<String, Delivered> = HashMap::new();
+    let mut claimed: HashMap<String, DeliveredCommand> = HashMap::new();
     loop {
         let frame: Value = match extension.unread.pop_front() {
             Some(frame) => frame,
@@ -563,7 +563,7 @@ async fn serve(
         };
         let ready = match frame["type"].as_str().unwrap() {
             "command" => {
-                let command = Delivered::of(&frame);
+                let command = DeliveredCommand::of(&frame);
                 if command.command["safe"] == true {
                     Some(command)
                 } else {

@@ -16,9 +16,9 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use super::{Daemon, soon, until};
+use super::{TestDaemon, soon, until};
 
-/// A name under which a [`Hand`]'s browser finds the pages of this computer, as another site.
+/// A name under which a [`BrowserUser`]'s browser finds the pages of this computer, as another site.
 pub const OTHER_SITE: &str = "denied.example";
 
 /// The page of the extension that a person draws in, without the tab that the picture is of.
@@ -37,7 +37,7 @@ pub struct SeenPicture {
 }
 
 /// Uses the page that is open in a browser, or the picture of it that is drawn on.
-pub struct Hand {
+pub struct BrowserUser {
     socket: WebSocketStream<TcpStream>,
     /// Of the page, and of whatever is used now.
     page: String,
@@ -47,10 +47,14 @@ pub struct Hand {
     asked: u32,
 }
 
-impl Hand {
+impl BrowserUser {
     /// A browser that a hand can reach into, with the extension for this daemon, connected to
     /// `port`, and a page. Its folder has the profile, too.
-    pub fn open_browser(daemon: &Daemon, port: u16, page: &str) -> (Browser, tempfile::TempDir) {
+    pub fn open_browser(
+        daemon: &TestDaemon,
+        port: u16,
+        page: &str,
+    ) -> (Browser, tempfile::TempDir) {
         let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
         let unpacked = folder.path().join("extension");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
@@ -64,7 +68,7 @@ impl Hand {
     /// The same, whose connections to this daemon go to a relay. The extension has dialled the
     /// daemon's port, so the proofs hold.
     pub fn open_browser_behind(
-        daemon: &Daemon,
+        daemon: &TestDaemon,
         relay: u16,
         page: &str,
     ) -> (Browser, tempfile::TempDir) {

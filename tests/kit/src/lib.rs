@@ -29,27 +29,31 @@ mod time;
 mod worker;
 
 pub use contents::body;
-pub use cutter::Cutter;
-pub use daemon::{Daemon, StateDir};
-pub use dice::{Dice, any_seed};
-pub use disk::Disk;
+pub use cutter::CuttingRelay;
+pub use daemon::{StateDir, TestDaemon};
+pub use dice::{SeededRandom, any_seed};
+pub use disk::SimulatedDisk;
 pub use event_stream::EventStream;
-pub use extension::{Auto, Delivered, FakeExtension, Shim, active_tab, tab};
+pub use extension::{
+    AutoExtension, DeliveredCommand, ExtensionBuilder, FakeExtension, active_tab, tab,
+};
 pub use first_tab::first_tab;
-pub use hand::{Hand, OTHER_SITE};
+pub use hand::{BrowserUser, OTHER_SITE};
 pub use health::past_health;
 pub use mcp_client::{
     HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, tasks_meta,
 };
-pub use pages::{LATE, Pages, long_text};
-pub use program::{Place, Ran, Served, StdioClient, cli_of, finish, program, signal};
+pub use pages::{LATE, TestPages, long_text};
+pub use program::{
+    ProgramOutput, ProgramSandbox, ServedDaemon, StdioClient, cli_of, finish, program, signal,
+};
 pub use pseudo_terminal::PseudoTerminal;
 pub use published::check_answer;
 pub use raw_http::{RawAnswer, RawConnection, raw};
-pub use relay::Relay;
-pub use row::Row;
-pub use session::{HttpLink, Session, answering, commands};
-pub use stand_in::{StandIn, TakenRequest};
+pub use relay::FrameRelay;
+pub use row::RowReport;
+pub use session::{ExtensionSession, HttpExtension, answering, commands};
+pub use stand_in::{FakeDaemon, HeldRequest};
 pub use terminal::Terminal;
-pub use time::{Frozen, LOOK, Stopwatch, soon, until};
+pub use time::{FrozenClock, LOOK, Stopwatch, soon, until};
 pub use worker::{kill_pages, kill_worker};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::contents::{body, check_contents, in_full};
 use super::published::check_answer;
-use super::{Daemon, EventStream, soon};
+use super::{EventStream, TestDaemon, soon};
 
 /// The version of MCP that clients of the earlier era speak.
 pub const LEGACY: &str = "2025-11-25";
@@ -77,12 +77,12 @@ pub fn tasks_meta() -> Value {
 
 impl McpClient {
     /// One of the era up to 2025-11-25.
-    pub fn legacy(daemon: &Daemon) -> Self {
+    pub fn legacy(daemon: &TestDaemon) -> Self {
         Self::new(daemon.port(), daemon.token(), false)
     }
 
     /// One of 2026-07-28.
-    pub fn modern(daemon: &Daemon) -> Self {
+    pub fn modern(daemon: &TestDaemon) -> Self {
         Self::new(daemon.port(), daemon.token(), true)
     }
 

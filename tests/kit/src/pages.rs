@@ -94,12 +94,12 @@ const FORM: &str = "<button id=go>Go on</button><form onsubmit='return false'>
     <input id=name><input id=password type=password><button id=send>Send</button></form>";
 
 /// Pages for a browser, some of which cause trouble, and how often each was asked for.
-pub struct Pages {
+pub struct TestPages {
     port: u16,
     hits: Arc<Mutex<HashMap<String, usize>>>,
 }
 
-impl Pages {
+impl TestPages {
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();

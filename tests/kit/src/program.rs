@@ -19,26 +19,26 @@ use super::{StateDir, soon};
 
 /// A place for the program: a state directory of its own, and any free port. Whatever
 /// daemon it leaves behind is ended with it.
-pub struct Place {
+pub struct ProgramSandbox {
     dir: StateDir,
     port: u16,
 }
 
 /// What a run of the program left behind.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 /// A `tabwire serve` that listens.
-pub struct Served {
+pub struct ServedDaemon {
     child: Child,
     pub port: u16,
 }
 
-impl Place {
+impl ProgramSandbox {
     pub fn new() -> Self {
         Self::with_port(0)
     }
@@ -120,18 +120,18 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub async fn run(&self, arguments: &[&str]) -> Ran {
+    pub async fn run(&self, arguments: &[&str]) -> ProgramOutput {
         finish(self.command(arguments)).await
     }
 
     /// Starts `tabwire serve` and waits until it listens.
-    pub async fn serve(&self, arguments: &[&str]) -> Served {
+    pub async fn serve(&self, arguments: &[&str]) -> ServedDaemon {
         let arguments: Vec<_> = ["serve", "--json"].iter().chain(arguments).copied().collect();
         self.serve_by(self.command(&arguments)).await
     }
 
     /// Starts the daemon by this command, and waits until it listens.
-    pub async fn serve_by(&self, mut command: Command) -> Served {
+    pub async fn serve_by(&self, mut command: Command) -> ServedDaemon {
         let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = soon("the daemon's start", said.next_line()).await.unwrap();
@@ -142,11 +142,11 @@ impl Place {
         };
         let said: Value = serde_json::from_str(&line).unwrap();
         let port = said["port"].as_u64().unwrap().try_into().unwrap();
-        Served { child, port }
+        ServedDaemon { child, port }
     }
 }
 
-impl Drop for Place {
+impl Drop for ProgramSandbox {
     fn drop(&mut self) {
         // Nothing here may panic: the test may have failed already.
         let Ok(home) = tabwire::home::Home::open(self.path()) else { return };
@@ -174,7 +174,7 @@ pub fn program() -> &'static str {
 }
 
 /// The program for a daemon that runs in this process.
-pub fn cli_of(daemon: &super::Daemon, arguments: &[&str]) -> Command {
+pub fn cli_of(daemon: &super::TestDaemon, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
         .args(arguments)
@@ -186,13 +186,17 @@ pub fn cli_of(daemon: &super::Daemon, arguments: &[&str]) -> Command {
 }
 
 /// Runs a command to its end.
-pub async fn finish(mut command: Command) -> Ran {
+pub async fn finish(mut command: Command) -> ProgramOutput {
     let output = soon("the program's end", command.output()).await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    ProgramOutput {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
-impl Served {
+impl ServedDaemon {
     pub fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
@@ -235,7 +239,7 @@ pub struct StdioClient {
 }
 
 impl StdioClient {
-    pub fn start(place: &Place) -> Self {
+    pub fn start(place: &ProgramSandbox) -> Self {
         Self::spawn(place.command(&["mcp"]))
     }
 

@@ -11,12 +11,12 @@ use tabwire::tools;
 use super::body;
 
 /// A schema that is made and compiled once it is needed.
-struct Published {
+struct PublishedSchema {
     make: Box<dyn Fn() -> Value + Send + Sync>,
     validator: OnceLock<Validator>,
 }
 
-impl Published {
+impl PublishedSchema {
     fn new(make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
         Self { make: Box::new(make), validator: OnceLock::new() }
     }
@@ -29,17 +29,17 @@ impl Published {
 }
 
 /// The `outputSchema` of each tool.
-static OUTPUTS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
+static OUTPUTS: LazyLock<HashMap<&str, PublishedSchema>> = LazyLock::new(|| {
     let tools = tools::list().as_array().unwrap().iter();
     let with_schema = tools.filter(|tool| tool["outputSchema"].is_object());
     let read = |tool: &'static Value| {
-        (tool["name"].as_str().unwrap(), Published::new(|| tool["outputSchema"].clone()))
+        (tool["name"].as_str().unwrap(), PublishedSchema::new(|| tool["outputSchema"].clone()))
     };
     with_schema.map(read).collect()
 });
 
 /// The answers to each kind of call.
-static ANSWERS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
+static ANSWERS: LazyLock<HashMap<&str, PublishedSchema>> = LazyLock::new(|| {
     let definitions = tools::answers()["$defs"].as_object().unwrap();
     let read = |name: &'static String| {
         let make = move || {
@@ -47,7 +47,7 @@ static ANSWERS: LazyLock<HashMap<&str, Published>> = LazyLock::new(|| {
             schema["$ref"] = format!("#/$defs/{name}").into();
             schema
         };
-        (name.as_str(), Published::new(make))
+        (name.as_str(), PublishedSchema::new(make))
     };
     definitions.keys().map(read).collect()
 });

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{Daemon, soon};
+use super::{TestDaemon, soon};
 
 /// A connection on which any bytes can be sent.
 pub struct RawConnection {
@@ -32,7 +32,7 @@ impl RawAnswer {
 }
 
 impl RawConnection {
-    pub async fn open(daemon: &Daemon) -> Self {
+    pub async fn open(daemon: &TestDaemon) -> Self {
         Self::to(daemon.port()).await
     }
 
@@ -103,7 +103,7 @@ impl RawConnection {
 
 /// Sends one request, line by line, and reads the answer. `HOST` stands for the daemon's
 /// own name and port, `TOKEN` for the user's token.
-pub async fn raw(daemon: &Daemon, lines: &[&str], body: &[u8]) -> RawAnswer {
+pub async fn raw(daemon: &TestDaemon, lines: &[&str], body: &[u8]) -> RawAnswer {
     let mut head = lines.join("\r\n");
     head = head.replace("HOST", &format!("127.0.0.1:{}", daemon.port()));
     head = head.replace("TOKEN", &daemon.token());

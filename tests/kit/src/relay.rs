@@ -16,8 +16,8 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use super::{past_health, soon, until};
 
 /// A relay on a port of its own. For a browser whose connections to the daemon are led here
-/// ([`Hand::open_browser_behind`](super::Hand::open_browser_behind)) the proofs hold.
-pub struct Relay {
+/// ([`BrowserUser::open_browser_behind`](super::Hand::open_browser_behind)) the proofs hold.
+pub struct FrameRelay {
     port: u16,
     shared: Arc<Shared>,
 }
@@ -25,7 +25,7 @@ pub struct Relay {
 /// What its connections share.
 #[derive(Default)]
 struct Shared {
-    trap: Mutex<Option<Trap>>,
+    trap: Mutex<Option<FrameTrap>>,
     /// What the extension is told to record, if it is told so here.
     capture: Mutex<Option<Value>>,
     /// The way to the extension on the last connection.
@@ -48,12 +48,12 @@ impl Shared {
 }
 
 /// What is waited for: the first frame of a type.
-struct Trap {
+struct FrameTrap {
     kind: &'static str,
     sprung: oneshot::Sender<Value>,
 }
 
-impl Relay {
+impl FrameRelay {
     pub async fn start(daemon: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -75,12 +75,12 @@ impl Relay {
     /// frame comes out of what this returns.
     pub fn keep(&self, kind: &'static str) -> oneshot::Receiver<Value> {
         let (sprung, kept) = oneshot::channel();
-        *self.shared.trap.lock().unwrap() = Some(Trap { kind, sprung });
+        *self.shared.trap.lock().unwrap() = Some(FrameTrap { kind, sprung });
         kept
     }
 
     /// Takes the daemon's place for drawings: they end here, and nobody acknowledges them but
-    /// by [`Relay::say`].
+    /// by [`FrameRelay::say`].
     pub fn take_drawings(&self) {
         self.shared.takes_drawings.store(true, Ordering::Relaxed);
     }
@@ -235,7 +235,7 @@ fn is_kept(message: &Message, shared: &Shared) -> bool {
         return false;
     }
     let mut trap = shared.trap.lock().unwrap();
-    let Some(Trap { sprung, .. }) = trap.take_if(|trap| frame["type"] == trap.kind) else {
+    let Some(FrameTrap { sprung, .. }) = trap.take_if(|trap| frame["type"] == trap.kind) else {
         return false;
     };
     // Whoever set it may be gone.

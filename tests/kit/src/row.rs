@@ -4,13 +4,13 @@ use std::fmt::Display;
 
 /// What was tried of one row, and refused. `make hostile` adds up what these say, and wants
 /// every row.
-pub struct Row {
+pub struct RowReport {
     row: u8,
     tried: usize,
     wrong: Vec<String>,
 }
 
-impl Row {
+impl RowReport {
     pub const fn new(row: u8) -> Self {
         Self { row, tried: 0, wrong: Vec::new() }
     }

@@ -14,12 +14,12 @@ use tabwire::protocol::{FRAMES_PATH, SESSION_PATH};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Delivered, HttpAnswer, Shim, soon};
+use super::{DeliveredCommand, ExtensionBuilder, HttpAnswer, soon};
 
 /// Requests of an extension, each on its own.
 #[derive(Clone)]
-pub struct Session {
-    shim: Shim,
+pub struct ExtensionSession {
+    shim: ExtensionBuilder,
     http: Client<HttpConnector, Full<Bytes>>,
     token: String,
 }
@@ -40,9 +40,9 @@ impl HttpAnswer {
     }
 }
 
-impl Session {
+impl ExtensionSession {
     /// No session yet.
-    pub fn of(shim: &Shim) -> Self {
+    pub fn of(shim: &ExtensionBuilder) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let http = Client::builder(TokioExecutor::new()).build(connector);
@@ -50,11 +50,11 @@ impl Session {
     }
 
     /// One whose proof was valid, as the daemon's was.
-    pub async fn open(shim: &Shim) -> Self {
+    pub async fn open(shim: &ExtensionBuilder) -> Self {
         soon("a session", Self::try_open(shim)).await.unwrap()
     }
 
-    async fn try_open(shim: &Shim) -> Option<Self> {
+    async fn try_open(shim: &ExtensionBuilder) -> Option<Self> {
         Self::of(shim).try_again().await
     }
 
@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// One that is ready, and the number of the last frame.
-    pub async fn connect(shim: &Shim) -> (Self, u64) {
+    pub async fn connect(shim: &ExtensionBuilder) -> (Self, u64) {
         let session = Self::open(shim).await;
         // The answer to a claim of nothing shows that `ready` was taken in.
         let barrier = json!({"type": "claim", "correlation_id": "barrier", "attempt": 1});
@@ -157,21 +157,21 @@ pub fn answering(mut hello: Value, challenge: &str) -> Value {
 }
 
 /// A link over HTTP: a poll is held all the time, and what is said goes out beside it.
-pub struct HttpLink {
-    session: Session,
-    ears: Arc<Mutex<Ears>>,
+pub struct HttpExtension {
+    session: ExtensionSession,
+    ears: Arc<Mutex<FrameInbox>>,
     heard: mpsc::UnboundedReceiver<Value>,
     polling: JoinHandle<()>,
     posts: u64,
 }
 
 /// What was heard: each frame once, in order, whichever answers bring it.
-struct Ears {
+struct FrameInbox {
     after: u64,
     frames: mpsc::UnboundedSender<Value>,
 }
 
-impl Ears {
+impl FrameInbox {
     fn hear(&mut self, answer: &HttpAnswer) {
         let (frames, last) = answer.frames();
         let first = last + 1 - frames.len() as u64;
@@ -185,16 +185,16 @@ impl Ears {
     }
 }
 
-impl HttpLink {
+impl HttpExtension {
     /// A proven one; `None` if the connection breaks. Each poll is broken off after what
     /// `patience` says, as a connection that is lost would be.
     pub async fn try_open(
-        requests: &Session,
+        requests: &ExtensionSession,
         patience: impl FnMut() -> Duration + Send + 'static,
     ) -> Option<Self> {
         let session = requests.try_again().await?;
         let (frames, heard) = mpsc::unbounded_channel();
-        let ears = Arc::new(Mutex::new(Ears { after: 0, frames }));
+        let ears = Arc::new(Mutex::new(FrameInbox { after: 0, frames }));
         let polling = tokio::spawn(keep_polling(session.clone(), ears.clone(), patience));
         Some(Self { session, ears, heard, polling, posts: 0 })
     }
@@ -216,7 +216,7 @@ impl HttpLink {
     }
 }
 
-impl Drop for HttpLink {
+impl Drop for HttpExtension {
     fn drop(&mut self) {
         self.polling.abort();
     }
@@ -224,8 +224,8 @@ impl Drop for HttpLink {
 
 /// Polls until the session is over.
 async fn keep_polling(
-    session: Session,
-    ears: Arc<Mutex<Ears>>,
+    session: ExtensionSession,
+    ears: Arc<Mutex<FrameInbox>>,
     mut patience: impl FnMut() -> Duration,
 ) {
     loop {
@@ -247,6 +247,6 @@ async fn keep_polling(
 }
 
 /// The commands among frames.
-pub fn commands(frames: &[Value]) -> Vec<Delivered> {
-    frames.iter().filter(|frame| frame["type"] == "command").map(Delivered::of).collect()
+pub fn commands(frames: &[Value]) -> Vec<DeliveredCommand> {
+    frames.iter().filter(|frame| frame["type"] == "command").map(DeliveredCommand::of).collect()
 }

@@ -6,10 +6,10 @@ use tabwire::protocol::SERVER_VERSION;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Place, soon};
+use super::{ProgramSandbox, soon};
 
 /// Stands where the daemon would: it holds the daemon's lock and says where it listens.
-pub struct StandIn {
+pub struct FakeDaemon {
     lock: DaemonLock,
     listener: TcpListener,
     /// Numbers of processes that cannot be: whoever ends the daemon of a place ends none.
@@ -18,7 +18,7 @@ pub struct StandIn {
 
 /// A request that has come, and whose connection is open. To drop it breaks the
 /// connection.
-pub struct TakenRequest {
+pub struct HeldRequest {
     stream: TcpStream,
     /// Method, path and version.
     pub line: String,
@@ -26,8 +26,8 @@ pub struct TakenRequest {
     pub body: String,
 }
 
-impl StandIn {
-    pub async fn start(place: &Place) -> Self {
+impl FakeDaemon {
+    pub async fn start(place: &ProgramSandbox) -> Self {
         let home = place.home();
         let lock = home.try_lock_daemon().unwrap().expect("no daemon runs here");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -51,7 +51,7 @@ impl StandIn {
     }
 
     /// The next request.
-    pub async fn next(&mut self) -> TakenRequest {
+    pub async fn next(&mut self) -> HeldRequest {
         let (mut stream, _) = soon("a request", self.listener.accept()).await.unwrap();
         let mut buffer = Vec::new();
         let end = loop {
@@ -66,7 +66,7 @@ impl StandIn {
         let headers: Vec<_> =
             headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
         let line = head.lines().next().unwrap().to_owned();
-        let mut request = TakenRequest { stream, line, headers, body: String::new() };
+        let mut request = HeldRequest { stream, line, headers, body: String::new() };
         let length: usize =
             request.header("content-length").map_or(0, |length| length.parse().unwrap());
         while buffer.len() < length {
@@ -81,7 +81,7 @@ async fn read_more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> bool {
     soon("more of a request", stream.read_buf(buffer)).await.unwrap() > 0
 }
 
-impl TakenRequest {
+impl HeldRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -28,18 +28,18 @@ pub async fn until(mut is_it: impl AsyncFnMut() -> bool) {
 }
 
 /// Keeps a paused clock from moving on by itself, which it would do whenever the runtime
-/// waits for a socket. While this lives, time passes by [`Frozen::pass`] alone.
+/// waits for a socket. While this lives, time passes by [`FrozenClock::pass`] alone.
 ///
 /// It works by keeping a blocking task busy: tokio moves a paused clock only while there
 /// is none. What does not happen in frozen time would be waited for without end, so after
-/// [`Frozen::REAL`] time is let go, and the test fails.
-pub struct Frozen {
+/// [`FrozenClock::REAL`] time is let go, and the test fails.
+pub struct FrozenClock {
     /// Dropping it ends the blocking task.
     release: Option<mpsc::Sender<()>>,
     ran_away: Arc<AtomicBool>,
 }
 
-impl Frozen {
+impl FrozenClock {
     const REAL: Duration = Duration::from_secs(20);
 
     /// Freezes time. The test must be `#[tokio::test(start_paused = true)]`.
@@ -75,7 +75,7 @@ impl Frozen {
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenClock {
     fn drop(&mut self) {
         drop(self.release.take());
         if !std::thread::panicking() {

@@ -15,7 +15,7 @@ use tabwire::protocol::{
     InFlight, ReadyFrame, TabId, Timestamp, ToExtension, Transport,
 };
 
-use testkit::Disk;
+use testkit::SimulatedDisk;
 
 use super::extension::{Extension, Said, Told};
 use super::oracle::Oracle;
@@ -33,7 +33,7 @@ pub(super) struct World {
     /// Whether every deadline that has come by now has taken effect.
     pub(super) is_punctual: bool,
     /// Everything that is recorded.
-    disk: Disk,
+    disk: SimulatedDisk,
     /// Entries that are not recorded yet, in their order.
     tail: VecDeque<JournalEntry>,
     appended: JournalSeq,
@@ -100,7 +100,7 @@ impl World {
             browsers: (0..browsers).map(browser).collect(),
             oracle: Oracle::default(),
             is_punctual: true,
-            disk: Disk::default(),
+            disk: SimulatedDisk::default(),
             tail: VecDeque::new(),
             appended: JournalSeq::default(),
             recorded: JournalSeq::default(),

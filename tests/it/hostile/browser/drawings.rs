@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::browser::draw::Stage;
-use testkit::{Row, soon};
+use testkit::{RowReport, soon};
 
 /// How long the browser may take to show a drawing again on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ async fn spied(stage: &mut Stage) -> Value {
 }
 
 /// Looks through what the page knows.
-fn judge(row: &mut Row, when: &str, spy: &Value) {
+fn judge(row: &mut RowReport, when: &str, spy: &Value) {
     row.tried(&format!("{when}: an element of ours"), spy["nodes"] == json!([]), &spy["nodes"]);
     row.tried(&format!("{when}: a shadow root"), spy["roots"] == 0, &spy["roots"]);
     row.tried(&format!("{when}: a person's input"), spy["heard"] == json!([]), &spy["heard"]);
@@ -58,7 +58,7 @@ fn is_the_persons(drawing: &Value) -> bool {
 #[tokio::test]
 async fn row_23_a_page_has_no_part_in_what_a_person_draws_on_its_picture() {
     let mut stage = Stage::set("/drawn").await;
-    let mut row = Row::new(23);
+    let mut row = RowReport::new(23);
     // At it before the picture is taken, while the person draws, and while it is sent.
     stage.hand.read("isAtIt = true").await;
     stage.open("ann_hostile").await;
@@ -90,7 +90,7 @@ async fn row_23_a_page_has_no_part_in_what_a_person_draws_on_its_picture() {
 #[tokio::test]
 async fn row_23_what_a_person_cancels_no_page_sends_and_a_page_that_writes_itself_anew_neither() {
     let mut stage = Stage::set("/drawn").await;
-    let mut row = Row::new(23);
+    let mut row = RowReport::new(23);
     stage.hand.read("isAtIt = true").await;
     stage.open("ann_cancelled").await;
     draw(&mut stage).await;
@@ -119,7 +119,7 @@ async fn row_23_what_a_person_cancels_no_page_sends_and_a_page_that_writes_itsel
 #[tokio::test]
 async fn row_23_neither_a_page_nor_an_agent_gets_to_the_tab_that_a_person_draws_in() {
     let mut stage = Stage::set("/drawn").await;
-    let mut row = Row::new(23);
+    let mut row = RowReport::new(23);
     stage.open("ann_reached").await;
     draw(&mut stage).await;
     let tab = stage.hand.read("chrome.tabs.getCurrent().then(({id}) => id)").await;
@@ -166,7 +166,7 @@ async fn row_23_neither_a_page_nor_an_agent_gets_to_the_tab_that_a_person_draws_
 #[tokio::test]
 async fn row_23_a_tab_that_a_page_opens_does_not_take_the_keyboard_from_a_person_who_draws() {
     let mut stage = Stage::set("/drawn").await;
-    let mut row = Row::new(23);
+    let mut row = RowReport::new(23);
     stage.open("ann_opens").await;
     for opening in ["window.open('about:blank')", "window.open('/second', 'second')"] {
         stage.hand.turn_to_page();

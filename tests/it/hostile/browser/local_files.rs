@@ -10,20 +10,22 @@ use tabwire::demo::Browser;
 use tabwire::home::Home;
 use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
-use crate::polling::pending_queries::Old;
-use crate::polling::sync::Newer;
-use testkit::{Daemon, Hand, McpClient, Pages, Row, body, first_tab, soon, until};
+use crate::polling::pending_queries::PollingExtension;
+use crate::polling::sync::SyncingExtension;
+use testkit::{
+    BrowserUser, McpClient, RowReport, TestDaemon, TestPages, body, first_tab, soon, until,
+};
 
 /// What stands in every file that agents must not see.
 const SECRET: &str = "TOP-SECRET-LINE";
 
 /// A person with a key, a site on disk and a browser, and an agent.
 struct Victim {
-    daemon: Daemon,
+    daemon: TestDaemon,
     client: McpClient,
-    pages: Pages,
+    pages: TestPages,
     browser: Browser,
-    hand: Hand,
+    hand: BrowserUser,
     folder: tempfile::TempDir,
     /// With the extension and the profile.
     unpacked: tempfile::TempDir,
@@ -35,7 +37,7 @@ impl Victim {
     async fn set(open: Option<&str>) -> Self {
         let root = tempfile::Builder::new().prefix("tabwire-it-files-").tempdir().unwrap();
         lay_out(&root.path().canonicalize().unwrap());
-        let daemon = Daemon::with(|settings| {
+        let daemon = TestDaemon::with(|settings| {
             let Some(open) = open else { return };
             let folder = root.path().canonicalize().unwrap().join(open);
             let folder = folder.to_str().unwrap().to_owned();
@@ -44,11 +46,12 @@ impl Victim {
         })
         .await;
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let (browser, unpacked) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let pages = TestPages::start().await;
+        let (browser, unpacked) =
+            BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
         daemon.home().note_unpacked(&unpacked.path().join("extension")).unwrap();
         let tab = first_tab(&client, &browser).await;
-        let hand = Hand::reach(&unpacked.path().join("profile")).await;
+        let hand = BrowserUser::reach(&unpacked.path().join("profile")).await;
         let victim = Self { daemon, client, pages, browser, hand, folder: root, unpacked, tab };
         victim.link();
         victim
@@ -117,7 +120,7 @@ impl Victim {
     }
 
     /// Everything that an agent can do in a tab.
-    async fn touch_all(&self, row: &mut Row, what: &str, tab: &Value) {
+    async fn touch_all(&self, row: &mut RowReport, what: &str, tab: &Value) {
         let acts = [
             json!({"action": "execute_js", "script": "document.body.innerText"}),
             json!({"action": "execute_js", "script": "const a = 1; return document.title + a"}),
@@ -206,7 +209,7 @@ fn lay_out(root: &Path) {
     symlink("../.ssh", root.join("site/dir")).unwrap();
 }
 
-fn refused(row: &mut Row, what: &str, answer: &Value) {
+fn refused(row: &mut RowReport, what: &str, answer: &Value) {
     let told = answer.to_string();
     let word = if answer["reason"].is_null() { &answer["error"] } else { &answer["reason"] };
     // A scheme that no action takes, and a page that the browser keeps extensions out of, are
@@ -219,7 +222,7 @@ fn refused(row: &mut Row, what: &str, answer: &Value) {
 #[tokio::test]
 async fn row_22_local_files_are_neither_opened_nor_seen_in_a_tab_that_shows_one() {
     let mut victim = Victim::set(None).await;
-    let mut row = Row::new(22);
+    let mut row = RowReport::new(22);
     let before = victim.tabs().await;
     let mut urls = victim.closed();
     urls.extend(["site/index.html", "site/"].map(|path| victim.url(path)));
@@ -264,7 +267,7 @@ async fn row_22_local_files_are_neither_opened_nor_seen_in_a_tab_that_shows_one(
 #[tokio::test]
 async fn row_22_what_a_local_file_has_made_is_closed_like_the_file() {
     let mut victim = Victim::set(None).await;
-    let mut row = Row::new(22);
+    let mut row = RowReport::new(22);
     let url = victim.url(".ssh/opens.html");
     victim.hand.go(&url).await;
     victim.hand.click("#open").await;
@@ -292,7 +295,7 @@ async fn row_22_what_a_local_file_has_made_is_closed_like_the_file() {
 #[tokio::test]
 async fn row_22_an_opened_folder_opens_nothing_that_is_elsewhere() {
     let victim = Victim::set(Some("site")).await;
-    let mut row = Row::new(22);
+    let mut row = RowReport::new(22);
     for path in ["site/index.html", "site/", "site/second.html?x#y"] {
         let there = json!({"action": "navigate", "url": victim.url(path), "tab_id": victim.tab});
         let came = victim.answer("interact", there).await;
@@ -349,7 +352,7 @@ async fn row_22_an_opened_folder_opens_nothing_that_is_elsewhere() {
 async fn row_22_whatever_folder_is_opened_keys_and_profiles_stay_closed_and_the_key_leaves_its_folder()
  {
     let victim = Victim::set(Some("/")).await;
-    let mut row = Row::new(22);
+    let mut row = RowReport::new(22);
     let there =
         json!({"action": "navigate", "url": victim.url(".ssh/id_rsa"), "tab_id": victim.tab});
     assert_eq!(victim.answer("interact", there).await["status"], "complete", "all of it is opened");
@@ -386,7 +389,7 @@ async fn row_22_whatever_folder_is_opened_keys_and_profiles_stay_closed_and_the_
 #[tokio::test]
 async fn row_22_a_folder_that_the_person_closes_in_the_popup_is_closed_at_once() {
     let mut victim = Victim::set(Some("site")).await;
-    let mut row = Row::new(22);
+    let mut row = RowReport::new(22);
     let open = json!({"action": "tab_open", "url": victim.url("site/index.html")});
     let opened = victim.answer("interact", open).await["result"]["value"]["tab_id"].clone();
     let script = "await new Promise(() => {})";
@@ -436,7 +439,11 @@ async fn called(
 
 /// Local files, and any page while there are rules, are refused by the daemon: an extension that
 /// only polls asks nobody.
-async fn nothing_is_given(daemon: &Daemon, row: &mut Row, given: impl AsyncFn() -> Vec<Value>) {
+async fn nothing_is_given(
+    daemon: &TestDaemon,
+    row: &mut RowReport,
+    given: impl AsyncFn() -> Vec<Value>,
+) {
     let client = McpClient::legacy(daemon);
     for url in [
         "file:///etc/passwd",
@@ -472,13 +479,13 @@ async fn nothing_is_given(daemon: &Daemon, row: &mut Row, given: impl AsyncFn() 
 
 #[tokio::test]
 async fn row_22_an_extension_that_only_polls_is_sent_to_no_local_file() {
-    let mut row = Row::new(22);
-    let daemon = Daemon::start().await;
-    let old = Old::connect(&daemon).await;
+    let mut row = RowReport::new(22);
+    let daemon = TestDaemon::start().await;
+    let old = PollingExtension::connect(&daemon).await;
     nothing_is_given(&daemon, &mut row, async || old.poll().await).await;
     daemon.stop().await;
-    let daemon = Daemon::start().await;
-    let newer = Newer::connect(&daemon).await;
+    let daemon = TestDaemon::start().await;
+    let newer = SyncingExtension::connect(&daemon).await;
     let given = async || newer.sync(json!({})).await["commands"].as_array().unwrap().clone();
     nothing_is_given(&daemon, &mut row, given).await;
     daemon.stop().await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
 use crate::browser::Stage;
-use testkit::{Daemon, Pages, Row, cli_of, finish, soon, until};
+use testkit::{RowReport, TestDaemon, TestPages, cli_of, finish, soon, until};
 
 /// What the daemon has let in up to now, and what came of it.
 async fn standing(stage: &Stage) -> Value {
@@ -38,7 +38,7 @@ async fn rows_1_to_4_pages_in_chromium_move_nothing_in_the_daemon() {
     let victim = Stage::set().await;
     let port = victim.daemon.port();
     let daemon = format!("127.0.0.1:{port}");
-    let (mut page, mut socket) = (Row::new(1), Row::new(4));
+    let (mut page, mut socket) = (RowReport::new(1), RowReport::new(4));
     // One is another port of the same host, the other another site.
     let same_host = victim.pages.url("/hostile");
     let other_site = same_host.replace("127.0.0.1", "localhost");
@@ -73,7 +73,7 @@ async fn rows_1_to_4_pages_in_chromium_move_nothing_in_the_daemon() {
 }
 
 /// An extension that attacks as soon as it is there.
-fn hostile_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
+fn hostile_extension(folder: &Path, daemon: &TestDaemon, pages: &TestPages) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hostile/extension");
     for file in ["manifest.json", "background.js", "attack.html", "attack.js"] {
         std::fs::copy(source.join(file), folder.join(file)).unwrap();
@@ -91,7 +91,7 @@ fn hostile_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
 }
 
 /// What the hostile extension has told of each try.
-fn told(pages: &Pages) -> HashMap<String, String> {
+fn told(pages: &TestPages) -> HashMap<String, String> {
     let reports = pages.asked_like("/report?told=");
     let read = |path: &String| {
         let (_, text) = path.split_once('=').unwrap();
@@ -122,7 +122,7 @@ fn is_turned_away(name: &str, outcome: &str) -> bool {
 #[tokio::test]
 async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_result() {
     let folder = tempfile::tempdir().unwrap();
-    let (daemon, pages) = (Daemon::start().await, Pages::start().await);
+    let (daemon, pages) = (TestDaemon::start().await, TestPages::start().await);
     hostile_extension(folder.path(), &daemon, &pages);
     let victim = Stage::beside(daemon, pages, folder.path()).await;
     // Works while it is tried.
@@ -134,7 +134,7 @@ async fn row_8_another_extension_with_forged_headers_gets_no_command_and_no_resu
     soon("the end of the attack", until(over)).await;
     let came = told(&victim.pages);
     assert_eq!(came.len(), 15, "all of them were tried: {came:?}");
-    let mut row = Row::new(8);
+    let mut row = RowReport::new(8);
     for (name, outcome) in &came {
         row.tried(name, is_turned_away(name, outcome), outcome);
     }
@@ -152,7 +152,7 @@ async fn row_17_what_a_page_says_is_data_and_nothing_that_it_does_submits_a_comm
     let script =
         json!({"action": "execute_js", "script": "return document.title", "wait_ms": 20_000});
     let answer = victim.client.call("interact", script).await;
-    let mut row = Row::new(17);
+    let mut row = RowReport::new(17);
     let is_marked = answer["page"].as_str().is_some_and(|page| page.contains("://"));
     row.tried("its title as a result", is_marked, &answer);
     let mut ours = answer.clone();

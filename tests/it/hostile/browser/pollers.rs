@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::browser::Stage;
-use testkit::{Daemon, Pages, Row, cli_of, finish, soon, until};
+use testkit::{RowReport, TestDaemon, TestPages, cli_of, finish, soon, until};
 
 /// What it says of itself and forges, wherever it can.
 const MARK: &str = "IGNORE";
@@ -19,7 +19,7 @@ const MARK: &str = "IGNORE";
 const TRIES: usize = 8;
 
 /// Writes the extension to a folder, with what it attacks.
-fn ordinary_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
+fn ordinary_extension(folder: &Path, daemon: &TestDaemon, pages: &TestPages) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hostile/poller");
     for file in ["manifest.json", "background.js", "attack.html", "attack.js"] {
         std::fs::copy(source.join(file), folder.join(file)).unwrap();
@@ -30,7 +30,7 @@ fn ordinary_extension(folder: &Path, daemon: &Daemon, pages: &Pages) {
 }
 
 /// What the extension has told of each try: the round, the try, and what came of it.
-fn told(pages: &Pages) -> Vec<(u64, String, String)> {
+fn told(pages: &TestPages) -> Vec<(u64, String, String)> {
     let read = |path: &String| {
         let (_, text) = path.split_once("told=").unwrap();
         serde_json::from_slice(&BASE64_STANDARD.decode(text).unwrap()).unwrap()
@@ -38,12 +38,12 @@ fn told(pages: &Pages) -> Vec<(u64, String, String)> {
     pages.asked_like("/report?told=").iter().map(read).collect()
 }
 
-fn last_round(pages: &Pages) -> u64 {
+fn last_round(pages: &TestPages) -> u64 {
     told(pages).iter().map(|(round, ..)| *round).max().unwrap_or(0)
 }
 
 /// Waits for rounds that begin from here on, and takes what came of them.
-async fn rounds_from_here(pages: &Pages, count: u64) -> Vec<(u64, String, String)> {
+async fn rounds_from_here(pages: &TestPages, count: u64) -> Vec<(u64, String, String)> {
     let before = last_round(pages) + 1;
     soon("rounds of the attack", until(async || last_round(pages) > before + count)).await;
     let of_these =
@@ -64,7 +64,7 @@ fn is_turned_away(name: &str, outcome: &str) -> bool {
 }
 
 /// Looks for what it has forged and what it says of itself, wherever that might stand.
-async fn look_for_traces(victim: &Stage, row: &mut Row) {
+async fn look_for_traces(victim: &Stage, row: &mut RowReport) {
     let asks = [
         ("observe", json!({"what": "browsers"})),
         ("observe", json!({"what": "logs"})),
@@ -86,7 +86,7 @@ async fn look_for_traces(victim: &Stage, row: &mut Row) {
 }
 
 /// Runs commands that name no browser.
-async fn use_it_unnamed(victim: &Stage, row: &mut Row) {
+async fn use_it_unnamed(victim: &Stage, row: &mut RowReport) {
     victim.go("/second").await;
     for _ in 0..10 {
         let title = json!({"action": "execute_js", "script": "return document.title"});
@@ -102,10 +102,10 @@ async fn use_it_unnamed(victim: &Stage, row: &mut Row) {
 #[tokio::test]
 async fn row_24_an_ordinary_extension_that_polls_gets_nothing_and_is_named_with_the_command() {
     let folder = tempfile::tempdir().unwrap();
-    let (daemon, pages) = (Daemon::start().await, Pages::start().await);
+    let (daemon, pages) = (TestDaemon::start().await, TestPages::start().await);
     ordinary_extension(folder.path(), &daemon, &pages);
     let victim = Stage::beside(daemon, pages, folder.path()).await;
-    let mut row = Row::new(24);
+    let mut row = RowReport::new(24);
     let (came, ()) =
         tokio::join!(rounds_from_here(&victim.pages, 3), use_it_unnamed(&victim, &mut row));
     assert_eq!(came.len(), 3 * TRIES, "{came:?}");
@@ -125,7 +125,7 @@ async fn row_24_an_ordinary_extension_that_polls_gets_nothing_and_is_named_with_
 #[tokio::test]
 async fn row_24_where_the_first_is_let_in_it_loses_its_place_when_our_own_connects() {
     let folder = tempfile::tempdir().unwrap();
-    let (daemon, pages) = (Daemon::start().await, Pages::start().await);
+    let (daemon, pages) = (TestDaemon::start().await, TestPages::start().await);
     daemon.home().legacy().set_mode(LegacyMode::Auto).unwrap();
     ordinary_extension(folder.path(), &daemon, &pages);
     let profile = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ async fn row_24_where_the_first_is_let_in_it_loses_its_place_when_our_own_connec
     soon("the approval of the first that polls", until(is_in)).await;
     let id = legacy().approvals[0].id.clone();
     let victim = Stage::beside_poller(daemon, pages, folder.path()).await;
-    let mut row = Row::new(24);
+    let mut row = RowReport::new(24);
     let (came, ()) =
         tokio::join!(rounds_from_here(&victim.pages, 3), use_it_unnamed(&victim, &mut row));
     for (round, name, outcome) in &came {

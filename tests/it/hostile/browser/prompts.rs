@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon};
+use testkit::{BrowserUser, McpClient, RowReport, TestDaemon, TestPages, first_tab, soon};
 
 /// Words that would pass for Tabwire's, for a control, or for another order of reading; and how they
 /// are shown.
@@ -59,16 +59,17 @@ fn is_the_agents(shown: &Value, prompt: &str, own: &str) -> bool {
 
 #[tokio::test]
 async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the_agents() {
-    let mut row = Row::new(37);
-    let daemon = Daemon::start().await;
-    let pages = Pages::start().await;
-    let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/strict"));
+    let mut row = RowReport::new(37);
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
+    let (browser, folder) =
+        BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/strict"));
     let client = McpClient::legacy(&daemon);
     let info = json!({"name": "Tabwire\u{202e}<b>says</b>\n", "version": "1"});
     let begin = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
     client.rpc("initialize", begin).await;
     first_tab(&client, &browser).await;
-    let mut hand = Hand::reach(&folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&folder.path().join("profile")).await;
     let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
     let ask = |prompt: Value| json!({"what": "annotations", "wait": true, "prompt": prompt});
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Stage;
 use crate::browser::trouble::Stage as Trouble;
-use testkit::{Daemon, McpClient, Pages, Row, Shim, body, soon, until};
+use testkit::{ExtensionBuilder, McpClient, RowReport, TestDaemon, TestPages, body, soon, until};
 
 /// Scripts of every form, each of which clicks once; and whether it can run without the debugger,
 /// where statements have no value.
@@ -28,7 +28,7 @@ const SCRIPTS: [(&str, bool); 14] = [
 
 /// A browser that runs scripts, in whichever way.
 trait Runs {
-    fn pages(&self) -> &Pages;
+    fn pages(&self) -> &TestPages;
     fn client(&self) -> &McpClient;
 
     async fn call(&self, mut arguments: Value) -> Value {
@@ -49,7 +49,7 @@ trait Runs {
 }
 
 impl Runs for Stage {
-    fn pages(&self) -> &Pages {
+    fn pages(&self) -> &TestPages {
         &self.pages
     }
 
@@ -59,7 +59,7 @@ impl Runs for Stage {
 }
 
 impl Runs for Trouble {
-    fn pages(&self) -> &Pages {
+    fn pages(&self) -> &TestPages {
         &self.pages
     }
 
@@ -70,7 +70,7 @@ impl Runs for Trouble {
 
 /// Runs every script on every page that forges: each clicks once, or not at all where it cannot
 /// run, and only the browser says where it was.
-async fn each_runs_once(row: &mut Row, stage: &impl Runs, way: &str, has_debugger: bool) {
+async fn each_runs_once(row: &mut RowReport, stage: &impl Runs, way: &str, has_debugger: bool) {
     let names = stage.open("/forging?names").await;
     assert_eq!(names.split(',').count(), 19, "{names}");
     let own = stage.pages().url("");
@@ -104,7 +104,7 @@ async fn each_runs_once(row: &mut Row, stage: &impl Runs, way: &str, has_debugge
 
 #[tokio::test]
 async fn row_26_no_page_makes_a_script_run_twice_or_says_where_it_ran() {
-    let mut row = Row::new(26);
+    let mut row = RowReport::new(26);
     let stage = Stage::set().await;
     each_runs_once(&mut row, &stage, "by debugger", true).await;
     stage.end().await;
@@ -113,7 +113,7 @@ async fn row_26_no_page_makes_a_script_run_twice_or_says_where_it_ran() {
 
 #[tokio::test]
 async fn row_26_no_page_does_without_the_debugger_bar_either() {
-    let mut row = Row::new(26);
+    let mut row = RowReport::new(26);
     let stage = Trouble::without_bars().await;
     each_runs_once(&mut row, &stage, "by user scripts", false).await;
     stage.end().await;
@@ -133,7 +133,7 @@ const PROBE: &str = "await (async () => {
 
 #[tokio::test]
 async fn row_36_a_page_is_not_taken_for_clicked_on_unless_the_agent_asks() {
-    let mut row = Row::new(36);
+    let mut row = RowReport::new(36);
     let is_nothing = |answer: &Value| {
         let got = answer["result"]["value"].as_object();
         got.is_some_and(|got| got.len() == 4 && got.values().all(|value| *value == false))
@@ -168,11 +168,11 @@ async fn row_36_a_page_is_not_taken_for_clicked_on_unless_the_agent_asks() {
 
 #[tokio::test]
 async fn row_36_one_owner_clears_nothing_of_another() {
-    let mut row = Row::new(36);
-    let daemon = Daemon::start().await;
+    let mut row = RowReport::new(36);
+    let daemon = TestDaemon::start().await;
     let one = McpClient::legacy(&daemon);
     let other = McpClient::at(daemon.port(), daemon.token_of("other"));
-    let mut extension = Shim::of(&daemon).connect().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let streams = [
         ("logs", json!({"t": 1, "tab_id": 7, "level": "error", "source": "console", "text": "a"})),
         (

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use testkit::{Daemon, Hand, McpClient, Pages, Row, first_tab, soon, until};
+use testkit::{BrowserUser, McpClient, RowReport, TestDaemon, TestPages, first_tab, soon, until};
 
 const CARD: &str = "4111 1111 1111 1111";
 const DASHED_CARD: &str = "5555-5555-5555-4444";
@@ -49,9 +49,9 @@ fn requests(url: &str) -> String {
 }
 
 struct Stage {
-    daemon: Daemon,
+    daemon: TestDaemon,
     client: McpClient,
-    pages: Pages,
+    pages: TestPages,
     browser: Browser,
     folder: tempfile::TempDir,
     tab: Value,
@@ -59,10 +59,10 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
-        let daemon = Daemon::start().await;
+        let daemon = TestDaemon::start().await;
         let client = McpClient::legacy(&daemon);
-        let pages = Pages::start().await;
-        let (browser, folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let pages = TestPages::start().await;
+        let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
         let tab = first_tab(&client, &browser).await;
         Self { daemon, client, pages, browser, folder, tab }
     }
@@ -85,7 +85,7 @@ impl Stage {
 }
 
 /// Tries whether something tells a secret.
-fn try_on(row: &mut Row, what: &str, told: &Value) {
+fn try_on(row: &mut RowReport, what: &str, told: &Value) {
     let text = told.to_string();
     for secret in SECRETS {
         row.tried(&format!("{secret} in {what}"), !text.contains(secret), &text);
@@ -100,7 +100,7 @@ async fn row_33_analyses_and_recordings_tell_no_secret_that_has_a_name_or_a_shap
     stage.client.call("configure", capture).await;
     stage.interact(json!({"action": "navigate", "url": stage.pages.url("/form")})).await;
     stage.run(&format!("document.body.innerHTML = {}; 1", json!(page()))).await;
-    let mut hand = Hand::reach(&stage.folder.path().join("profile")).await;
+    let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;
     hand.click("#word").await;
     hand.type_text(PASSWORD).await;
     hand.click("#note").await;
@@ -110,7 +110,7 @@ async fn row_33_analyses_and_recordings_tell_no_secret_that_has_a_name_or_a_shap
     hand.type_text("!").await;
     hand.click("#told").await;
 
-    let mut row = Row::new(33);
+    let mut row = RowReport::new(33);
     for call in [
         json!({"what": "dom", "selector": "*", "limit": 100}),
         json!({"what": "dom", "selector": "input", "limit": 100}),

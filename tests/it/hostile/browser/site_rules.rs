@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use tabwire::protocol::{AGENT_DENIALS_MAX, SiteChange, SiteList, SitePattern};
 
-use testkit::{Daemon, Hand, McpClient, OTHER_SITE, Pages, Row, body, first_tab, soon, until};
+use testkit::{
+    BrowserUser, McpClient, OTHER_SITE, RowReport, TestDaemon, TestPages, body, first_tab, soon,
+    until,
+};
 
 async fn deny(client: &McpClient, pattern: &str) {
     client.call("configure", json!({"action": "site_rules", "pattern": pattern})).await;
@@ -16,10 +19,10 @@ async fn interact(client: &McpClient, mut arguments: Value) -> Value {
 
 #[tokio::test]
 async fn row_31_what_a_page_asks_of_a_denied_site_is_read_by_nobody() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
-    let (browser, _folder) = Hand::open_browser(&daemon, daemon.port(), &pages.url("/"));
+    let pages = TestPages::start().await;
+    let (browser, _folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
     let tab = first_tab(&client, &browser).await;
     deny(&client, OTHER_SITE).await;
     let streams = json!(["network", "bodies"]);
@@ -40,7 +43,7 @@ async fn row_31_what_a_page_asks_of_a_denied_site_is_read_by_nobody() {
     let ran = interact(&client, json!({"action": "execute_js", "script": script, "tab_id": tab}));
     assert_eq!(ran.await["status"], "complete");
     assert_eq!(pages.hits("/second"), 3, "the page has asked for all of it");
-    let mut row = Row::new(31);
+    let mut row = RowReport::new(31);
     let seen = async || {
         let network = json!({"what": "network", "limit": 200});
         client.call("observe", network).await.to_string()
@@ -59,13 +62,13 @@ async fn row_31_what_a_page_asks_of_a_denied_site_is_read_by_nobody() {
 
 #[tokio::test]
 async fn row_31_this_computer_has_no_name_by_which_its_denial_is_passed_by() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let pages = Pages::start().await;
-    let (browser, _folder) = Hand::open_browser(&daemon, daemon.port(), "about:blank");
+    let pages = TestPages::start().await;
+    let (browser, _folder) = BrowserUser::open_browser(&daemon, daemon.port(), "about:blank");
     let tab = first_tab(&client, &browser).await;
     deny(&client, "localhost").await;
-    let mut row = Row::new(31);
+    let mut row = RowReport::new(31);
     let names = [
         "localhost",
         "LOCALHOST.",
@@ -106,9 +109,9 @@ async fn row_31_this_computer_has_no_name_by_which_its_denial_is_passed_by() {
 
 #[tokio::test]
 async fn row_31_whatever_agents_deny_the_person_s_list_has_room_and_no_public_suffix_goes() {
-    let daemon = Daemon::start().await;
+    let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
-    let mut row = Row::new(31);
+    let mut row = RowReport::new(31);
     for suffix in ["com", "*.com", "co.uk", "https://org", "github.io", "*.github.io:443"] {
         let asked = json!({"action": "site_rules", "pattern": suffix});
         let answer = client.call_raw("configure", asked).await;
