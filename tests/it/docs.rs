@@ -186,6 +186,67 @@ fn every_decision_has_its_number_alone_and_a_line_in_the_index() {
     assert_eq!(lines, decisions.len(), "the index names no other decision");
 }
 
+/// The code words of a page that name a file or folder of the repository, as paths from its root.
+/// The map of the code names files below `src/` without that, and siblings by their name alone.
+fn named_files(page: &str, is_map: bool) -> Vec<String> {
+    let mut named = Vec::new();
+    for line in page.lines() {
+        let first_cell = line.strip_prefix("| ").and_then(|row| row.split(" | ").next());
+        let words = |text: &str| -> Vec<String> {
+            text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+        };
+        for word in words(line).iter().filter(|word| is_path(word)) {
+            if ["src", "tests", "scripts", "benches", "extension-shim"].contains(&top(word)) {
+                named.push(word.clone());
+            } else if is_map && word.contains('/') && root().join("src").join(top(word)).is_dir() {
+                named.push(format!("src/{word}"));
+            }
+        }
+        let siblings = words(first_cell.filter(|_| is_map).unwrap_or_default());
+        if let Some((first, rest)) = siblings.split_first() {
+            let Some((folder, _)) = first.trim_end_matches('/').rsplit_once('/') else { continue };
+            let alone =
+                rest.iter().filter(|word| is_path(word) && !word[..word.len() - 1].contains('/'));
+            let base =
+                if root().join("src").join(folder).is_dir() { "src" } else { "extension-shim" };
+            named.extend(alone.map(|word| format!("{base}/{folder}/{word}")));
+        }
+    }
+    named
+}
+
+fn top(path: &str) -> &str {
+    path.split('/').next().unwrap_or_default()
+}
+
+fn is_path(word: &str) -> bool {
+    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    plain && (word.ends_with('/') || Path::new(word).extension().is_some())
+}
+
+#[test]
+fn every_file_that_the_documentation_names_exists() {
+    for path in pages().iter().filter(|path| !path.ends_with("CHANGELOG.md")) {
+        let page = std::fs::read_to_string(path).unwrap();
+        let named = named_files(&page, path.ends_with("architecture.md"));
+        // The map names the extension's files from the extension's own folder on.
+        let exists = |named: &&String| {
+            root().join(named).exists() || root().join("extension-shim").join(named).exists()
+        };
+        let missing: Vec<_> = named.iter().filter(|named| !exists(named)).collect();
+        assert!(missing.is_empty(), "{}: no {missing:?}", path.display());
+    }
+}
+
+#[test]
+fn a_named_file_is_found_by_its_folder() {
+    let map =
+        "| `hub/core.rs`, `links.rs` | see `docs` |\nand `edge/ws.rs`, `POST /mcp`, `src/lib.rs`";
+    let all = ["src/hub/core.rs", "src/hub/links.rs", "src/edge/ws.rs", "src/lib.rs"];
+    assert_eq!(named_files(map, true), all);
+    assert_eq!(named_files(map, false), ["src/lib.rs"]);
+}
+
 #[test]
 fn a_broken_link_would_be_found() {
     assert_eq!(links("see [a](x.md#y-z) and [b](https://example.org)"), [("x.md", Some("y-z"))]);
