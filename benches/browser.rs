@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, PageServer, find_browser};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -174,7 +174,7 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
     let (mut daemon, port) = start_daemon(&state).await;
     let idle = memory(daemon.id().unwrap());
     let unpacked = folder.join("extension");
-    let key = Home::open(&state).unwrap().auth().extension_key(EXTENSION_ID);
+    let key = StateDirectory::open(&state).unwrap().auth().extension_key(EXTENSION_ID);
     tabwire::extension::unpack(&unpacked, port, &key).unwrap();
     let pages = PageServer::start().await.unwrap();
     let profile = folder.join("profile");

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bytes::Bytes;
 use clap::Parser;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
 
@@ -81,7 +81,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
     let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
-    let mut stage = Stage::set(server.port, &Home::open(&home)?).await?;
+    let mut stage = Stage::set(server.port, &StateDirectory::open(&home)?).await?;
     let [mut by_id, mut by_request] = [Series::default(), Series::default()];
     // In turns, so that noise of the machine hits both alike.
     for _ in 0..rounds {
@@ -107,7 +107,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
 }
 
 impl Stage {
-    async fn set(port: u16, home: &Home) -> anyhow::Result<Self> {
+    async fn set(port: u16, home: &StateDirectory) -> anyhow::Result<Self> {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let calls = Client::connect(port, token.clone(), Duration::ZERO).await?;
         let cancels = Client::connect(port, token, Duration::ZERO).await?;

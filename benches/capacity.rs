@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Parser;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tokio::task::JoinSet;
 
 use figures::{Series, verdict};
@@ -196,7 +196,7 @@ fn serve(program: &Path, flags: &[&str]) -> anyhow::Result<(tempfile::TempDir, S
 }
 
 async fn connect(server: &Server, state: &Path, count: usize) -> anyhow::Result<Vec<Pair>> {
-    let home = Home::open(&state.join("state"))?;
+    let home = StateDirectory::open(&state.join("state"))?;
     let mut pairs = Vec::new();
     for number in 0..count {
         pairs.push(Pair::connect(server.port, &home, number).await?);

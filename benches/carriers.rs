@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bytes::Bytes;
 use clap::Parser;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::task::JoinSet;
@@ -109,7 +109,7 @@ impl Carrier {
     async fn connect(
         self,
         server: &Server,
-        home: &Home,
+        home: &StateDirectory,
         number: usize,
     ) -> anyhow::Result<(End, String)> {
         let mut extension = match self {
@@ -183,7 +183,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     let state = tempfile::tempdir().context("no temporary directory")?;
     let path = state.path().join("state");
     let server = Server::daemon(&options.daemon, &path, &[])?;
-    let home = Home::open(&path)?;
+    let home = StateDirectory::open(&path)?;
     let mut costs = Vec::new();
     for carrier in CARRIERS {
         let mut pairs = Vec::new();
@@ -214,7 +214,7 @@ impl Pair {
     async fn connect(
         carrier: Carrier,
         server: &Server,
-        home: &Home,
+        home: &StateDirectory,
         number: usize,
     ) -> anyhow::Result<Self> {
         let (extension, browser) = carrier.connect(server, home, number).await?;

@@ -30,7 +30,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tabwire::edge::{self, PeerUser, Server};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::hub::Hub;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
@@ -101,13 +101,13 @@ fn tools() -> Tools {
 
 /// What requests take behind the guard, and at a bare hyper.
 async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
-    let token = Home::open(home)?.auth().token(&DEFAULT_OWNER.into());
+    let token = StateDirectory::open(home)?.auth().token(&DEFAULT_OWNER.into());
     let request = format!(
         "GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\nAuthorization: Bearer {token}\r\n\
          Accept: application/json\r\nUser-Agent: bench\r\n\r\n"
     );
     let tools = tools();
-    let server = Server::new(PORT, Home::open(home)?, tools.clone(), Arc::new(tools));
+    let server = Server::new(PORT, StateDirectory::open(home)?, tools.clone(), Arc::new(tools));
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     server.attend(guarded_end, peer, PeerUser::Ours);
@@ -162,11 +162,11 @@ async fn ask(stream: &mut DuplexStream, request: &str, status: &str) -> anyhow::
 
 /// What the proof takes of reconnects, and these in whole.
 async fn reconnects(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
-    let key = Home::open(home)?.auth().extension_key(EXTENSION_ID);
+    let key = StateDirectory::open(home)?.auth().extension_key(EXTENSION_ID);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let stop = CancellationToken::new();
-    let (home, tools) = (Home::open(home)?, tools());
+    let (home, tools) = (StateDirectory::open(home)?, tools());
     let serving = edge::serve(vec![listener], home, tools.clone(), Arc::new(tools), stop.clone());
     let serving = tokio::spawn(serving);
     let (mut proving, mut whole) = (Series::default(), Series::default());

@@ -64,7 +64,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum as _};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 
 use attacker::{Attacker, Target};
 use attacks::Attack;
@@ -114,8 +114,8 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
     let server = Server::limited(&options.daemon, &home, &[])?;
-    let mut victims = Victims::connect(server.port, &Home::open(&home)?).await?;
-    let target = Target::of(server.port, &Home::open(&home)?);
+    let mut victims = Victims::connect(server.port, &StateDirectory::open(&home)?).await?;
+    let target = Target::of(server.port, &StateDirectory::open(&home)?);
     victims.work(TURN).await?;
     let wanted = |attack: &&Attack| options.only.is_none_or(|only| only == **attack);
     let (mut missed, mut all) = (false, Vec::new());

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Parser;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 
 use figures::{Series, verdict};
 use load::Pair;
@@ -69,7 +69,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
     let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
-    let home = Home::open(&home)?;
+    let home = StateDirectory::open(&home)?;
     let mut noisy = Pair::connect(server.port, &home, 0).await?;
     let mut other = Pair::connect(server.port, &home, 1).await?;
     work(&mut noisy, length / 5).await?;

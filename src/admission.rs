@@ -7,7 +7,8 @@
 use serde::Serialize;
 
 use crate::home::{
-    HomeError, LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
+    LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
+    StateDirectoryError,
 };
 use crate::hub::{Hub, KnockList};
 use crate::protocol::{AdmissionChange, InstanceId, OlderExtensionChange};
@@ -49,7 +50,7 @@ impl PollerStatus {
 pub enum AdmissionError {
     /// The state directory cannot be read or written.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
     /// It is let in only while it asks.
     #[error(
         "The extension {0} does not ask to be let in any more. Open its popup, or run `tabwire legacy allow {0}`"
@@ -206,8 +207,8 @@ impl PollerAdmission {
     ///
     /// # Errors
     ///
-    /// [`HomeError`].
-    pub fn status(&self) -> Result<PollerStatus, HomeError> {
+    /// [`StateDirectoryError`].
+    pub fn status(&self) -> Result<PollerStatus, StateDirectoryError> {
         self.tell();
         Ok(PollerStatus::of(self.file.read()?, self.hub.knocks()))
     }
@@ -242,7 +243,7 @@ impl PollerAdmission {
         (!said.is_empty()).then(|| said.join(" "))
     }
 
-    fn note_told(&self, ids: &[String]) -> Result<(), HomeError> {
+    fn note_told(&self, ids: &[String]) -> Result<(), StateDirectoryError> {
         self.file.note_told(ids)?;
         self.tell();
         Ok(())
@@ -265,7 +266,7 @@ impl PollerAdmission {
 }
 
 /// What cannot be read lets nobody in.
-fn answered(answer: Result<LegacyAnswer, HomeError>) -> LegacyAnswer {
+fn answered(answer: Result<LegacyAnswer, StateDirectoryError>) -> LegacyAnswer {
     answer.unwrap_or_else(|error| {
         tracing::warn!(%error, "no older extension is let in");
         LegacyAnswer::Unknown
@@ -314,13 +315,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::home::Home;
+    use crate::home::StateDirectory;
     use crate::lifecycle::Limits;
 
     #[tokio::test(start_paused = true)]
     async fn an_agent_hears_why_nobody_can_let_in_one_that_does_not_say_which_it_is() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::open(&dir.path().join("state")).unwrap();
+        let home = StateDirectory::open(&dir.path().join("state")).unwrap();
         let admission = PollerAdmission::new(Hub::start(Limits::default()), home.legacy());
         let poll_for_eleven_seconds = async || {
             for _ in 0..12 {

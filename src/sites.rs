@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::home::{Home, HomeError, SiteRulesError, SiteRulesFile};
+use crate::home::{SiteRulesError, SiteRulesFile, StateDirectory, StateDirectoryError};
 use crate::hub::Hub;
 use crate::local_files::LiveLocalFileRules;
 use crate::protocol::{SiteChange, SiteRules};
@@ -21,8 +21,8 @@ impl LiveSiteRules {
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: a file cannot be read.
-    pub fn open(hub: Hub, home: &Home) -> Result<Self, HomeError> {
+    /// [`StateDirectoryError`]: a file cannot be read.
+    pub fn open(hub: Hub, home: &StateDirectory) -> Result<Self, StateDirectoryError> {
         let local_files = LiveLocalFileRules::open(hub.clone(), home.local_files())?;
         let sites = Self { hub, file: home.site_rules(), local_files };
         sites.reload()?;
@@ -67,8 +67,8 @@ impl LiveSiteRules {
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: one cannot be read, and its rules stay as they are.
-    pub fn reload(&self) -> Result<Arc<SiteRules>, HomeError> {
+    /// [`StateDirectoryError`]: one cannot be read, and its rules stay as they are.
+    pub fn reload(&self) -> Result<Arc<SiteRules>, StateDirectoryError> {
         self.local_files.reload()?;
         self.hold(self.file.read()?);
         Ok(self.rules())
@@ -84,7 +84,7 @@ impl LiveSiteRules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::home::Home;
+    use crate::home::StateDirectory;
     use crate::lifecycle::Limits;
     use crate::protocol::{SiteList, SitePattern};
 
@@ -95,7 +95,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_changed_holds_in_the_next_life_and_what_others_wrote_once_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::open(&dir.path().join("state")).unwrap();
+        let home = StateDirectory::open(&dir.path().join("state")).unwrap();
         let sites = LiveSiteRules::open(Hub::start(Limits::default()), &home).unwrap();
         assert_eq!(sites.change(&deny("a.example")).unwrap().deny().len(), 1);
         let again = LiveSiteRules::open(Hub::start(Limits::default()), &home).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_cannot_be_read_any_more_changes_no_rule_that_holds() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::open(&dir.path().join("state")).unwrap();
+        let home = StateDirectory::open(&dir.path().join("state")).unwrap();
         let sites = LiveSiteRules::open(Hub::start(Limits::default()), &home).unwrap();
         let held = sites.change(&deny("a.example")).unwrap();
         std::fs::write(home.dir().join("site_rules.json"), "{").unwrap();

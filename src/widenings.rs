@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::hub::Hub;
 use crate::protocol::UnconfirmedWidening;
 
@@ -13,7 +13,7 @@ use crate::protocol::UnconfirmedWidening;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells the hub's browsers what the state directory says, now and on each change, without end.
-pub async fn watch(hub: Hub, home: Home) {
+pub async fn watch(hub: Hub, home: StateDirectory) {
     let path = home.unconfirmed_path();
     let mut looks = tokio::time::interval(LOOK);
     let mut seen = None;

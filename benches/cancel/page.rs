@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use tabwire::demo::{Browser, find_browser};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -54,7 +54,7 @@ struct Stage {
 pub(crate) async fn measure(folder: &Path, rounds: usize) -> anyhow::Result<Vec<Measured>> {
     let state = folder.join("browser-state");
     let server = Server::daemon(Path::new(crate::process::TABWIRE), &state, &[])?;
-    let home = Home::open(&state)?;
+    let home = StateDirectory::open(&state)?;
     let (extension, profile) = (folder.join("extension"), folder.join("profile"));
     tabwire::extension::unpack(&extension, server.port, &home.auth().extension_key(EXTENSION_ID))?;
     let pages = Pages::start().await?;

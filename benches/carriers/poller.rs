@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 
 use crate::{load, now};
 
@@ -38,7 +38,7 @@ impl Poller {
     /// One of so many of its kind, each an extension of its own that the person has allowed.
     pub(crate) async fn connect(
         port: u16,
-        home: &Home,
+        home: &StateDirectory,
         number: usize,
         speaks_sync: bool,
     ) -> anyhow::Result<Self> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{anyhow, ensure};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::{DEFAULT_OWNER, ExtensionKey};
 use tabwire::protocol::EXTENSION_ID;
 use tokio::task::JoinSet;
@@ -24,7 +24,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn of(port: u16, home: &Home) -> Self {
+    pub(crate) fn of(port: u16, home: &StateDirectory) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let key = home.auth().extension_key(EXTENSION_ID).into();
         Self { port, token, key, tried: Arc::default() }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio::task::JoinSet;
 
@@ -55,7 +55,7 @@ impl Waits {
 }
 
 impl Victims {
-    pub(crate) async fn connect(port: u16, home: &Home) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(port: u16, home: &StateDirectory) -> anyhow::Result<Self> {
         let mut agents = Vec::new();
         for number in 0..CLIENTS {
             agents.push(Agent::of(Pair::connect(port, home, number).await?));

@@ -19,7 +19,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::json;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
 use tabwire::protocol::{
     CLIENT_HEADER, EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL,
@@ -348,7 +348,7 @@ impl DaemonSide {
         home: &Path,
         pause: Duration,
     ) -> anyhow::Result<Self> {
-        let home = Home::open(home)?;
+        let home = StateDirectory::open(home)?;
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let client = Client::connect(server.port, token, pause).await?;
         let mut extension = Extension::connect(server.port).await?;
@@ -424,7 +424,11 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) async fn connect(port: u16, home: &Home, number: usize) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(
+        port: u16,
+        home: &StateDirectory,
+        number: usize,
+    ) -> anyhow::Result<Self> {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let browser = format!("browser-{number}");
         let mut client = Client::connect(port, token, Duration::ZERO).await?;

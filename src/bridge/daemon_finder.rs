@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::sync::{Mutex, watch};
 
 use super::request::{Headers, Http, Unanswered, read_answer, request};
-use crate::home::{DaemonRecord, Home, HomeError};
+use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::SERVER_VERSION;
@@ -72,7 +72,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn at(record: DaemonRecord, home: &Home, client: &str) -> Self {
+    fn at(record: DaemonRecord, home: &StateDirectory, client: &str) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let url = format!("http://127.0.0.1:{}/mcp", record.port);
         let authorization = format!("Bearer {token}");
@@ -92,7 +92,7 @@ impl DaemonFinder {
         if let Some(gone) = gone {
             self.has_ended(gone, DEATH).await;
         }
-        let home = Home::open(&self.target.home)?;
+        let home = StateDirectory::open(&self.target.home)?;
         let running = home.running_daemon()?;
         // Asked each time: the port of a daemon that has ended is anybody's, and what is sent
         // there has the token in it.
@@ -107,7 +107,7 @@ impl DaemonFinder {
             None => self.start(&home, self.target.port).await?,
         };
         // The secret may have been replaced while another daemon ended.
-        let home = Home::open(&self.target.home)?;
+        let home = StateDirectory::open(&self.target.home)?;
         let mut found = Found::at(record, &home, &self.target.client);
         if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
@@ -128,14 +128,14 @@ impl DaemonFinder {
     pub(super) async fn running(&self) -> Option<Found> {
         // One that is just being started is waited for.
         let _known = self.known.lock().await;
-        let home = Home::find(&self.target.home).ok()??;
+        let home = StateDirectory::find(&self.target.home).ok()??;
         let record = home.running_daemon().ok()??;
         Some(Found::at(record, &home, &self.target.client))
     }
 
     /// Whether this daemon still runs, so that its port is its own.
     pub(super) fn is_running(&self, found: &Found) -> bool {
-        let home = Home::find(&self.target.home).ok().flatten();
+        let home = StateDirectory::find(&self.target.home).ok().flatten();
         let running = home.and_then(|home| home.running_daemon().ok().flatten());
         running.as_ref() == Some(&found.record)
     }
@@ -147,7 +147,7 @@ impl DaemonFinder {
 
     /// Waits for a daemon to end; whether it has.
     pub(super) async fn has_ended(&self, daemon: &DaemonRecord, within: Duration) -> bool {
-        let Ok(home) = Home::open(&self.target.home) else { return false };
+        let Ok(home) = StateDirectory::open(&self.target.home) else { return false };
         let ended = async {
             while !home.running_daemon().is_ok_and(|runs| runs.as_ref() != Some(daemon)) {
                 tokio::time::sleep(RECORD_LOOK).await;
@@ -175,7 +175,7 @@ impl DaemonFinder {
 
     /// Asks an older daemon to end, and starts one of this version on its port, where
     /// the extension looks for it.
-    async fn replace(&self, home: &Home, old: DaemonRecord) -> Result<Found, Unanswered> {
+    async fn replace(&self, home: &StateDirectory, old: DaemonRecord) -> Result<Found, Unanswered> {
         tracing::info!(old = old.version, new = SERVER_VERSION, "replacing an older daemon");
         let pid = i32::try_from(old.pid).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
@@ -191,10 +191,11 @@ impl DaemonFinder {
         Ok(Found::at(self.start(home, old.port).await?, home, &self.target.client))
     }
 
-    async fn start(&self, home: &Home, port: u16) -> Result<DaemonRecord, Unanswered> {
+    async fn start(&self, home: &StateDirectory, port: u16) -> Result<DaemonRecord, Unanswered> {
         let dir = home.dir().to_owned();
         let no_daemon = |error: String| Unanswered::NoDaemon(error);
-        let lock = tokio::task::spawn_blocking(move || Home::open(&dir)?.lock_start()).await;
+        let lock =
+            tokio::task::spawn_blocking(move || StateDirectory::open(&dir)?.lock_start()).await;
         let _lock = lock
             .map_err(|error| no_daemon(error.to_string()))?
             .map_err(|error| no_daemon(error.to_string()))?;
@@ -220,7 +221,7 @@ impl DaemonFinder {
 
     /// Starts a daemon of its own session, which says on its standard output where it
     /// listens.
-    async fn spawn(&self, home: &Home, port: u16) -> io::Result<DaemonRecord> {
+    async fn spawn(&self, home: &StateDirectory, port: u16) -> io::Result<DaemonRecord> {
         let log = open_log(home)?;
         let mut daemon = Command::new(&self.target.program)
             .args(["serve", "--detach", "--json", "--port", &port.to_string()])
@@ -240,8 +241,8 @@ impl DaemonFinder {
     }
 }
 
-impl From<HomeError> for Unanswered {
-    fn from(error: HomeError) -> Self {
+impl From<StateDirectoryError> for Unanswered {
+    fn from(error: StateDirectoryError) -> Self {
         Self::NoDaemon(error.to_string())
     }
 }
@@ -254,13 +255,13 @@ fn is_newer(a: &str, b: &str) -> bool {
     matches!((numbers(a), numbers(b)), (Some(a), Some(b)) if a > b)
 }
 
-fn open_log(home: &Home) -> io::Result<std::fs::File> {
+fn open_log(home: &StateDirectory) -> io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_path())
 }
 
 /// The last line of the daemon's log.
-fn last_words(home: &Home) -> String {
+fn last_words(home: &StateDirectory) -> String {
     let log = std::fs::read(home.log_path()).unwrap_or_default();
     let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned();
     let last = tail.lines().rev().find(|line| !line.trim().is_empty());

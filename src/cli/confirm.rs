@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::person::{agrees, has_person, refused};
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::protocol::UnconfirmedWidening;
 use crate::terminal::{clean, say};
 
 pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let Some(home) = Home::find(&location.home()?)? else { return tell(&[], &[], json) };
+    let Some(home) = StateDirectory::find(&location.home()?)? else { return tell(&[], &[], json) };
     let unconfirmed = home.unconfirmed()?;
     if unconfirmed.is_empty() {
         return tell(&[], &[], json);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{ExitFailure, NOT_RUNNING};
 use crate::config::DaemonLocation;
-use crate::home::{DaemonRecord, Home};
+use crate::home::{DaemonRecord, StateDirectory};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{CLIENT_HEADER, DOCTOR_CLIENT};
@@ -54,7 +54,7 @@ impl DaemonClient {
     /// The daemon of this place.
     pub(super) fn of(location: &DaemonLocation) -> anyhow::Result<Self> {
         let dir = location.home()?;
-        let home = Home::find(&dir)?;
+        let home = StateDirectory::find(&dir)?;
         let not_running = |message: String| ExitFailure { code: NOT_RUNNING, message };
         let Some(home) = home else {
             return Err(not_running(format!(
@@ -78,7 +78,7 @@ impl DaemonClient {
 
     /// The daemon that this record is of. Its state directory's lock must be held: it is
     /// what shows that the token goes to nobody else.
-    pub(super) fn new(home: &Home, record: DaemonRecord) -> Self {
+    pub(super) fn new(home: &StateDirectory, record: DaemonRecord) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         Self { record, http, authorization: format!("Bearer {token}") }

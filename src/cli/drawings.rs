@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::config::DaemonLocation;
-use crate::home::{DrawingStore, Home, KeptDrawing};
+use crate::home::{DrawingStore, KeptDrawing, StateDirectory};
 use crate::protocol::{DrawingId, Owner, SessionName};
 use crate::terminal::{TextStyle, TextTable, say};
 
@@ -47,7 +47,9 @@ pub(super) fn run(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let command = command.unwrap_or(DrawingsCommand::List);
-    let Some(home) = Home::find(&location.home()?)? else { return nothing(&command, json) };
+    let Some(home) = StateDirectory::find(&location.home()?)? else {
+        return nothing(&command, json);
+    };
     let (drawings, owner) = (home.drawings(), Owner::from(owner));
     match command {
         DrawingsCommand::List => list(&drawings, &owner, json)?,

@@ -57,7 +57,7 @@ mod tests {
     fn an_error_says_each_of_its_causes_once() {
         let denied = || std::io::Error::other("no permission");
         let path = "/x".into();
-        let home = crate::home::HomeError::Io { path, source: denied() };
+        let home = crate::home::StateDirectoryError::Io { path, source: denied() };
         let said = message_with_causes(&anyhow::Error::from(home).context("cannot start"));
         assert_eq!(said.matches("no permission").count(), 1, "{said}");
         assert!(said.starts_with("cannot start: cannot use"), "{said}");

@@ -11,7 +11,7 @@ use super::install::installation;
 use super::person::{UnattendedFlag, person_widens_reversibly};
 use crate::config::DaemonLocation;
 use crate::extension;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::install::OperatingSystem;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION, is_extension_id};
 use crate::terminal::{hanging, say};
@@ -66,9 +66,9 @@ pub(super) fn run(
 /// The running daemon's port, else the one that it will be started on.
 pub(super) fn port_for_extension(
     location: &DaemonLocation,
-    home: Option<&Home>,
+    home: Option<&StateDirectory>,
 ) -> anyhow::Result<u16> {
-    let running = home.map(Home::running_daemon).transpose()?.flatten();
+    let running = home.map(StateDirectory::running_daemon).transpose()?.flatten();
     match running.map_or(location.port, |record| record.port) {
         0 => bail!(
             "the extension has to know the port: start the daemon first, or name a port with --port"
@@ -78,7 +78,7 @@ pub(super) fn port_for_extension(
 }
 
 fn unpack(location: &DaemonLocation, dir: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     let port = port_for_extension(location, Some(&home))?;
     let dir = match dir {
         Some(dir) => std::path::absolute(dir)?,
@@ -141,7 +141,7 @@ fn allow(
             "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
         );
     }
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     // Before anybody is asked: without a port nothing is to be allowed.
     let port = port_for_extension(location, Some(&home))?;
     let is_new = !home.allowed_extensions()?.iter().any(|known| known == id);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::person::{UnattendedFlag, person_widens_reversibly};
 use crate::config::DaemonLocation;
-use crate::home::{AgentFolders, Home};
+use crate::home::{AgentFolders, StateDirectory};
 use crate::install::native_host::in_shell;
 use crate::terminal::{clean, say};
 
@@ -46,17 +46,17 @@ pub(super) fn run(
     match command.unwrap_or(FilesCommand::List) {
         FilesCommand::List => {}
         FilesCommand::Allow { dir, write: _, consent } => {
-            allow(&Home::open(&state)?, &dir, consent)?;
+            allow(&StateDirectory::open(&state)?, &dir, consent)?;
         }
-        FilesCommand::Remove { dir } => remove(&Home::open(&state)?, &dir)?,
+        FilesCommand::Remove { dir } => remove(&StateDirectory::open(&state)?, &dir)?,
     }
     // No state directory is made for the question.
-    let home = Home::find(&state)?;
+    let home = StateDirectory::find(&state)?;
     let folders = home.map(|home| home.agent_folders()).transpose()?.unwrap_or_default();
     tell(&location.agent_files()?.path(), &folders, json)
 }
 
-fn allow(home: &Home, dir: &Path, consent: UnattendedFlag) -> anyhow::Result<()> {
+fn allow(home: &StateDirectory, dir: &Path, consent: UnattendedFlag) -> anyhow::Result<()> {
     let person = etcetera::home_dir().ok();
     let folder = home.check_agent_folder(dir, person.as_deref())?;
     if !home.agent_folders()?.write.contains(&folder) {
@@ -68,7 +68,7 @@ fn allow(home: &Home, dir: &Path, consent: UnattendedFlag) -> anyhow::Result<()>
     Ok(())
 }
 
-fn remove(home: &Home, dir: &Path) -> anyhow::Result<()> {
+fn remove(home: &StateDirectory, dir: &Path) -> anyhow::Result<()> {
     if !home.close_agent_folder(dir)? {
         bail!(
             "{} is not open to agents; `tabwire files` lists the folders that are",

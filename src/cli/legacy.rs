@@ -12,7 +12,7 @@ use super::daemon_client::DaemonClient;
 use super::person::{UnattendedFlag, person_widens, person_widens_reversibly};
 use crate::admission::PollerStatus;
 use crate::config::DaemonLocation;
-use crate::home::{Home, LegacyApprover, LegacyMode};
+use crate::home::{LegacyApprover, LegacyMode, StateDirectory};
 use crate::hub::KnockList;
 use crate::protocol::is_extension_id;
 use crate::terminal::{say, write};
@@ -61,7 +61,7 @@ impl LegacyFlag {
         consent: UnattendedFlag,
     ) -> anyhow::Result<()> {
         let Some(mode) = self.legacy else { return Ok(()) };
-        set_mode(&Home::open(&location.home()?)?, mode.into(), consent)
+        set_mode(&StateDirectory::open(&location.home()?)?, mode.into(), consent)
     }
 }
 
@@ -101,7 +101,7 @@ pub(super) async fn run(
     command: Option<LegacyCommand>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     match command.unwrap_or(LegacyCommand::List) {
         LegacyCommand::List => {}
         LegacyCommand::Allow { id: Some(id), consent } => allow(&home, &id, consent)?,
@@ -129,7 +129,7 @@ pub(super) async fn run(
 }
 
 /// Lets an extension in, if a person agrees.
-fn allow(home: &Home, id: &str, consent: UnattendedFlag) -> anyhow::Result<()> {
+fn allow(home: &StateDirectory, id: &str, consent: UnattendedFlag) -> anyhow::Result<()> {
     let known = home.legacy().read()?.approver_of(id);
     if known != Some(LegacyApprover::Person) {
         let what = format!("the older extension {id} run what agents ask for in its browser");
@@ -141,7 +141,11 @@ fn allow(home: &Home, id: &str, consent: UnattendedFlag) -> anyhow::Result<()> {
 }
 
 /// Sets which are let in, if a person agrees to what lets in more than before.
-fn set_mode(home: &Home, mode: LegacyMode, consent: UnattendedFlag) -> anyhow::Result<()> {
+fn set_mode(
+    home: &StateDirectory,
+    mode: LegacyMode,
+    consent: UnattendedFlag,
+) -> anyhow::Result<()> {
     let before = home.legacy().read()?.mode;
     if let Some(what) = widening(before, mode) {
         person_widens(home, what, consent.unattended)?;
@@ -171,7 +175,7 @@ const fn widening(before: LegacyMode, after: LegacyMode) -> Option<&'static str>
 }
 
 /// Who is let in and who asks: the running daemon knows both, the state directory the first.
-async fn status(home: &Home, location: &DaemonLocation) -> anyhow::Result<Value> {
+async fn status(home: &StateDirectory, location: &DaemonLocation) -> anyhow::Result<Value> {
     if home.has_daemon()?
         && let Ok(daemon) = DaemonClient::of(location)
         && let Ok(answer) = daemon.get("/api/status").await
@@ -307,7 +311,7 @@ pub(super) fn rows(status: &Value) -> Vec<String> {
 
 /// The ids of those that ask the running daemon, if one runs.
 pub(super) async fn asking_now(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
-    let Some(home) = Home::find(&location.home()?)? else { return Ok(Vec::new()) };
+    let Some(home) = StateDirectory::find(&location.home()?)? else { return Ok(Vec::new()) };
     Ok(asking(&status(&home, location).await?))
 }
 
@@ -315,7 +319,7 @@ pub(super) async fn asking_now(location: &DaemonLocation) -> anyhow::Result<Vec<
 /// still ask then: nobody is at a terminal, or does not want them.
 pub(super) async fn offer(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
     let asking = asking_now(location).await?;
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     let consent = UnattendedFlag { unattended: false };
     Ok(asking.into_iter().filter(|id| allow(&home, id, consent).is_err()).collect())
 }

@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::print_error;
 use crate::daemon::LogFile;
-use crate::home::Home;
+use crate::home::StateDirectory;
 
 /// What decides which lines are logged.
 const VARIABLE: &str = "TABWIRE_LOG";
@@ -25,7 +25,7 @@ pub(super) fn to_stderr(default: &str) {
 
 /// Logs to the state directory's file, and to standard error unless that is nobody's: a
 /// daemon that a bridge has started has the same file there, for its last words.
-pub(super) fn of_daemon(home: &Home, detached: bool) {
+pub(super) fn of_daemon(home: &StateDirectory, detached: bool) {
     let file = match LogFile::open(&home.log_path()) {
         Ok(file) => Some(Mutex::new(file)),
         Err(error) => {

@@ -32,7 +32,7 @@ use serde_json::json;
 
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::demo;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::install::ServerEntry;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::terminal::{OutputError, say};
@@ -355,7 +355,7 @@ impl Cli {
 fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
     let owner = valid_owner(owner)
         .with_context(|| format!("`{owner}` is no owner: use 1 to 64 letters, digits, - or _"))?;
-    let token = Home::open(&location.home()?)?.auth().token(&owner);
+    let token = StateDirectory::open(&location.home()?)?.auth().token(&owner);
     if json {
         say(json!({"owner": owner, "token": token}))?;
     } else {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::person::{UnattendedFlag, person_widens};
 use crate::config::{DaemonLocation, ServeOptions};
-use crate::home::Home;
+use crate::home::StateDirectory;
 
 /// Returns if a person agrees to every folder that the daemon is started for, or has agreed before.
 pub(super) fn require_consent(
@@ -21,7 +21,7 @@ pub(super) fn require_consent(
     if roots.is_empty() {
         return Ok(());
     }
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     for root in roots {
         if home.agent_folders()?.sync.contains(&root) {
             continue;

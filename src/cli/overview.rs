@@ -10,7 +10,7 @@ use super::doctor;
 use super::install::installation;
 use crate::config::DaemonLocation;
 use crate::extension;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::install::{Installation, McpClient};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{clean, fitted, say};
@@ -39,8 +39,8 @@ pub(super) async fn overview(location: &DaemonLocation) -> anyhow::Result<ExitCo
 
 impl SetupOverview {
     async fn find(location: &DaemonLocation) -> anyhow::Result<Self> {
-        let home = Home::find(&location.home()?)?;
-        let noted = home.as_ref().map(Home::unpacked).transpose()?.flatten();
+        let home = StateDirectory::find(&location.home()?)?;
+        let noted = home.as_ref().map(StateDirectory::unpacked).transpose()?.flatten();
         let status = match DaemonClient::of(location) {
             Ok(daemon) => daemon.get("/api/status").await.ok().map(|answer| answer.body),
             Err(_) => None,

@@ -10,13 +10,13 @@ use super::extension::port_for_extension;
 use super::serve::end_daemon;
 use crate::config::DaemonLocation;
 use crate::extension::{pairing, pairing_line};
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::install::native_host::{self, PairingRefusal};
 use crate::protocol::EXTENSION_ID;
 use crate::terminal::{is_terminal, say};
 
 pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     let port = port_for_extension(location, Some(&home))?;
     let key = home.auth().extension_key(EXTENSION_ID);
     let line = pairing_line(port, &key);
@@ -35,7 +35,7 @@ pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<Exit
 }
 
 pub(super) async fn unpair(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let home = Home::open(&location.home()?)?;
+    let home = StateDirectory::open(&location.home()?)?;
     // No bridge may start a daemon with the old secret meanwhile.
     let _nobody_starts_one = home.lock_start()?;
     home.replace_key()?;
@@ -77,7 +77,8 @@ pub(super) fn native_host(
 fn told(location: &DaemonLocation) -> Result<Value, PairingRefusal> {
     let refused =
         |code| move |error: anyhow::Error| PairingRefusal { code, message: format!("{error:#}") };
-    let home = || -> anyhow::Result<Home> { Ok(Home::open(&location.home()?)?) };
+    let home =
+        || -> anyhow::Result<StateDirectory> { Ok(StateDirectory::open(&location.home()?)?) };
     let home = home().map_err(refused("state_directory"))?;
     let port = port_for_extension(location, Some(&home)).map_err(refused("no_port"))?;
     Ok(pairing(port, &home.auth().extension_key(EXTENSION_ID)))

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use clap::Args;
 
 use super::{ExitFailure, NEEDS_PERSON};
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::hub::ClockSample;
 use crate::terminal::clean;
 
@@ -27,7 +27,11 @@ pub(super) struct UnattendedFlag {
 /// # Errors
 ///
 /// Nobody agrees, or it cannot be noted: the change must not be made.
-pub(super) fn person_widens(home: &Home, what: &str, unattended: bool) -> anyhow::Result<()> {
+pub(super) fn person_widens(
+    home: &StateDirectory,
+    what: &str,
+    unattended: bool,
+) -> anyhow::Result<()> {
     widen(home, what, None, unattended)
 }
 
@@ -37,7 +41,7 @@ pub(super) fn person_widens(home: &Home, what: &str, unattended: bool) -> anyhow
 ///
 /// See [`person_widens`].
 pub(super) fn person_widens_reversibly(
-    home: &Home,
+    home: &StateDirectory,
     what: &str,
     take_back: &str,
     unattended: bool,
@@ -45,7 +49,12 @@ pub(super) fn person_widens_reversibly(
     widen(home, what, Some(take_back), unattended)
 }
 
-fn widen(home: &Home, what: &str, take_back: Option<&str>, unattended: bool) -> anyhow::Result<()> {
+fn widen(
+    home: &StateDirectory,
+    what: &str,
+    take_back: Option<&str>,
+    unattended: bool,
+) -> anyhow::Result<()> {
     if unattended {
         home.note_widening(what, take_back, ClockSample::now().system)?;
         return Ok(());

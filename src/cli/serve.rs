@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{UNAVAILABLE, logs, print_error};
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::daemon::{Daemon, StartError};
-use crate::home::{DaemonRecord, Home};
+use crate::home::{DaemonRecord, StateDirectory};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{ProgressNotice, say};
 
@@ -80,7 +80,7 @@ fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<tokio::task::Jo
 }
 
 pub(super) async fn stop(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let home = Home::find(&location.home()?)?;
+    let home = StateDirectory::find(&location.home()?)?;
     let ended = match &home {
         Some(home) => end_daemon(home).await?,
         None => None,
@@ -95,7 +95,7 @@ pub(super) async fn stop(location: &DaemonLocation, json: bool) -> anyhow::Resul
 }
 
 /// Ends the daemon of this state directory, and returns once it has ended; `None`: none runs.
-pub(super) async fn end_daemon(home: &Home) -> anyhow::Result<Option<DaemonRecord>> {
+pub(super) async fn end_daemon(home: &StateDirectory) -> anyhow::Result<Option<DaemonRecord>> {
     if !home.has_daemon()? {
         return Ok(None);
     }

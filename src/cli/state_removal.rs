@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::person::{UnattendedFlag, person_widens};
 use super::serve::end_daemon;
-use crate::home::{DaemonRecord, Home, HomeRemoval};
+use crate::home::{DaemonRecord, StateDirectory, StateDirectoryRemoval};
 use crate::install::{ChangePlan, Installation};
 use crate::terminal::{clean, say};
 
@@ -24,7 +24,7 @@ pub(super) enum StateRemoval {
         /// The daemon that is ended for it.
         daemon: Option<DaemonRecord>,
         /// What goes and what stays.
-        removal: HomeRemoval,
+        removal: StateDirectoryRemoval,
     },
 }
 
@@ -72,15 +72,15 @@ impl StateRemoval {
         Self::of(installation, |home| Ok(Self::Ours { daemon: ended, removal: home.remove()? }))
     }
 
-    fn home(installation: &Installation) -> anyhow::Result<Option<Home>> {
-        Ok(Home::find(&installation.state)?)
+    fn home(installation: &Installation) -> anyhow::Result<Option<StateDirectory>> {
+        Ok(StateDirectory::find(&installation.state)?)
     }
 
     fn of(
         installation: &Installation,
-        ours: impl FnOnce(Home) -> anyhow::Result<Self>,
+        ours: impl FnOnce(StateDirectory) -> anyhow::Result<Self>,
     ) -> anyhow::Result<Self> {
-        if !Home::has_dir(&installation.state)? {
+        if !StateDirectory::has_dir(&installation.state)? {
             return Ok(Self::Absent);
         }
         Self::home(installation)?.map_or(Ok(Self::NoKey), ours)

@@ -8,7 +8,7 @@ use super::commands::{moment, text};
 use super::daemon_client::DaemonClient;
 use super::{ExitFailure, NOT_RUNNING, confirm, doctor, legacy};
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::hub::ClockSample;
 use crate::protocol::{SERVER_VERSION, Timestamp, UnconfirmedWidening};
 use crate::terminal::{TextStyle, TextTable, ago, say};
@@ -36,7 +36,7 @@ pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Res
 
 /// What was widened and no person has confirmed yet: that needs no daemon to be known.
 fn unconfirmed(location: &DaemonLocation) -> anyhow::Result<Vec<UnconfirmedWidening>> {
-    let home = Home::find(&location.home()?)?;
+    let home = StateDirectory::find(&location.home()?)?;
     Ok(home.map(|home| home.unconfirmed()).transpose()?.unwrap_or_default())
 }
 

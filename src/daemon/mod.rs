@@ -17,7 +17,7 @@ use crate::admission::PollerAdmission;
 use crate::annotations::AnnotationService;
 use crate::edge;
 use crate::engine::RecordedHistory;
-use crate::home::{DaemonLock, DaemonRecord, Home, HomeError, UsualFolder};
+use crate::home::{DaemonLock, DaemonRecord, StateDirectory, StateDirectoryError, UsualFolder};
 use crate::hub::{ClockSample, Hub};
 use crate::jobs::JobRunner;
 use crate::jobs::monitor::FileMonitor;
@@ -66,7 +66,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Daemon {
     settings: Settings,
-    home: Home,
+    home: StateDirectory,
     lock: DaemonLock,
     port: u16,
     listeners: Vec<TcpListener>,
@@ -79,7 +79,7 @@ pub struct Daemon {
 pub enum StartError {
     /// The state directory cannot be used.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] journal::OpenError),
@@ -119,13 +119,13 @@ impl Daemon {
     ///
     /// [`StartError`].
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let home = Home::open(&settings.home)?;
+        let home = StateDirectory::open(&settings.home)?;
         let Some(lock) = home.try_lock_daemon()? else {
             return Err(StartError::Running(home.daemon_record()?));
         };
         // The secret may have been replaced before the lock was taken. From here on whoever
         // replaces it finds this daemon, and ends it.
-        let home = Home::open(&settings.home)?;
+        let home = StateDirectory::open(&settings.home)?;
         // Without them nothing may be let through, so a daemon that cannot read them does not start.
         home.site_rules().read()?;
         home.local_files().read()?;
@@ -150,7 +150,7 @@ impl Daemon {
 
     /// The state directory that it runs on.
     #[must_use]
-    pub const fn home(&self) -> &Home {
+    pub const fn home(&self) -> &StateDirectory {
         &self.home
     }
 
@@ -187,7 +187,7 @@ impl Daemon {
         let tools = tools.with_admission(admission);
         let watching = AbortOnDropHandle::new(tokio::spawn(widenings::watch(
             hub.clone(),
-            Home::open(home.dir()).map_err(io::Error::other)?,
+            StateDirectory::open(home.dir()).map_err(io::Error::other)?,
         )));
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
@@ -209,13 +209,13 @@ impl Daemon {
 }
 
 /// What brings the monitor's database in this state directory up to date.
-fn monitor(hub: &Hub, home: &Home, roots: Vec<PathBuf>) -> FileMonitor {
+fn monitor(hub: &Hub, home: &StateDirectory, roots: Vec<PathBuf>) -> FileMonitor {
     let (hub, began) = (hub.clone(), hub.now());
     FileMonitor::open(&home.monitor_path(), roots, Arc::new(move || hub.now().since(began)))
 }
 
 /// Opens the journal of this state directory.
-fn open_journal(home: &Home) -> Result<(Journal, RecordedHistory), StartError> {
+fn open_journal(home: &StateDirectory) -> Result<(Journal, RecordedHistory), StartError> {
     let now = ClockSample::now().system.unix_millis();
     let opened = journal::open(&home.journal_path(), &format!("unusable-{now}"))?;
     if let (Some(why), Some(to)) = (opened.unusable, &opened.history.moved_aside) {

@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::extension;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
 use crate::terminal::{ProgressNotice, clean, say};
 pub use browser::{Browser, find_browser};
@@ -92,7 +92,11 @@ async fn show(manner: Manner) -> anyhow::Result<()> {
     manner
         .tell(&format!("  daemon    on port {port}"), || json!({"step": "daemon", "port": port}))?;
     let unpacked = folder.path().join("extension");
-    extension::unpack(&unpacked, port, &Home::open(&state)?.auth().extension_key(EXTENSION_ID))?;
+    extension::unpack(
+        &unpacked,
+        port,
+        &StateDirectory::open(&state)?.auth().extension_key(EXTENSION_ID),
+    )?;
     let pages = PageServer::start().await?;
     let first_page = pages.url("/");
     let launch = if manner.headed { Browser::launch_in_window } else { Browser::launch };

@@ -15,7 +15,7 @@ use super::connections::{Connection, Holder};
 use super::problem::Problem;
 use super::routes::{Rule, TABLE, Who};
 use crate::admission::PollerAdmission;
-use crate::home::{Home, LegacyAnswer};
+use crate::home::{LegacyAnswer, StateDirectory};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::TokenBucket;
 use crate::proof::DEFAULT_OWNER;
@@ -77,7 +77,7 @@ impl Admitted {
 /// What the guard knows.
 #[derive(Debug)]
 pub(super) struct Guard {
-    home: Home,
+    home: StateDirectory,
     port: u16,
     hub: Hub,
     /// The default owner's token, derived once: it is the one that nearly all send.
@@ -87,7 +87,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn new(home: Home, port: u16, hub: Hub) -> Self {
+    pub(super) fn new(home: StateDirectory, port: u16, hub: Hub) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let wrong_tokens = Mutex::new(TokenBucket::new(WRONG_TOKENS, hub.now()));
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
@@ -98,7 +98,7 @@ impl Guard {
         self.port
     }
 
-    pub(super) const fn home(&self) -> &Home {
+    pub(super) const fn home(&self) -> &StateDirectory {
         &self.home
     }
 
@@ -353,7 +353,7 @@ mod tests {
     async fn a_route_that_nobody_has_declared_is_closed_even_to_the_holder_of_a_token() {
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::start(crate::lifecycle::Limits::default());
-        let guard = Guard::new(Home::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let guard = Guard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
         let ask = |token: &str| {
             let request = axum::http::Request::get("/new")
                 .header(HOST, "127.0.0.1:1234")
@@ -388,7 +388,7 @@ mod tests {
     async fn a_port_that_is_spelled_otherwise_is_not_ours() {
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::start(crate::lifecycle::Limits::default());
-        let guard = Guard::new(Home::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let guard = Guard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
         assert!(guard.is_own("127.0.0.1:1234"));
         for other in ["127.0.0.1:+1234", "localhost:01234", "[::1]: 1234", "localhost:", "1234"] {
             assert!(!guard.is_own(other), "{other}");
@@ -400,7 +400,7 @@ mod tests {
         const HOSTS: [&str; 3] = ["127.0.0.1:1234", "localhost:1234", "[::1]:1234"];
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::start(crate::lifecycle::Limits::default());
-        let guard = Guard::new(Home::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let guard = Guard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
         let own = format!("chrome-extension://{EXTENSION_ID}");
         let origins = HOSTS.map(|host| format!("http://{host}"));
         let samples: Vec<_> = origins.iter().chain([&own]).map(String::as_str).collect();

@@ -33,7 +33,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::hub::{Caller, CloseReason};
 use crate::lifecycle::limits;
 use crate::mcp::{Calls, JobCalls, Toolbox};
@@ -86,7 +86,7 @@ impl Server {
     /// One that answers with `tools`, and MCP clients with `toolbox`. `port` is the one that
     /// `Host` has to name.
     #[must_use]
-    pub fn new(port: u16, home: Home, tools: Tools, toolbox: Arc<dyn Toolbox>) -> Self {
+    pub fn new(port: u16, home: StateDirectory, tools: Tools, toolbox: Arc<dyn Toolbox>) -> Self {
         let tasks = TaskTracker::new();
         let guard = Guard::new(home, port, tools.hub().clone());
         let (calls, job_calls) = (Calls::default(), JobCalls::default());
@@ -157,7 +157,7 @@ impl Server {
 /// The system's, if a listener has no address.
 pub async fn serve(
     listeners: Vec<TcpListener>,
-    home: Home,
+    home: StateDirectory,
     tools: Tools,
     toolbox: Arc<dyn Toolbox>,
     shutdown: CancellationToken,

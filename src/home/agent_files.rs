@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::{Home, HomeError};
+use super::{StateDirectory, StateDirectoryError};
 use crate::protocol::ImageFormat;
 use beneath::{FolderHandle, NoFollowError};
 pub use folders::{AgentFolderError, AgentFolders};
@@ -70,7 +70,7 @@ pub enum AgentFileError {
     NoFolder(PathBuf),
     /// The opened folders cannot be read.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
     /// The system would not.
     #[error("cannot write {}: {source}", .path.display())]
     Io {
@@ -147,7 +147,7 @@ impl FileDestination {
     }
 }
 
-impl Home {
+impl StateDirectory {
     /// Where agents may write files, with this folder open by itself.
     #[must_use]
     pub fn agent_files(&self, usual: UsualFolder) -> AgentFiles {
@@ -166,8 +166,8 @@ impl AgentFiles {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn open_folders(&self) -> Result<Vec<PathBuf>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn open_folders(&self) -> Result<Vec<PathBuf>, StateDirectoryError> {
         let opened = folders::read(&self.state)?.write;
         Ok(std::iter::once(self.usual()).chain(opened).collect())
     }

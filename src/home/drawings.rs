@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Home;
+use super::StateDirectory;
 use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
 use crate::protocol::{
     CorrelationId, Drawing, DrawingId, DrawingReport, Owner, SessionName, Timestamp,
@@ -126,7 +126,7 @@ impl From<FileError> for DrawingsError {
     }
 }
 
-impl Home {
+impl StateDirectory {
     /// What people drew for the owners of this directory.
     #[must_use]
     pub fn drawings(&self) -> DrawingStore {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EXTENSIONS, Home, HomeError, lock_settings, read_json, write_json};
+use super::{
+    EXTENSIONS, StateDirectory, StateDirectoryError, lock_settings, read_json, write_json,
+};
 use crate::protocol::is_extension_id;
 
 const LEGACY: &str = "legacy.json";
@@ -174,7 +176,7 @@ pub struct LegacyFile {
     dir: PathBuf,
 }
 
-impl Home {
+impl StateDirectory {
     /// The file of what is known of polling extensions.
     #[must_use]
     pub fn legacy(&self) -> LegacyFile {
@@ -187,8 +189,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn read(&self) -> Result<PollingPolicy, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn read(&self) -> Result<PollingPolicy, StateDirectoryError> {
         let mut legacy = self.read_own()?;
         for id in self.allowed()? {
             // What a person has said counts, whatever was there before.
@@ -202,8 +204,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn answer(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn answer(&self, id: &str) -> Result<LegacyAnswer, StateDirectoryError> {
         Ok(self.read()?.answer(id))
     }
 
@@ -212,8 +214,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn answer_poll(&self, id: &str) -> Result<LegacyAnswer, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn answer_poll(&self, id: &str) -> Result<LegacyAnswer, StateDirectoryError> {
         let answer = self.answer(id)?;
         if answer != LegacyAnswer::WelcomeToPoll {
             return Ok(answer);
@@ -239,8 +241,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn set_mode(&self, mode: LegacyMode) -> Result<(), HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn set_mode(&self, mode: LegacyMode) -> Result<(), StateDirectoryError> {
         self.change(|legacy| legacy.mode = mode)
     }
 
@@ -249,8 +251,12 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn replace_mode(&self, before: LegacyMode, after: LegacyMode) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn replace_mode(
+        &self,
+        before: LegacyMode,
+        after: LegacyMode,
+    ) -> Result<bool, StateDirectoryError> {
         self.change(|legacy| {
             let is_as_before = legacy.mode == before;
             if is_as_before {
@@ -264,8 +270,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn allow(&self, id: &str) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn allow(&self, id: &str) -> Result<bool, StateDirectoryError> {
         let by = LegacyApprover::Person;
         self.change(|legacy| {
             let is_new = legacy.approver_of(id) != Some(by);
@@ -283,8 +289,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn remove(&self, id: &str) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn remove(&self, id: &str) -> Result<bool, StateDirectoryError> {
         let _others_wait = lock_settings(&self.dir)?;
         let mut allowed = self.allowed()?;
         let before = allowed.len();
@@ -308,8 +314,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn note_paired(&self) -> Result<Vec<String>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn note_paired(&self) -> Result<Vec<String>, StateDirectoryError> {
         let is_auto = |known: &LegacyApproval| known.by == LegacyApprover::Auto;
         let legacy = self.read_own()?;
         if legacy.was_paired && !legacy.approvals.iter().any(is_auto) {
@@ -333,8 +339,8 @@ impl LegacyFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn note_told(&self, ids: &[String]) -> Result<(), HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn note_told(&self, ids: &[String]) -> Result<(), StateDirectoryError> {
         self.change(|legacy| {
             let known = legacy.untold();
             legacy.told.extend(ids.iter().filter(|id| known.contains(id)).cloned());
@@ -342,7 +348,10 @@ impl LegacyFile {
     }
 
     /// Makes a change, one at a time: daemon and command line may both want to.
-    fn change<T>(&self, change: impl FnOnce(&mut PollingPolicy) -> T) -> Result<T, HomeError> {
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut PollingPolicy) -> T,
+    ) -> Result<T, StateDirectoryError> {
         let _others_wait = lock_settings(&self.dir)?;
         let before = self.read_own()?;
         let mut legacy = before.clone();
@@ -353,15 +362,15 @@ impl LegacyFile {
         Ok(said)
     }
 
-    fn read_own(&self) -> Result<PollingPolicy, HomeError> {
+    fn read_own(&self) -> Result<PollingPolicy, StateDirectoryError> {
         Ok(read_json(&self.dir.join(LEGACY))?.unwrap_or_default())
     }
 
-    fn allowed(&self) -> Result<Vec<String>, HomeError> {
+    fn allowed(&self) -> Result<Vec<String>, StateDirectoryError> {
         Ok(read_json(&self.dir.join(EXTENSIONS))?.unwrap_or_default())
     }
 
-    fn write(&self, legacy: &PollingPolicy) -> Result<(), HomeError> {
+    fn write(&self, legacy: &PollingPolicy) -> Result<(), StateDirectoryError> {
         write_json(&self.dir.join(LEGACY), legacy)
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::unpacked::{unpacked_below, usual_extension_folders};
-use super::{Home, HomeError, lock_settings, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
 use crate::protocol::{LocalFileChange, LocalFileRuleError, LocalFileRules};
 
 const LOCAL_FILES: &str = "local_files.json";
@@ -21,13 +21,13 @@ pub struct LocalFileStore {
 pub enum LocalFileStoreError {
     /// They cannot be read or written.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
     /// The change cannot be made.
     #[error(transparent)]
     Change(#[from] LocalFileRuleError),
 }
 
-impl Home {
+impl StateDirectory {
     /// The file of the rules for local files.
     #[must_use]
     pub fn local_files(&self) -> LocalFileStore {
@@ -40,14 +40,15 @@ impl LocalFileStore {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn read(&self) -> Result<LocalFileRules, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn read(&self) -> Result<LocalFileRules, StateDirectoryError> {
         let path = self.dir.join(LOCAL_FILES);
         // As an object first: serde would read a list field by field.
         let Some(fields) = read_json::<Map<String, Value>>(&path)? else {
             return Ok(LocalFileRules::default());
         };
-        serde_json::from_value(fields.into()).map_err(|source| HomeError::Damaged { path, source })
+        serde_json::from_value(fields.into())
+            .map_err(|source| StateDirectoryError::Damaged { path, source })
     }
 
     /// Makes a change. Returns the rules after it, and whether it changed anything.

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
-    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, Home, HomeError, START_LOCK, open_private, write_json,
+    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, START_LOCK, StateDirectory, StateDirectoryError,
+    open_private, write_json,
 };
 
 /// How often, and how far apart, the daemon's lock is tried for.
@@ -26,13 +27,13 @@ pub struct StartLock {
     _file: File,
 }
 
-impl Home {
+impl StateDirectory {
     /// Takes the lock of this directory's one daemon. `None`: one runs already.
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn try_lock_daemon(&self) -> Result<Option<DaemonLock>, HomeError> {
+    /// [`StateDirectoryError::Io`].
+    pub fn try_lock_daemon(&self) -> Result<Option<DaemonLock>, StateDirectoryError> {
         let path = self.dir.join(DAEMON_LOCK);
         let file = open_private(&path)?;
         for _ in 0..LOCK_TRIES {
@@ -40,18 +41,20 @@ impl Home {
                 Ok(()) => return self.locked(file).map(Some),
                 // `has_daemon` of another process holds it for an instant.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
-                Err(TryLockError::Error(source)) => return Err(HomeError::Io { path, source }),
+                Err(TryLockError::Error(source)) => {
+                    return Err(StateDirectoryError::Io { path, source });
+                }
             }
         }
         Ok(None)
     }
 
-    fn locked(&self, file: File) -> Result<DaemonLock, HomeError> {
+    fn locked(&self, file: File) -> Result<DaemonLock, StateDirectoryError> {
         let record = self.dir.join(DAEMON_RECORD);
         // The last daemon may have been killed: its record must not pass for ours.
         match fs::remove_file(&record) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(HomeError::Io { path: record, source })
+                Err(StateDirectoryError::Io { path: record, source })
             }
             Ok(()) | Err(_) => Ok(DaemonLock { _file: file, record }),
         }
@@ -61,8 +64,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn has_daemon(&self) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`].
+    pub fn has_daemon(&self) -> Result<bool, StateDirectoryError> {
         let path = self.dir.join(DAEMON_LOCK);
         if !path.exists() {
             return Ok(false);
@@ -71,7 +74,7 @@ impl Home {
         match file.try_lock_shared() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),
-            Err(TryLockError::Error(source)) => Err(HomeError::Io { path, source }),
+            Err(TryLockError::Error(source)) => Err(StateDirectoryError::Io { path, source }),
         }
     }
 
@@ -80,8 +83,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn running_daemon(&self) -> Result<Option<DaemonRecord>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn running_daemon(&self) -> Result<Option<DaemonRecord>, StateDirectoryError> {
         if self.has_daemon()? { self.daemon_record() } else { Ok(None) }
     }
 
@@ -89,11 +92,11 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn lock_start(&self) -> Result<StartLock, HomeError> {
+    /// [`StateDirectoryError::Io`].
+    pub fn lock_start(&self) -> Result<StartLock, StateDirectoryError> {
         let path = self.dir.join(START_LOCK);
         let file = open_private(&path)?;
-        file.lock().map_err(|source| HomeError::Io { path, source })?;
+        file.lock().map_err(|source| StateDirectoryError::Io { path, source })?;
         Ok(StartLock { _file: file })
     }
 }
@@ -103,8 +106,8 @@ impl DaemonLock {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn announce(&self, record: &DaemonRecord) -> Result<(), HomeError> {
+    /// [`StateDirectoryError::Io`].
+    pub fn announce(&self, record: &DaemonRecord) -> Result<(), StateDirectoryError> {
         write_json(&self.record, record)
     }
 }

@@ -38,7 +38,7 @@ pub use legacy::{
 pub use local_files::{LocalFileStore, LocalFileStoreError};
 pub use lock::{DaemonLock, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
-pub use removal::HomeRemoval;
+pub use removal::StateDirectoryRemoval;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use unpacked::{PERSON_FOLDER, extension_in_person_folder, extension_in_state};
@@ -53,7 +53,7 @@ const EXTENSIONS: &str = "extensions.json";
 
 /// An opened state directory.
 #[derive(Debug)]
-pub struct Home {
+pub struct StateDirectory {
     dir: PathBuf,
     auth: AuthKey,
 }
@@ -71,7 +71,7 @@ pub struct DaemonRecord {
 
 /// Why a state directory cannot be used. Each message names the next step.
 #[derive(Debug, thiserror::Error)]
-pub enum HomeError {
+pub enum StateDirectoryError {
     /// It cannot be made, read or written.
     #[error(
         "cannot use the state directory: {path}: {source}. Make it writable, or name another one with TABWIRE_HOME"
@@ -134,18 +134,18 @@ pub enum HomeError {
     },
 }
 
-impl Home {
+impl StateDirectory {
     /// Opens the state directory, and makes it with a new secret if there is none.
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: it cannot be used, or it is not closed to others.
-    pub fn open(dir: &Path) -> Result<Self, HomeError> {
+    /// [`StateDirectoryError`]: it cannot be used, or it is not closed to others.
+    pub fn open(dir: &Path) -> Result<Self, StateDirectoryError> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(dir)
-            .map_err(|source| HomeError::Io { path: dir.to_owned(), source })?;
+            .map_err(|source| StateDirectoryError::Io { path: dir.to_owned(), source })?;
         check_private(dir, 0o700)?;
         let auth = read_or_make_key(dir)?;
         Ok(Self { dir: dir.to_owned(), auth })
@@ -156,8 +156,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: it cannot be used, or it is not closed to others.
-    pub fn find(dir: &Path) -> Result<Option<Self>, HomeError> {
+    /// [`StateDirectoryError`]: it cannot be used, or it is not closed to others.
+    pub fn find(dir: &Path) -> Result<Option<Self>, StateDirectoryError> {
         if !Self::has_dir(dir)? || !is_there(&dir.join(AUTH_KEY))? {
             return Ok(None);
         }
@@ -168,8 +168,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: it is there, and cannot be used.
-    pub fn has_dir(dir: &Path) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError`]: it is there, and cannot be used.
+    pub fn has_dir(dir: &Path) -> Result<bool, StateDirectoryError> {
         if !is_there(dir)? {
             return Ok(false);
         }
@@ -195,14 +195,14 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError`].
-    pub fn replace_key(&self) -> Result<Self, HomeError> {
+    /// [`StateDirectoryError`].
+    pub fn replace_key(&self) -> Result<Self, StateDirectoryError> {
         let path = self.dir.join(AUTH_KEY);
         let aside = aside(&path);
         write_private(&aside, AuthKey::generate().as_bytes())
             .and_then(|()| File::open(&aside)?.sync_all())
             .and_then(|()| fs::rename(&aside, &path))
-            .map_err(|source| HomeError::Io { path, source })?;
+            .map_err(|source| StateDirectoryError::Io { path, source })?;
         Ok(Self { dir: self.dir.clone(), auth: read_key(&self.dir)? })
     }
 
@@ -216,8 +216,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn daemon_record(&self) -> Result<Option<DaemonRecord>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn daemon_record(&self) -> Result<Option<DaemonRecord>, StateDirectoryError> {
         read_json(&self.dir.join(DAEMON_RECORD))
     }
 
@@ -225,8 +225,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn allowed_extensions(&self) -> Result<Vec<String>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn allowed_extensions(&self) -> Result<Vec<String>, StateDirectoryError> {
         Ok(read_json(&self.dir.join(EXTENSIONS))?.unwrap_or_default())
     }
 
@@ -235,8 +235,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn allow_extension(&self, id: &str) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn allow_extension(&self, id: &str) -> Result<bool, StateDirectoryError> {
         let _others_wait = lock_settings(&self.dir)?;
         let mut allowed = self.allowed_extensions()?;
         if allowed.iter().any(|known| known == id) {
@@ -266,9 +266,9 @@ impl Home {
     }
 }
 
-fn read_or_make_key(dir: &Path) -> Result<AuthKey, HomeError> {
+fn read_or_make_key(dir: &Path) -> Result<AuthKey, StateDirectoryError> {
     let path = dir.join(AUTH_KEY);
-    let io = |source| HomeError::Io { path: path.clone(), source };
+    let io = |source| StateDirectoryError::Io { path: path.clone(), source };
     if !path.exists() {
         // Written aside and linked into place, so that of two that start together
         // both end up with the same whole key.
@@ -291,46 +291,49 @@ fn aside(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn read_key(dir: &Path) -> Result<AuthKey, HomeError> {
+fn read_key(dir: &Path) -> Result<AuthKey, StateDirectoryError> {
     let path = dir.join(AUTH_KEY);
     check_private(&path, 0o600)?;
-    let bytes = fs::read(&path).map_err(|source| HomeError::Io { path: path.clone(), source })?;
+    let bytes =
+        fs::read(&path).map_err(|source| StateDirectoryError::Io { path: path.clone(), source })?;
     let length = bytes.len();
-    let key = bytes.try_into().map_err(|_| HomeError::DamagedKey { path: path.clone(), length })?;
+    let key = bytes
+        .try_into()
+        .map_err(|_| StateDirectoryError::DamagedKey { path: path.clone(), length })?;
     Ok(AuthKey::from_bytes(key))
 }
 
-fn is_there(path: &Path) -> Result<bool, HomeError> {
-    path.try_exists().map_err(|source| HomeError::Io { path: path.to_owned(), source })
+fn is_there(path: &Path) -> Result<bool, StateDirectoryError> {
+    path.try_exists().map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
 /// Whether it is ours and closed to all others.
-fn check_private(path: &Path, want: u32) -> Result<(), HomeError> {
+fn check_private(path: &Path, want: u32) -> Result<(), StateDirectoryError> {
     let path = path.to_owned();
     let found = match fs::metadata(&path) {
         Ok(found) => found,
-        Err(source) => return Err(HomeError::Io { path, source }),
+        Err(source) => return Err(StateDirectoryError::Io { path, source }),
     };
     if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(HomeError::NotOurs { path, owner: found.uid() });
+        return Err(StateDirectoryError::NotOurs { path, owner: found.uid() });
     }
     let mode = found.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(HomeError::OpenToOthers { path, mode, want });
+        return Err(StateDirectoryError::OpenToOthers { path, mode, want });
     }
     Ok(())
 }
 
 /// Waits for the right to change what is set in this directory, and holds it until it is
 /// dropped.
-fn lock_settings(dir: &Path) -> Result<File, HomeError> {
+fn lock_settings(dir: &Path) -> Result<File, StateDirectoryError> {
     let path = dir.join(SETTINGS_LOCK);
     let file = open_private(&path)?;
-    file.lock().map_err(|source| HomeError::Io { path, source })?;
+    file.lock().map_err(|source| StateDirectoryError::Io { path, source })?;
     Ok(file)
 }
 
-fn open_private(path: &Path) -> Result<File, HomeError> {
+fn open_private(path: &Path) -> Result<File, StateDirectoryError> {
     OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -338,7 +341,7 @@ fn open_private(path: &Path) -> Result<File, HomeError> {
         .read(true)
         .mode(0o600)
         .open(path)
-        .map_err(|source| HomeError::Io { path: path.to_owned(), source })
+        .map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
 /// Writes a new file that only its owner can read.
@@ -352,31 +355,33 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, HomeError> {
+fn read_json<T: serde::de::DeserializeOwned>(
+    path: &Path,
+) -> Result<Option<T>, StateDirectoryError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(HomeError::Io { path: path.to_owned(), source }),
+        Err(source) => return Err(StateDirectoryError::Io { path: path.to_owned(), source }),
     };
     serde_json::from_str(&text)
         .map(Some)
-        .map_err(|source| HomeError::Damaged { path: path.to_owned(), source })
+        .map_err(|source| StateDirectoryError::Damaged { path: path.to_owned(), source })
 }
 
 /// Writes a file whole or not at all.
-fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), HomeError> {
+fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StateDirectoryError> {
     let aside = aside(path);
     let text = serde_json::to_vec_pretty(value).unwrap_or_default();
     write_private(&aside, &text)
         .and_then(|()| fs::rename(&aside, path))
-        .map_err(|source| HomeError::Io { path: path.to_owned(), source })
+        .map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
 /// A state directory for a test, and what it goes with.
 #[cfg(test)]
-fn in_temporary() -> (tempfile::TempDir, Home) {
+fn in_temporary() -> (tempfile::TempDir, StateDirectory) {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::open(&dir.path().join("state")).unwrap();
+    let home = StateDirectory::open(&dir.path().join("state")).unwrap();
     (dir, home)
 }
 
@@ -396,8 +401,8 @@ mod tests {
     fn the_secret_is_made_once_and_only_its_owner_can_read_it() {
         let dir = temporary();
         let path = dir.path().join("state");
-        let first = Home::open(&path).unwrap();
-        let second = Home::open(&path).unwrap();
+        let first = StateDirectory::open(&path).unwrap();
+        let second = StateDirectory::open(&path).unwrap();
         assert_eq!(first.auth().as_bytes(), second.auth().as_bytes());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o700);
@@ -409,17 +414,17 @@ mod tests {
     fn a_directory_or_key_that_is_open_to_others_is_refused() {
         let dir = temporary();
         let home = dir.path().join("state");
-        Home::open(&home).unwrap();
+        StateDirectory::open(&home).unwrap();
         for (path, open, closed) in
             [(home.clone(), 0o755, 0o700), (home.join(AUTH_KEY), 0o640, 0o600)]
         {
             fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
-            let error = Home::open(&home).unwrap_err();
-            assert!(matches!(error, HomeError::OpenToOthers { .. }), "{error}");
+            let error = StateDirectory::open(&home).unwrap_err();
+            assert!(matches!(error, StateDirectoryError::OpenToOthers { .. }), "{error}");
             assert!(error.to_string().contains(&format!("chmod {closed:o}")), "{error}");
             fs::set_permissions(&path, Permissions::from_mode(closed)).unwrap();
         }
-        Home::open(&home).unwrap();
+        StateDirectory::open(&home).unwrap();
     }
 
     #[test]
@@ -427,7 +432,7 @@ mod tests {
         let dir = temporary();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = Home::open(&file.join("state")).unwrap_err().to_string();
+        let error = StateDirectory::open(&file.join("state")).unwrap_err().to_string();
         assert!(error.contains("file/state") && error.contains("TABWIRE_HOME"), "{error}");
     }
 
@@ -435,27 +440,30 @@ mod tests {
     fn a_damaged_secret_is_refused_and_left_alone() {
         let dir = temporary();
         write_private(&dir.path().join(AUTH_KEY), b"short").unwrap();
-        let error = Home::open(dir.path()).unwrap_err();
-        assert!(matches!(error, HomeError::DamagedKey { length: 5, .. }), "{error}");
+        let error = StateDirectory::open(dir.path()).unwrap_err();
+        assert!(matches!(error, StateDirectoryError::DamagedKey { length: 5, .. }), "{error}");
         assert_eq!(fs::read(dir.path().join(AUTH_KEY)).unwrap(), b"short");
     }
 
     #[test]
     fn a_replaced_secret_is_another_one_and_as_private() {
         let dir = temporary();
-        let old = Home::open(dir.path()).unwrap();
+        let old = StateDirectory::open(dir.path()).unwrap();
         assert!(!old.is_key_replaced());
         let new = old.replace_key().unwrap();
         assert_ne!(new.auth().as_bytes(), old.auth().as_bytes());
         assert!(old.is_key_replaced() && !new.is_key_replaced());
-        assert_eq!(Home::open(dir.path()).unwrap().auth().as_bytes(), new.auth().as_bytes());
+        assert_eq!(
+            StateDirectory::open(dir.path()).unwrap().auth().as_bytes(),
+            new.auth().as_bytes()
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left aside");
     }
 
     #[test]
     fn one_daemon_holds_the_lock_and_its_record_goes_with_it() {
         let dir = temporary();
-        let home = Home::open(dir.path()).unwrap();
+        let home = StateDirectory::open(dir.path()).unwrap();
         assert!(!home.has_daemon().unwrap());
         let lock = home.try_lock_daemon().unwrap().unwrap();
         assert!(home.has_daemon().unwrap());
@@ -471,7 +479,7 @@ mod tests {
     #[test]
     fn allowed_extensions_are_kept_once_each() {
         let dir = temporary();
-        let home = Home::open(dir.path()).unwrap();
+        let home = StateDirectory::open(dir.path()).unwrap();
         assert!(home.allow_extension("a").unwrap());
         assert!(!home.allow_extension("a").unwrap());
         assert!(home.allow_extension("b").unwrap());
@@ -486,7 +494,7 @@ mod tests {
             r#""/home/ann/tabwire""#,
         ];
         let dir = temporary();
-        let home = Home::open(dir.path()).unwrap();
+        let home = StateDirectory::open(dir.path()).unwrap();
         proptest!(garbled::cases(500), |(bytes in garbled::nearly(&samples))| {
             for name in [DAEMON_RECORD, EXTENSIONS, UNPACKED, UNPACKED_VERSION] {
                 let path = home.dir().join(name);

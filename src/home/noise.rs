@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Home;
+use super::StateDirectory;
 use super::files::{FileError, ReadError, decode, encode, make_folder, paths_in, read_text, write};
 use crate::protocol::Owner;
 use crate::streams::NoiseRules;
@@ -50,7 +50,7 @@ impl From<FileError> for NoiseFileError {
     }
 }
 
-impl Home {
+impl StateDirectory {
     /// The noise rules in this directory.
     #[must_use]
     pub fn noise(&self) -> NoiseFiles {

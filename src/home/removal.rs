@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, decode};
-use super::{AUTH_KEY, Home, HomeError, drawings, noise, store};
+use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
 const FILES: [&str; 15] = [
@@ -50,7 +50,7 @@ const OWNERS_FOLDERS: [OwnersFolder; 3] = [
 
 /// What removing a state directory does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HomeRemoval {
+pub struct StateDirectoryRemoval {
     /// What goes, in this order: a folder after what is in it, and the directory itself last, if
     /// nothing stays in it.
     pub goes: Vec<PathBuf>,
@@ -58,14 +58,14 @@ pub struct HomeRemoval {
     pub stays: Vec<PathBuf>,
 }
 
-impl Home {
-    /// What [`Home::remove`] would do now. `gone` is taken for removed already.
+impl StateDirectory {
+    /// What [`StateDirectory::remove`] would do now. `gone` is taken for removed already.
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn removal(&self, gone: &[PathBuf]) -> Result<HomeRemoval, HomeError> {
-        let mut removal = HomeRemoval::default();
+    /// [`StateDirectoryError::Io`].
+    pub fn removal(&self, gone: &[PathBuf]) -> Result<StateDirectoryRemoval, StateDirectoryError> {
+        let mut removal = StateDirectoryRemoval::default();
         // To remove all else must be no way to have that forgotten.
         let is_unconfirmed = !self.unconfirmed().is_ok_and(|widenings| widenings.is_empty());
         let unconfirmed = is_unconfirmed.then(|| self.unconfirmed_path());
@@ -96,23 +96,24 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn remove(self) -> Result<HomeRemoval, HomeError> {
+    /// [`StateDirectoryError::Io`].
+    pub fn remove(self) -> Result<StateDirectoryRemoval, StateDirectoryError> {
         let removal = self.removal(&[])?;
         for path in &removal.goes {
-            remove(path).map_err(|source| HomeError::Io { path: path.clone(), source })?;
+            remove(path)
+                .map_err(|source| StateDirectoryError::Io { path: path.clone(), source })?;
         }
         Ok(removal)
     }
 }
 
-impl HomeRemoval {
+impl StateDirectoryRemoval {
     /// Adds a folder that holds a folder for each owner.
     fn add_owners_folder(
         &mut self,
         folder: &Path,
         is_own: fn(&Path) -> bool,
-    ) -> Result<(), HomeError> {
+    ) -> Result<(), StateDirectoryError> {
         let before = self.stays.len();
         for owner in sorted_entries(folder)? {
             if !is_folder(&owner) || name_of(&owner).and_then(decode).is_none() {
@@ -138,8 +139,8 @@ impl HomeRemoval {
 }
 
 /// What is in a folder, by name.
-fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, HomeError> {
-    let io = |source| HomeError::Io { path: folder.to_owned(), source };
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, StateDirectoryError> {
+    let io = |source| StateDirectoryError::Io { path: folder.to_owned(), source };
     let entries = fs::read_dir(folder).map_err(io)?;
     let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
     let mut paths = paths.map_err(io)?;
@@ -187,7 +188,7 @@ fn is_of_database(name: &str, (database, aside): (&str, &str)) -> bool {
 }
 
 /// Whether a folder holds nothing but what has gone, and something of that.
-fn is_emptied(folder: &Path, gone: &[PathBuf]) -> Result<bool, HomeError> {
+fn is_emptied(folder: &Path, gone: &[PathBuf]) -> Result<bool, StateDirectoryError> {
     if !gone.iter().any(|path| path.parent() == Some(folder)) || !is_folder(folder) {
         return Ok(false);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Home, HomeError, lock_settings, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
 use crate::protocol::{SiteChange, SiteRuleError, SiteRules};
 
 const SITE_RULES: &str = "site_rules.json";
@@ -20,13 +20,13 @@ pub struct SiteRulesFile {
 pub enum SiteRulesError {
     /// They cannot be read or written.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
     /// The change cannot be made.
     #[error(transparent)]
     Change(#[from] SiteRuleError),
 }
 
-impl Home {
+impl StateDirectory {
     /// The file of the rules which sites agents may use.
     #[must_use]
     pub fn site_rules(&self) -> SiteRulesFile {
@@ -39,14 +39,18 @@ impl SiteRulesFile {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::DamagedSiteRules`]: what cannot be read is not taken
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::DamagedSiteRules`]: what cannot be read is not taken
     /// for no rules.
-    pub fn read(&self) -> Result<SiteRules, HomeError> {
+    pub fn read(&self) -> Result<SiteRules, StateDirectoryError> {
         let path = self.dir.join(SITE_RULES);
-        let damaged = |source| HomeError::DamagedSiteRules { path: path.clone(), source };
+        let damaged = |source| StateDirectoryError::DamagedSiteRules { path: path.clone(), source };
         // As an object first: a list would be read field by field.
         let fields = read_json::<Map<String, Value>>(&path).map_err(|error| {
-            if let HomeError::Damaged { source, .. } = error { damaged(source) } else { error }
+            if let StateDirectoryError::Damaged { source, .. } = error {
+                damaged(source)
+            } else {
+                error
+            }
         })?;
         let Some(fields) = fields else { return Ok(SiteRules::default()) };
         serde_json::from_value(fields.into()).map_err(damaged)

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::value::RawValue;
 
-use super::Home;
+use super::StateDirectory;
 use super::files::{
     FileError, ReadError, decode, encode, make_folder, moment, paths_in, read_text, sync_folder,
     write,
@@ -122,7 +122,7 @@ impl From<FileError> for StoreError {
     }
 }
 
-impl Home {
+impl StateDirectory {
     /// What agents store in this directory.
     #[must_use]
     pub fn store(&self) -> ValueStore {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Home, HomeError, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, read_json, write_json};
 use crate::protocol::SERVER_VERSION;
 
 pub(super) const UNPACKED: &str = "unpacked.json";
@@ -36,13 +36,13 @@ pub(super) fn usual_extension_folders(
     [Some(extension_in_state(state)), person.map(extension_in_person_folder)].into_iter().flatten()
 }
 
-impl Home {
+impl StateDirectory {
     /// Where the extension was unpacked last; `None` if it never was.
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn unpacked(&self) -> Result<Option<PathBuf>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn unpacked(&self) -> Result<Option<PathBuf>, StateDirectoryError> {
         unpacked_below(&self.dir)
     }
 
@@ -50,8 +50,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn unpacked_version(&self) -> Result<Option<String>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn unpacked_version(&self) -> Result<Option<String>, StateDirectoryError> {
         read_json(&self.dir.join(UNPACKED_VERSION))
     }
 
@@ -59,8 +59,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`].
-    pub fn note_unpacked(&self, to: &Path) -> Result<(), HomeError> {
+    /// [`StateDirectoryError::Io`].
+    pub fn note_unpacked(&self, to: &Path) -> Result<(), StateDirectoryError> {
         // A name that JSON cannot hold is not remembered.
         let Some(to) = to.to_str() else { return Ok(()) };
         write_json(&self.dir.join(UNPACKED_VERSION), &SERVER_VERSION)?;
@@ -69,6 +69,6 @@ impl Home {
 }
 
 /// The same for a state directory that is not opened.
-pub(super) fn unpacked_below(dir: &Path) -> Result<Option<PathBuf>, HomeError> {
+pub(super) fn unpacked_below(dir: &Path) -> Result<Option<PathBuf>, StateDirectoryError> {
     read_json(&dir.join(UNPACKED))
 }

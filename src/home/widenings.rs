@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Home, HomeError, lock_settings, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
 use crate::proof;
 use crate::protocol::{Timestamp, UnconfirmedWidening};
 
@@ -16,7 +16,7 @@ const UNCONFIRMED_MAX: usize = 100;
 pub enum WideningError {
     /// The file cannot be read or written.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
     /// Too many wait for a person.
     #[error(
         "{UNCONFIRMED_MAX} changes wait for a person to confirm them. Confirm them in the popup of the Tabwire extension, or with `tabwire confirm`"
@@ -24,7 +24,7 @@ pub enum WideningError {
     TooMany,
 }
 
-impl Home {
+impl StateDirectory {
     /// Notes that something is about to be allowed that no person has agreed to. One that is
     /// noted already is noted anew, since it may have been taken back meanwhile.
     ///
@@ -60,8 +60,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn unconfirmed(&self) -> Result<Vec<UnconfirmedWidening>, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn unconfirmed(&self) -> Result<Vec<UnconfirmedWidening>, StateDirectoryError> {
         Ok(read_json(&self.dir.join(UNCONFIRMED))?.unwrap_or_default())
     }
 
@@ -69,8 +69,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn confirm_widenings(&self, ids: &[String]) -> Result<usize, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn confirm_widenings(&self, ids: &[String]) -> Result<usize, StateDirectoryError> {
         let _others_wait = lock_settings(&self.dir)?;
         let mut kept = self.unconfirmed()?;
         let before = kept.len();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::{Installation, PlannedChange, is_missing};
 use crate::extension;
-use crate::home::{Home, extension_in_person_folder, extension_in_state};
+use crate::home::{StateDirectory, extension_in_person_folder, extension_in_state};
 use crate::protocol::EXTENSION_ID;
 
 impl Installation {
@@ -49,7 +49,7 @@ impl Installation {
         let is_there = is_folder && extension::find(&from).is_some();
         let is_gone = || fs::symlink_metadata(&from).is_err_and(|error| is_missing(&error));
         let is_noted = || {
-            let home = Home::find(&self.state).ok().flatten();
+            let home = StateDirectory::find(&self.state).ok().flatten();
             home.is_some_and(|home| {
                 home.unpacked().is_ok_and(|noted| noted.as_ref() == Some(&from))
             })
@@ -61,7 +61,7 @@ impl Installation {
 
     /// Whether the extension is there already, just as it would be unpacked, and known to be.
     pub(super) fn is_unpacked(&self) -> bool {
-        let Ok(Some(home)) = Home::find(&self.state) else { return false };
+        let Ok(Some(home)) = StateDirectory::find(&self.state) else { return false };
         let dir = self.extension();
         let is_noted = home.unpacked().is_ok_and(|noted| noted.as_ref() == Some(&dir));
         // A browser that asks for the key by native messaging needs none in the folder.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{McpClient, PlanError, is_missing};
 use crate::extension::{self, UnpackError};
-use crate::home::{Home, HomeError, PERSON_FOLDER, write_private};
+use crate::home::{PERSON_FOLDER, StateDirectory, StateDirectoryError, write_private};
 use crate::proof;
 use crate::protocol::EXTENSION_ID;
 
@@ -99,7 +99,7 @@ pub enum ApplyError {
     Unpack(#[from] UnpackError),
     /// The state directory cannot be used.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
 }
 
 impl ChangePlan {
@@ -117,7 +117,7 @@ impl PlannedChange {
     fn apply(&self, state: &Path) -> Result<(), ApplyError> {
         match self {
             Self::Unpack { dir, port } => {
-                let home = Home::open(state)?;
+                let home = StateDirectory::open(state)?;
                 extension::unpack(dir, *port, &home.auth().extension_key(EXTENSION_ID))?;
                 home.note_unpacked(dir)?;
                 Ok(())

@@ -228,7 +228,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::home::Home;
+    use crate::home::StateDirectory;
     use crate::install::OperatingSystem;
     use crate::proof::AuthKey;
     use crate::protocol::{EXTENSION_ID, LocalFileChange};
@@ -244,7 +244,7 @@ mod tests {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap();
-            let home = Home::open(&root.join("state")).unwrap();
+            let home = StateDirectory::open(&root.join("state")).unwrap();
             let key = AuthKey::generate().extension_key(EXTENSION_ID);
             for folder in ["unpacked", "copy"] {
                 extension::unpack(&root.join("site").join(folder), 1, &key).unwrap();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::extension;
-use crate::home::{HomeError, LocalFileStore, LocalFileStoreError};
+use crate::home::{LocalFileStore, LocalFileStoreError, StateDirectoryError};
 use crate::hub::Hub;
 use crate::install::UserFolders;
 use crate::proof::ExtensionKey;
@@ -42,8 +42,8 @@ impl LiveLocalFileRules {
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: the file cannot be read.
-    pub fn open(hub: Hub, store: LocalFileStore) -> Result<Self, HomeError> {
+    /// [`StateDirectoryError`]: the file cannot be read.
+    pub fn open(hub: Hub, store: LocalFileStore) -> Result<Self, StateDirectoryError> {
         let gate = Arc::new(FileGate::new(store.clone(), UserFolders::current().ok().as_ref()));
         let this = Self { hub, store, gate };
         this.reload()?;
@@ -73,8 +73,8 @@ impl LiveLocalFileRules {
     ///
     /// # Errors
     ///
-    /// [`HomeError`]: it cannot be read, and the rules stay as they are.
-    pub fn reload(&self) -> Result<Arc<LocalFileRules>, HomeError> {
+    /// [`StateDirectoryError`]: it cannot be read, and the rules stay as they are.
+    pub fn reload(&self) -> Result<Arc<LocalFileRules>, StateDirectoryError> {
         self.hold(self.store.read()?);
         Ok(self.hub.local_files())
     }

@@ -403,7 +403,7 @@ fn a_parameter_of_many_variants_does_not_list_them_but_the_refusal_does() {
 /// Tools that keep what they are given in a folder of this test's own.
 fn keeping() -> (Tools, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let store = crate::home::Home::open(&dir.path().join("state")).unwrap().store();
+    let store = crate::home::StateDirectory::open(&dir.path().join("state")).unwrap().store();
     let tools = Tools::new(Hub::start(Limits::default()), Duration::ZERO).with_store(store);
     (tools, dir)
 }

@@ -20,7 +20,7 @@ use crate::cli::legacy;
 use crate::config::DaemonLocation;
 use crate::daemon::PortHolder;
 use crate::extension::{self, FolderCheck};
-use crate::home::{DaemonRecord, Home, HomeError, extension_in_state};
+use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError, extension_in_state};
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
 
 /// How long a browser may take for the test command.
@@ -79,7 +79,10 @@ pub(super) async fn walk(location: &DaemonLocation) -> HopFindings {
 }
 
 /// The state directory and the key in it: there, ours, and closed to others.
-fn state_directory(findings: &mut HopFindings, location: &DaemonLocation) -> Option<Home> {
+fn state_directory(
+    findings: &mut HopFindings,
+    location: &DaemonLocation,
+) -> Option<StateDirectory> {
     let dir = match location.home() {
         Ok(dir) => dir,
         Err(error) => {
@@ -88,7 +91,7 @@ fn state_directory(findings: &mut HopFindings, location: &DaemonLocation) -> Opt
             return None;
         }
     };
-    match Home::has_dir(&dir) {
+    match StateDirectory::has_dir(&dir) {
         Ok(true) => findings.fine(STATE, format!("{}, ours and closed to others", dir.display())),
         Ok(false) => {
             findings.broken(STATE, format!("there is no {}", dir.display()), UNPACK);
@@ -101,7 +104,7 @@ fn state_directory(findings: &mut HopFindings, location: &DaemonLocation) -> Opt
             return None;
         }
     }
-    match Home::find(&dir) {
+    match StateDirectory::find(&dir) {
         Ok(Some(home)) => {
             findings.fine(KEY, "auth.key is whole, ours and closed to others");
             Some(home)
@@ -117,19 +120,23 @@ fn state_directory(findings: &mut HopFindings, location: &DaemonLocation) -> Opt
     }
 }
 
-fn remedy(error: &HomeError) -> String {
+fn remedy(error: &StateDirectoryError) -> String {
     match error {
-        HomeError::Io { path, .. } => {
+        StateDirectoryError::Io { path, .. } => {
             format!("make {} usable, or name another directory with TABWIRE_HOME", path.display())
         }
-        HomeError::OpenToOthers { path, want, .. } => format!("chmod {want:o} {}", path.display()),
-        HomeError::NotOurs { .. } => "name a directory of your own with TABWIRE_HOME".to_owned(),
-        HomeError::DamagedKey { path, .. } => format!(
+        StateDirectoryError::OpenToOthers { path, want, .. } => {
+            format!("chmod {want:o} {}", path.display())
+        }
+        StateDirectoryError::NotOurs { .. } => {
+            "name a directory of your own with TABWIRE_HOME".to_owned()
+        }
+        StateDirectoryError::DamagedKey { path, .. } => format!(
             "move {} away, then run `tabwire install` and reload the extension in the browser",
             path.display()
         ),
-        HomeError::DamagedSiteRules { path, .. } => format!("correct {}", path.display()),
-        HomeError::Damaged { path, .. } => format!("move {} away", path.display()),
+        StateDirectoryError::DamagedSiteRules { path, .. } => format!("correct {}", path.display()),
+        StateDirectoryError::Damaged { path, .. } => format!("move {} away", path.display()),
     }
 }
 
@@ -182,7 +189,7 @@ async fn port(
 }
 
 /// Whether the daemon runs: its lock is held and its record says where it is.
-fn daemon(findings: &mut HopFindings, home: Option<&Home>) -> Option<DaemonRecord> {
+fn daemon(findings: &mut HopFindings, home: Option<&StateDirectory>) -> Option<DaemonRecord> {
     let Some(home) = home else {
         findings.unknown(DAEMON, "it needs the state directory and the key");
         return None;
@@ -260,7 +267,7 @@ async fn token(findings: &mut HopFindings, daemon: Option<&DaemonClient>) -> Opt
 fn folder(
     findings: &mut HopFindings,
     location: &DaemonLocation,
-    home: Option<&Home>,
+    home: Option<&StateDirectory>,
     port: u16,
     is_connected: bool,
     has_older: bool,

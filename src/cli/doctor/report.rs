@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::daemon_client::DaemonClient;
 use crate::cli::output_file::{write_named, write_new};
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::hub::ClockSample;
 use crate::proof::{DEFAULT_OWNER, KEY_LENGTH};
 use crate::protocol::{EXTENSION_ID, PROTOCOL_VERSION, SERVER_VERSION};
@@ -40,7 +40,7 @@ pub(super) async fn write(
     doctor: &Value,
     file: Option<PathBuf>,
 ) -> anyhow::Result<PathBuf> {
-    let home = location.home().ok().and_then(|dir| Home::find(&dir).ok().flatten());
+    let home = location.home().ok().and_then(|dir| StateDirectory::find(&dir).ok().flatten());
     let cleaner = TextCleaner::new(home.as_ref());
     let report = cleaner.value(&json!({
         "written_at": ClockSample::now().system,
@@ -130,7 +130,7 @@ struct TextCleaner {
 }
 
 impl TextCleaner {
-    fn new(home: Option<&Home>) -> Self {
+    fn new(home: Option<&StateDirectory>) -> Self {
         let folder = etcetera::home_dir().ok();
         let real = folder.as_ref().and_then(|folder| folder.canonicalize().ok());
         let named = folder.as_ref().and_then(|folder| folder.file_name());
@@ -175,7 +175,7 @@ impl TextCleaner {
 }
 
 /// The daemon's token, and the keys of all extensions that may connect.
-fn secrets(home: &Home) -> Vec<String> {
+fn secrets(home: &StateDirectory) -> Vec<String> {
     let allowed = home.allowed_extensions().unwrap_or_default();
     let extensions = allowed.iter().map(String::as_str).chain([EXTENSION_ID]);
     let auth = home.auth();

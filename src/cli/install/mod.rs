@@ -20,7 +20,7 @@ use super::legacy;
 use super::person::UnattendedFlag;
 use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::install::{ChangePlan, Installation, McpClient, ServerEntry, UserFolders, lasting_name};
 use crate::protocol::DEFAULT_PORT;
 use crate::terminal::{clean, hanging, is_terminal, say};
@@ -208,7 +208,7 @@ pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installa
     // Browsers are told in JSON where it is.
     state.to_str().context("the state directory's path is no text; name one with TABWIRE_HOME")?;
     let user_folders = if location.home.is_some() { None } else { Some(UserFolders::current()?) };
-    let port = port_for_extension(location, Home::find(&state)?.as_ref())?;
+    let port = port_for_extension(location, StateDirectory::find(&state)?.as_ref())?;
     Ok(Installation { state, user_folders, program: program()?, port })
 }
 

@@ -11,7 +11,7 @@ use crate::bridge;
 use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::terminal::{Spinner, TextStyle, clean, hanging, say};
 
 /// How long an extension is waited for.
@@ -78,7 +78,7 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
         job_notifications: false,
     };
     let record = bridge::find_daemon(target).await?;
-    let home = Home::open(&home)?;
+    let home = StateDirectory::open(&home)?;
     let daemon = DaemonClient::new(&home, record);
     let mut spinner = Spinner::start("Waiting for the extension (Ctrl+C ends the wait)");
     tokio::select! {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::cli::daemon_client::DaemonClient;
 use crate::cli::person::{UnattendedFlag, person_widens_reversibly};
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::install::native_host::in_shell;
 use crate::local_files::openable_folder;
 use crate::protocol::{LocalFileChange, LocalFileRules};
@@ -47,12 +47,12 @@ pub(super) async fn run(
     let (home, change, agreed) = match command.unwrap_or(LocalFilesCommand::List) {
         LocalFilesCommand::List => {
             // No state directory is made for the question.
-            let home = Home::find(&dir)?;
+            let home = StateDirectory::find(&dir)?;
             let rules = home.map(|home| home.local_files().read()).transpose()?;
             return told(&rules.unwrap_or_default(), json);
         }
         LocalFilesCommand::Allow { dir: folder, consent } => {
-            let home = Home::open(&dir)?;
+            let home = StateDirectory::open(&dir)?;
             let folder = openable_folder(&home.local_files(), &folder)?;
             let change = LocalFileChange::Add { folder: folder.clone() };
             let opened = home.local_files().read()?.opened_by(&change);
@@ -64,7 +64,7 @@ pub(super) async fn run(
             (home, change, opened)
         }
         LocalFilesCommand::Remove { dir: folder } => {
-            let home = Home::open(&dir)?;
+            let home = StateDirectory::open(&dir)?;
             let folder = listed_as(&folder, &home.local_files().read()?)?;
             (home, LocalFileChange::Remove { folder }, Vec::new())
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::daemon_client::DaemonClient;
 use super::person::{UnattendedFlag, person_widens, person_widens_reversibly};
 use crate::config::DaemonLocation;
-use crate::home::Home;
+use crate::home::StateDirectory;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
 use crate::terminal::say;
 
@@ -72,8 +72,8 @@ pub(super) async fn run(
     let (changes, consent) = changes(command.unwrap_or(SitesCommand::List));
     let home = match changes.as_slice() {
         // No state directory is made for the question.
-        [] => Home::find(&dir)?,
-        [..] => Some(Home::open(&dir)?),
+        [] => StateDirectory::find(&dir)?,
+        [..] => Some(StateDirectory::open(&dir)?),
     };
     let Some(home) = home else { return told(&SiteRules::default(), json) };
     let mut rules = home.site_rules().read()?;
@@ -100,7 +100,7 @@ pub(super) async fn run(
 
 /// Which of these changes of the rules let agents use more; a person has agreed to each of those.
 fn agreed(
-    home: &Home,
+    home: &StateDirectory,
     rules: &SiteRules,
     changes: &[SiteChange],
     consent: UnattendedFlag,

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::home::unpacked::{unpacked_below, usual_extension_folders};
-use crate::home::{Home, HomeError, lock_settings, read_json, write_json};
+use crate::home::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
 
 const AGENT_FOLDERS: &str = "agent_folders.json";
 
@@ -51,11 +51,11 @@ pub enum AgentFolderError {
     },
     /// The state directory cannot be used.
     #[error(transparent)]
-    Home(#[from] HomeError),
+    Home(#[from] StateDirectoryError),
 }
 
 /// The folders as they are kept.
-pub(super) fn read(state: &Path) -> Result<AgentFolders, HomeError> {
+pub(super) fn read(state: &Path) -> Result<AgentFolders, StateDirectoryError> {
     Ok(read_json(&state.join(AGENT_FOLDERS))?.unwrap_or_default())
 }
 
@@ -65,7 +65,7 @@ pub(super) fn is_kept_from_agents(
     state: &Path,
     person: &Path,
     path: &Path,
-) -> Result<bool, HomeError> {
+) -> Result<bool, StateDirectoryError> {
     Ok(kept_from_agents(state, Some(person))?.iter().any(|(kept, _)| path.starts_with(kept)))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn is_kept_from_agents(
 fn kept_from_agents(
     state: &Path,
     person: Option<&Path>,
-) -> Result<Vec<(PathBuf, &'static str)>, HomeError> {
+) -> Result<Vec<(PathBuf, &'static str)>, StateDirectoryError> {
     let extensions = usual_extension_folders(state, person).chain(unpacked_below(state)?);
     let extensions = extensions.map(|path| (path, "the extension is there, with its key"));
     let all = iter::once((state.to_owned(), "Tabwire keeps its keys there")).chain(extensions);
@@ -81,7 +81,7 @@ fn kept_from_agents(
     Ok(all.map(|(path, why)| (fs::canonicalize(&path).unwrap_or(path), why)).collect())
 }
 
-impl Home {
+impl StateDirectory {
     /// The folder as it would be opened to agents: without links, and none that is kept from
     /// them. `person` is the home directory of the person.
     ///
@@ -113,7 +113,7 @@ impl Home {
         &self,
         path: &Path,
         person: Option<&Path>,
-    ) -> Result<Option<&'static str>, HomeError> {
+    ) -> Result<Option<&'static str>, StateDirectoryError> {
         if person.is_some_and(|home| home.starts_with(path)) || path.parent().is_none() {
             return Ok(Some("all that you have lies below it"));
         }
@@ -133,18 +133,18 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn agent_folders(&self) -> Result<AgentFolders, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn agent_folders(&self) -> Result<AgentFolders, StateDirectoryError> {
         read(&self.dir)
     }
 
-    /// Opens a folder that [`Home::check_agent_folder`] has returned to agents for writing; a
+    /// Opens a folder that [`StateDirectory::check_agent_folder`] has returned to agents for writing; a
     /// running daemon follows at once. False: it was open already.
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn open_agent_folder(&self, path: &Path) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn open_agent_folder(&self, path: &Path) -> Result<bool, StateDirectoryError> {
         self.change_agent_folders(|folders| add(&mut folders.write, path))
     }
 
@@ -153,8 +153,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn note_synced_folder(&self, path: &Path) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn note_synced_folder(&self, path: &Path) -> Result<bool, StateDirectoryError> {
         self.change_agent_folders(|folders| add(&mut folders.sync, path))
     }
 
@@ -162,8 +162,8 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`HomeError::Io`] and [`HomeError::Damaged`].
-    pub fn close_agent_folder(&self, folder: &Path) -> Result<bool, HomeError> {
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn close_agent_folder(&self, folder: &Path) -> Result<bool, StateDirectoryError> {
         // One that is gone, or is a link by now, is named as it is listed.
         let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         self.change_agent_folders(|folders| {
@@ -176,7 +176,7 @@ impl Home {
     fn change_agent_folders(
         &self,
         change: impl FnOnce(&mut AgentFolders) -> bool,
-    ) -> Result<bool, HomeError> {
+    ) -> Result<bool, StateDirectoryError> {
         let _others_wait = lock_settings(&self.dir)?;
         let mut folders = self.agent_folders()?;
         let is_changed = change(&mut folders);

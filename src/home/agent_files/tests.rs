@@ -9,7 +9,7 @@ const JPEG: &[u8] = b"\xff\xd8\xffits rest";
 /// A person's home directory with a state directory outside of it, and a folder that is open.
 struct Person {
     _dir: tempfile::TempDir,
-    home: Home,
+    home: StateDirectory,
     files: AgentFiles,
     /// The home directory, without links.
     place: PathBuf,
@@ -21,7 +21,7 @@ impl Person {
     fn new() -> Self {
         // Without a dot in front, since no folder with one is opened.
         let dir = tempfile::Builder::new().prefix("tabwire-").tempdir().unwrap();
-        let home = Home::open(&dir.path().join("state")).unwrap();
+        let home = StateDirectory::open(&dir.path().join("state")).unwrap();
         let place = dir.path().join("person");
         let opened = place.join("pictures");
         fs::create_dir_all(&opened).unwrap();

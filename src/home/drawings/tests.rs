@@ -16,7 +16,7 @@ struct DrawingsFixture {
 fn kept() -> DrawingsFixture {
     let dir =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
-    let drawings = Home::open(dir.path()).unwrap().drawings();
+    let drawings = StateDirectory::open(dir.path()).unwrap().drawings();
     DrawingsFixture { dir, drawings }
 }
 
@@ -103,7 +103,7 @@ impl DrawingsFixture {
 
     /// The same directory, as the next daemon finds it.
     fn restart(self) -> Self {
-        Self { drawings: Home::open(self.dir.path()).unwrap().drawings(), ..self }
+        Self { drawings: StateDirectory::open(self.dir.path()).unwrap().drawings(), ..self }
     }
 }
 

@@ -25,7 +25,7 @@ fn all_below(folder: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// A state directory with everything in it that we write there.
-fn full() -> (tempfile::TempDir, Home) {
+fn full() -> (tempfile::TempDir, StateDirectory) {
     let (dir, home) = in_temporary();
     let state = home.dir().to_owned();
     home.allow_extension("a").unwrap();
@@ -87,7 +87,7 @@ fn what_no_person_has_confirmed_stays_to_be_told_by_the_next_daemon() {
     let widening = home.note_widening("x", None, Timestamp::from_unix_micros(0)).unwrap();
     assert_eq!(home.remove().unwrap().stays, std::slice::from_ref(&list));
     assert_eq!(all_below(&state), BTreeSet::from([list.clone()]));
-    let home = Home::open(&state).unwrap();
+    let home = StateDirectory::open(&state).unwrap();
     assert_eq!(home.unconfirmed().unwrap(), [widening]);
     fs::write(&list, "{").unwrap();
     assert_eq!(home.removal(&[]).unwrap().stays, [list], "it may hold anything");

@@ -16,7 +16,7 @@ struct StoreFixture {
 fn kept() -> StoreFixture {
     let dir =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
-    let store = Home::open(dir.path()).unwrap().store();
+    let store = StateDirectory::open(dir.path()).unwrap().store();
     StoreFixture { dir, store }
 }
 
@@ -61,7 +61,8 @@ fn what_was_stored_is_loaded_listed_and_deleted_also_by_the_next_daemon() {
     let value = json!({"b": [1, null, "ä"], "a": 5.0});
     kept.put("login flow", &value).unwrap();
     kept.put("default", &json!(null)).unwrap();
-    let next = StoreFixture { store: Home::open(kept.dir.path()).unwrap().store(), ..kept };
+    let next =
+        StoreFixture { store: StateDirectory::open(kept.dir.path()).unwrap().store(), ..kept };
     assert_eq!(next.get("login flow"), value);
     assert_eq!(next.get("default"), json!(null));
     let list = next.store.list(&user()).unwrap();

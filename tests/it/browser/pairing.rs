@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::Digest as _;
 use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 
@@ -57,7 +57,7 @@ impl Person {
     }
 
     /// Writes the extension with the key of a state directory.
-    fn unpack(&self, home: &Home) {
+    fn unpack(&self, home: &StateDirectory) {
         let key = home.auth().extension_key(EXTENSION_ID);
         extension::unpack(&self.extension(), self.port, &key).unwrap();
     }

@@ -16,7 +16,7 @@ struct Profile(tempfile::TempDir);
 
 impl Profile {
     /// With the extension for the daemon at this port, with the key of its state directory.
-    fn new(home: &tabwire::home::Home, port: u16) -> Self {
+    fn new(home: &tabwire::home::StateDirectory, port: u16) -> Self {
         let folder = tempfile::Builder::new().prefix("tabwire-it-popup-").tempdir().unwrap();
         let key = home.auth().extension_key(EXTENSION_ID);
         extension::unpack(&folder.path().join("extension"), port, &key).unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
@@ -130,7 +130,7 @@ impl Browser {
 
     /// One connection, from its beginning to its end.
     async fn connect(&mut self) {
-        let Ok(home) = Home::open(&self.home) else { return };
+        let Ok(home) = StateDirectory::open(&self.home) else { return };
         let (Ok(true), Ok(Some(daemon))) = (home.has_daemon(), home.daemon_record()) else {
             return;
         };

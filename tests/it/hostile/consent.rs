@@ -2,7 +2,7 @@
 //! was widened, in the place of a person.
 
 use serde_json::{Value, json};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
 use crate::polling::pending_queries::PollingExtension;
@@ -28,7 +28,7 @@ fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
 }
 
 /// Everything that the commands above change.
-fn rights(home: &Home) -> String {
+fn rights(home: &StateDirectory) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
         home.site_rules().read().unwrap(),
@@ -184,7 +184,7 @@ async fn row_35_to_remove_everything_or_to_start_a_daemon_is_no_way_around_a_per
     row.tried("the command", pasted == format!("files|remove|{folder}|"), &command);
 
     assert_eq!(place.run(&["sites", "deny", "bank.example"]).await.code, Some(0));
-    let denied = |home: &Home| home.site_rules().read().unwrap().deny().len() == 1;
+    let denied = |home: &StateDirectory| home.site_rules().read().unwrap().deny().len() == 1;
     for removes in [&["uninstall", "--state"][..], &["uninstall", "--state", "--json"]] {
         let ran = place.run(removes).await;
         let is_whole = denied(&home) && home.unconfirmed().unwrap().len() == 1;

@@ -55,7 +55,7 @@ impl WithFixtures {
     }
 }
 
-fn client(port: u16, home: &tabwire::home::Home) -> McpClient {
+fn client(port: u16, home: &tabwire::home::StateDirectory) -> McpClient {
     McpClient::at(port, home.auth().token(&DEFAULT_OWNER.into()))
 }
 

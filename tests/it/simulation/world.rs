@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::hub::{ClockSample, Hub};
 use tabwire::protocol::Timestamp;
 use tokio::sync::mpsc;
@@ -89,7 +89,7 @@ impl World {
         turmoil::sim_elapsed().unwrap_or(self.now.get())
     }
 
-    pub(super) fn home(&self) -> Home {
+    pub(super) fn home(&self) -> StateDirectory {
         self.home.home()
     }
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tabwire::daemon::{self, Settings};
-use tabwire::home::{Home, UsualFolder};
+use tabwire::home::{StateDirectory, UsualFolder};
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio::runtime::{Handle, Runtime};
@@ -37,8 +37,8 @@ impl StateDir {
     }
 
     /// What the program finds in it.
-    pub fn home(&self) -> Home {
-        Home::open(self.path()).unwrap()
+    pub fn home(&self) -> StateDirectory {
+        StateDirectory::open(self.path()).unwrap()
     }
 }
 
@@ -111,7 +111,7 @@ impl TestDaemon {
         self.port
     }
 
-    pub fn home(&self) -> Home {
+    pub fn home(&self) -> StateDirectory {
         self.dir.home()
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::proof::{self, ExtensionKey, HandshakeTranscript};
 use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
 use tokio::io::AsyncWriteExt as _;
@@ -108,7 +108,7 @@ impl ExtensionBuilder {
     }
 
     /// The same for a daemon of which only the port and the state directory are known.
-    pub fn at(port: u16, home: &Home) -> Self {
+    pub fn at(port: u16, home: &StateDirectory) -> Self {
         Self {
             port,
             dialled: port,

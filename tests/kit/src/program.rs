@@ -52,7 +52,7 @@ impl ProgramSandbox {
         self.dir.path()
     }
 
-    pub fn home(&self) -> tabwire::home::Home {
+    pub fn home(&self) -> tabwire::home::StateDirectory {
         self.dir.home()
     }
 
@@ -149,7 +149,7 @@ impl ProgramSandbox {
 impl Drop for ProgramSandbox {
     fn drop(&mut self) {
         // Nothing here may panic: the test may have failed already.
-        let Ok(home) = tabwire::home::Home::open(self.path()) else { return };
+        let Ok(home) = tabwire::home::StateDirectory::open(self.path()) else { return };
         let Ok(true) = home.has_daemon() else { return };
         if let Ok(Some(record)) = home.daemon_record() {
             let _ = kill_process(pid(record.pid), Signal::KILL);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
-use tabwire::home::Home;
+use tabwire::home::StateDirectory;
 use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
 use crate::polling::pending_queries::PollingExtension;
@@ -41,7 +41,7 @@ impl Victim {
             let Some(open) = open else { return };
             let folder = root.path().canonicalize().unwrap().join(open);
             let folder = folder.to_str().unwrap().to_owned();
-            let home = Home::open(&settings.home).unwrap();
+            let home = StateDirectory::open(&settings.home).unwrap();
             home.local_files().change(&LocalFileChange::Add { folder }).unwrap();
         })
         .await;
