@@ -13,7 +13,7 @@ import { ActionError } from '../lib/errors.js';
 import { originOf } from '../policy/pages.js';
 import { AX_DEPTHS, AX_ELEMENTS, AX_FRAMES, AX_LEVELS_DOWN, AX_LINES, AX_SECRETS, AX_TEXT } from './limits.js';
 
-/** What is to be known of a frame before it is read. */
+/** Facts about a frame that decide whether it is read. */
 const FRAME = "({url:location.href,origin:self.origin,elements:document.getElementsByTagName('*').length})";
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -70,7 +70,7 @@ async function treeBelow(tabId, objectId) {
 }
 
 /**
- * The DOM nodes of the fields that nobody should read.
+ * The DOM nodes of the fields that hold secrets.
  * @param {number} tabId @param {string} [frameId] absent: the page itself
  * @returns {Promise<Set<number>>}
  */
@@ -84,7 +84,7 @@ async function secretNodes(tabId, frameId) {
 }
 
 /**
- * Of an element without a meaning of its own the browser tells nothing, not even what is in it.
+ * For an element without a role of its own the browser gives no node, not even for its descendants.
  * @param {number} tabId @param {string} objectId @param {number} levels how far to look into it then
  * @returns {Promise<AxNode[]>}
  */

@@ -22,9 +22,9 @@ import { Heartbeat } from '../scripts/heartbeat.js';
 import * as forms from '../scripts/script_forms.js';
 import { runAsUserScript, stillBusyNote, userScriptsAllowed } from '../scripts/user_scripts.js';
 
-/** The page keeps what an evaluation gave until its group is released. */
+/** The page keeps the result of an evaluation until its group is released. */
 const GROUP = 'tabwire';
-/** What an evaluation throws whose fence found another page than it was made for: nothing of the script has run. */
+/** Stands for an evaluation whose fence found another page than it was made for: nothing of the script has run. */
 const ELSEWHERE = Symbol('elsewhere');
 
 /**
@@ -33,7 +33,7 @@ const ELSEWHERE = Symbol('elsewhere');
  * @property {string} script
  * @property {number} timeout in ms
  * @property {() => void} begin
- * @property {string | null} hook what the page keeps the script's `tabwireSignal` under, if it names that
+ * @property {string | null} hook the global name of the script's AbortController, if the script names `tabwireSignal`
  * @property {boolean} userGesture whether the page may take it for something that the person does
  *
  * @typedef {Run & {fence: Fence, origin: string | undefined}} PlacedRun for one page only
@@ -77,9 +77,9 @@ async function runWithoutDebugger(run, onStop) {
 }
 
 /**
- * The script is made for the page that is there, as the browser says, and begins by a look at where it is: so the
+ * The script is wrapped for the page that the browser reports, and first checks its own location: so the
  * origin of its result is known without a word of the page. Where every site may be used, a web page need not be looked
- * at: what events have told of it is enough, and if they are late, nothing runs before it is looked at.
+ * at: the URL from events is enough, and if they are late, nothing runs before it is looked at.
  * @param {Run} run @param {string | undefined} told the page's URL, as events have told @returns {Promise<Outcome>}
  */
 async function runWhereItIs(run, told) {
@@ -87,10 +87,10 @@ async function runWhereItIs(run, told) {
   const url = isKnown && told || await urlNow(run.tabId);
   const outcome = await evaluate(placedAt(run, url))
     ?? (isKnown ? await evaluate(placedAt(run, await urlNow(run.tabId))) : null);
-  // A script can have a local page load a file from anywhere, and say in its result what that did.
+  // A script can have a local page load a file from anywhere, and put its content into the result.
   if (outcome && fileIn(url) !== null) await urlNow(run.tabId, { ran: true });
   if (outcome) return outcome;
-  // If the page that came is closed to agents, that is what they are told.
+  // If the new page is closed to agents, the error is that one.
   await urlNow(run.tabId);
   const { code, message } = navigationInterrupted();
   throw new ActionError(code, message, undefined, { mayHaveRun: false });
@@ -180,7 +180,7 @@ async function evaluateForm({ tabId, timeout, begin, fence, userGesture }, { exp
 
 /**
  * @param {Run} run @param {any} remote the protocol's description of a value @param {'return' | 'throw'} how
- * @returns {Promise<unknown>} what the page says
+ * @returns {Promise<unknown>} the page's answer
  */
 async function encode({ tabId }, { objectId, type, value, unserializableValue }, how) {
   const options = { awaitPromise: true, returnByValue: true };

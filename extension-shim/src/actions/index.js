@@ -1,5 +1,5 @@
 // @ts-check
-// The allow-list: what a daemon can ask for at all.
+// The allow-list: a daemon can ask for these actions and no others.
 
 /** @import {Action} from '../../types/protocol.js' */
 

@@ -1,12 +1,12 @@
 // @ts-check
 // Limits of the analyses, each with its reason.
 
-/** How many matches of a selector are told. */
+/** How many matches of a selector an answer has. */
 export const DOM_MATCHES = { least: 1, most: 200 };
 export const DOM_MATCHES_USUAL = 20;
-/** More elements than this, and the browser is at their accessibility tree for seconds and answers nobody. */
+/** For more elements than this the browser computes the accessibility tree for seconds and answers nothing else. */
 export const AX_ELEMENTS = 4_000;
-/** How deep an accessibility tree is told. */
+/** How deep the accessibility tree of an answer is. */
 export const AX_DEPTHS = { least: 1, most: 100 };
 /** How many lines of it, and how long a name in it. */
 export const AX_LINES = 2_000;

@@ -55,7 +55,7 @@ async function step(by, context) {
   }
   context.onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
-  // As the browser's own button, chrome.tabs would pass over every page that nobody has clicked in.
+  // Like the browser's own button, chrome.tabs would skip every page that was never clicked in.
   const { currentIndex, entries } = await cdp(tab.id, 'Page.getNavigationHistory');
   const entry = entries[currentIndex + by];
   if (entry === undefined) return noFurther();
@@ -97,18 +97,18 @@ export async function load(tabId, aim, { signal, begin }, depart) {
     const [arrival] = await Promise.all([loaded, depart()]);
     return arrival;
   } catch (error) {
-    navigations.fail(tabId, error); // Whatever failed: nobody follows any more.
+    navigations.fail(tabId, error); // `depart` may have failed: then the navigation must not be followed on.
     throw await whyNotLoaded(tabId, error);
   }
 }
 
-/** @param {number} tabId @param {unknown} error @returns {Promise<ActionError>} what an agent is told */
+/** @param {number} tabId @param {unknown} error @returns {Promise<ActionError>} the error for the agent */
 async function whyNotLoaded(tabId, error) {
   const told = error instanceof ActionError ? error : null;
   if (told && told.code !== 'navigation_failed') return told;
   const tab = await chrome.tabs.get(tabId).catch(() => null);
   if (tab === null) return told ?? noSuchTab(`tab ${tabId} is not open`);
-  // Without a debugger the browser says no more than that the load has ended.
+  // Without a debugger the browser reports a crash only as the end of the load.
   if (await findCrash(tab)) return crashedTab(tabId);
   return told ?? new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
 }

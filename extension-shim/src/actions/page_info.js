@@ -1,5 +1,5 @@
 // @ts-check
-// What is known of a page without disturbing it: no debugger is attached for this.
+// Facts about a page that need no debugger: none is attached for this.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
@@ -26,7 +26,7 @@ export async function page_info(_, { tab_id, begin }) {
   return { value, type: 'object', origin: originOf(url) };
 }
 
-/** What only the page can tell, if it is at hand and answers. @param {number} tabId @returns {Promise<object>} */
+/** Facts that only the page knows, if the debugger is attached already and the page answers. @param {number} tabId @returns {Promise<object>} */
 async function probe(tabId) {
   if (!isAttached(tabId)) return {};
   const evaluation = cdp(tabId, 'Runtime.evaluate', { expression: PROBE, returnByValue: true, timeout: PAGE_PROBE_MS });

@@ -1,5 +1,5 @@
 // @ts-check
-// What an agent needs to know a page without a picture of it.
+// A summary of the page for an agent that has no picture of it.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 

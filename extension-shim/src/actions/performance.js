@@ -1,5 +1,5 @@
 // @ts-check
-// How a page loaded and what it costs, from what the browser has noted of it already.
+// How a page loaded and what it costs, from the timings that the browser keeps anyway.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 

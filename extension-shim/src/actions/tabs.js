@@ -1,5 +1,5 @@
 // @ts-check
-// Tabs as such: list, open, close, show. The daemon hears of a change before it hears that the
+// Tabs themselves: list, open, close, show. The daemon gets a change before it gets the report that the
 // command is done, so that the next command can already name the tab.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */

@@ -1,5 +1,5 @@
 // @ts-check
-// A picture of a tab, also of one that nobody sees.
+// A picture of a tab, also of a hidden one.
 
 import { ActionError } from '../lib/errors.js';
 import { cdp, commandError } from './debugger.js';
@@ -9,13 +9,13 @@ import { tabs } from './state.js';
 
 /**
  * A picture of a tab that the debugger is attached to.
- * @typedef {{fullPage: boolean, maxSide: number}} CaptureArea what of the page, and how large
+ * @typedef {{fullPage: boolean, maxSide: number}} CaptureArea which area of the page, and how large
  * @param {number} id the tab's @param {string} format @param {CaptureArea} frame @param {AbortSignal} signal
  * @returns {Promise<string>} in base64
  */
 export async function captureTab(id, format, frame, signal) {
   try {
-    // Without it a tab that nobody sees paints nothing, and the capture never ends.
+    // Without it a hidden tab paints nothing, and the capture never ends.
     await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });
     await assertPage(id);
     const data = await insist(id, { format, ...await area(id, frame) }, signal);

@@ -115,14 +115,14 @@ export function cdp(tabId, method, params) {
  */
 export async function stopLoading(tabId) {
   if (dismissed.has(tabId)) throw dismissedError();
-  // It may be attached: then this fails, and what follows works.
+  // It may be attached: then this fails, and the next call works.
   if (!isAttached(tabId)) await chrome.debugger.attach({ tabId }, PROTOCOL).catch(console.debug);
   await cdp(tabId, 'Page.stopLoading');
   await attach(tabId); // From now on it is let go when idle.
 }
 
 /**
- * Dismisses dialogs while `run` lasts: one that nobody answers would hang the page and the command.
+ * Dismisses dialogs while `run` lasts: an open dialog would hang the page and the command.
  * @template T @param {number} tabId @param {Watcher} watcher @param {() => Promise<T>} run
  * @returns {Promise<T>}
  */
@@ -169,7 +169,7 @@ export function handleEvent({ tabId }, method, params) {
 async function noteCrash(tabId, session) {
   session.hasCrashed = true;
   session.open = null;
-  // The browser says the same of a tab that it has put to sleep.
+  // The browser sends the same event for a tab that it has put to sleep.
   const { discarded } = await chrome.tabs.get(tabId);
   if (discarded) session.hasCrashed = false;
   if (!session.hasCrashed) return;
@@ -179,7 +179,7 @@ async function noteCrash(tabId, session) {
 /** @param {number} tabId @param {DebuggerSession} session */
 function noteRevival(tabId, session) {
   session.hasCrashed = false;
-  // A page that had crashed when the debugger was attached has never heard it.
+  // A page that had crashed before the debugger was attached has never received it.
   cdp(tabId, 'Page.enable').catch(console.debug);
 }
 
@@ -209,7 +209,7 @@ function rememberDismissed() {
   chrome.storage.session.set({ [DISMISSED_KEY]: [...dismissed] }).catch(console.warn);
 }
 
-/** What the last worker attached is still attached; take it over, so that it is let go when idle. */
+/** The debugger is still attached where the last worker attached it; taken over, it is let go when idle. */
 export async function adoptAttached() {
   const targets = await chrome.debugger.getTargets();
   const tabIds = targets.filter(({ attached }) => attached).map(({ tabId }) => tabId);
@@ -255,7 +255,7 @@ async function open(tabId) {
     // After a worker restart it may be ourselves who is attached: then commands work.
     if (!/already attached/.test(messageOf(error))) throw error;
   }
-  // The first has the browser tell of a page that has crashed before, which never answers the second.
+  // The first makes the browser report an earlier crash of the page, which would never answer the second.
   await Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
 }
 
@@ -279,7 +279,7 @@ function forget(tabId) {
 function dismiss(tabId, session, watcher) {
   const dialog = session.open;
   if (!dialog) return;
-  session.open = null; // The next command may begin before the browser says that it is closed.
+  session.open = null; // The next command may begin before the browser reports it closed.
   watcher.dialogs.push(dialog);
   watcher.onDialog?.(dialog);
   cdp(tabId, 'Page.handleJavaScriptDialog', { accept: false }).catch(console.debug);
@@ -318,7 +318,7 @@ function dismissedError() {
 }
 
 /**
- * What a failed protocol command means for the command that sent it.
+ * Translates the failure of a protocol command for the command that sent it.
  * @param {unknown} error @param {number} tabId @param {boolean} tabOpen
  */
 export function commandError(error, tabId, tabOpen) {

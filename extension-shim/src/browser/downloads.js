@@ -1,5 +1,5 @@
 // @ts-check
-// What an agent is told of a download that came instead of a page.
+// The description of a download that came instead of a page.
 
 import { clip } from '../lib/clip.js';
 import { FILE_NAME_MAX } from './limits.js';

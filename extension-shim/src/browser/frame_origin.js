@@ -1,5 +1,5 @@
 // @ts-check
-// Of which site a document is, whatever its URL says: an empty one is of the site that has opened it.
+// The site of a document, which its URL need not show: an empty document belongs to the site that has opened it.
 
 import { ActionError } from '../lib/errors.js';
 import { cdp } from './debugger.js';
@@ -9,7 +9,7 @@ const WORLD = 'tabwire';
 
 /**
  * Local files have an origin that is written as that of a sandbox is. Unlike a sandbox they have storage.
- * Runs in pages: it may use nothing but what every page has.
+ * Runs in pages: it may use only globals that every page has.
  * @returns {string} "null": of no site; "file:///": of some local file
  */
 export function ownOrigin() {
@@ -25,6 +25,6 @@ export function ownOrigin() {
 export async function originOfFrame(tabId, frameId) {
   const { executionContextId: contextId } = await cdp(tabId, 'Page.createIsolatedWorld', { frameId, worldName: WORLD });
   const { result } = await cdp(tabId, 'Runtime.evaluate', { expression: `(${ownOrigin})()`, contextId });
-  if (typeof result.value !== 'string') throw new ActionError('internal', 'the page does not say of which site it is');
+  if (typeof result.value !== 'string') throw new ActionError('internal', 'the page does not name its origin');
   return result.value;
 }

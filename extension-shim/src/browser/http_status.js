@@ -6,7 +6,7 @@ import { STATUS_MS } from './limits.js';
 import { documentNow } from './site_guard.js';
 
 /**
- * From the browser's own timing of the document. Read in the isolated world, where the page cannot change what it says.
+ * From the browser's own timing of the document. Read in the isolated world, where the page cannot change it.
  * @param {number} tabId @param {string} url of the page that is meant
  * @returns {Promise<number | undefined>} undefined: no server has answered, or another page is there
  */

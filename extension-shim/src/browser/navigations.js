@@ -17,7 +17,7 @@ import { DOWNLOAD_MS } from './limits.js';
  *
  * @typedef {object} Arrival how a navigation ended
  * @property {string | null} from the URL that it began with; null if no load began
- * @property {Download} [download] what came instead of a page
+ * @property {Download} [download] the download that came instead of a page
  */
 
 /**
@@ -63,7 +63,7 @@ export class Navigations {
     this.#follow(watch, details.url);
   }
 
-  /** A load that becomes a download ends before the browser tells of the download. @param {DownloadItem} item */
+  /** A load that becomes a download ends before the browser reports the download. @param {DownloadItem} item */
   handleDownload(item) {
     for (const watch of this.#watches.values()) {
       if (watch.hasPage || watch.current !== item.url) continue;
@@ -90,7 +90,7 @@ export class Navigations {
     this.#follow(watch, details.url);
   }
 
-  /** A redirect to where agents may not go: what comes of it there is not told. @param {NavigationWatch} watch @param {string} url */
+  /** Fails a redirect to a closed site: the outcome there stays unknown to the agent. @param {NavigationWatch} watch @param {string} url */
   #follow(watch, url) {
     if (fileIn(url) !== null) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
     try {
@@ -141,7 +141,7 @@ export class Navigations {
   /** @param {number} tabId */
   handleCrashed(tabId) {
     const watch = this.#watches.get(tabId);
-    // Before ours has come, it is the page that ours replaces. The browser may go on with the load; if not, it says so.
+    // Before ours has come, it is the page that ours replaces. The browser may go on with the load; if not, it reports an error.
     if (watch?.hasPage) watch.failed(crashedTab(tabId));
   }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// The rules for sites, asked again where a page is about to be touched: whatever the browser said of a tab
+// Checks the rules for sites again right before a page is used: whatever the browser reported of a tab
 // before, what counts is the document that is there now.
 
 import { messageOf, navigationInterrupted } from '../lib/errors.js';
@@ -17,7 +17,7 @@ import { policy } from './state.js';
 export async function assertPage(tabId, so) {
   const { id, url } = await mainFrame(tabId);
   await policy.admit(url, so);
-  // An empty page belongs to whoever has opened it, and holds what they wrote into it.
+  // An empty page belongs to its opener, and holds the content that its opener wrote into it.
   if (hidesOwner(url)) await policy.admitOwner(await originOfFrame(tabId, id), so);
   if (fileIn(url) !== null) await admitParts(tabId, so);
   return url;
@@ -44,7 +44,7 @@ function urlsIn({ frame, childFrames = [], resources = [] }) {
 }
 
 /**
- * What a script is injected into through the browser: the very document that was looked at.
+ * The target for injecting a script: the very document that was checked.
  * @param {number} tabId @returns {Promise<{tabId: number, documentIds?: string[]}>}
  */
 export async function documentTarget(tabId) {
@@ -73,7 +73,7 @@ export async function withOwner(tab) {
   return { ...tab, owner: await ownerIn({ tabId: tab.id }) };
 }
 
-/** What the browser says of an empty page that no site has opened: there is none whose permission would be ours. */
+/** The browser's error for an empty page that no site has opened, and for which no host permission exists. */
 const OF_NO_SITE = /^Cannot access contents of url "about:/;
 
 /** @param {{tabId: number, documentIds?: string[]}} injection @returns {Promise<string | null>} "null": of no site; null: not known */

@@ -1,5 +1,5 @@
 // @ts-check
-// What the worker has one of, below recording and drawing.
+// The policy, the tabs and the navigations of this browser: one of each a worker.
 
 import { Policy } from '../policy/policy.js';
 import { Navigations } from './navigations.js';

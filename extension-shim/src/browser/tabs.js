@@ -1,5 +1,5 @@
 // @ts-check
-// What is open. Kept up to date from events, so that no command waits for chrome.tabs.
+// The open tabs. Kept up to date from events, so that no command waits for chrome.tabs.
 
 /** @import {TabEntry} from '../../types/protocol.js' */
 /** @import {Policy} from '../policy/policy.js' */
@@ -40,7 +40,7 @@ export class Tabs {
     return all.filter((tab) => drawnTab(tab) === undefined).map((tab) => this.#entry(tab, active.has(tab.id)));
   }
 
-  /** The list, remembered as told: only a different one is told again. */
+  /** The list, remembered as it was sent: only a different one is sent again. */
   listToTell() {
     const list = this.list();
     this.#lastTold = JSON.stringify(list);
@@ -104,7 +104,7 @@ export class Tabs {
   }
 
   /**
-   * The tab that a command is meant for, by what events have told. A tab that a person draws in is theirs alone: agents
+   * The tab that a command is meant for, as the events have it. A tab that a person draws in is theirs alone: agents
    * have the one that the picture is of.
    * @param {number | undefined} tabId absent: where the person is @returns {chrome.tabs.Tab | undefined}
    */
@@ -126,7 +126,7 @@ export class Tabs {
     return tab?.title || tab?.url || (tabId === undefined ? 'the browser' : `tab ${tabId}`);
   }
 
-  /** What has changed is told before this resolves. */
+  /** The daemon has every change before this resolves. */
   async tellNow() {
     clearTimeout(this.#timer);
     await this.#tell();
@@ -143,8 +143,8 @@ export class Tabs {
   /** @param {chrome.tabs.Tab} tab @param {boolean} active @returns {TabEntry} */
   #entry(tab, active) {
     const url = tab.url || tab.pendingUrl || '';
-    // Of what agents may not use, not even a title is told. A page whose URL does not say who has made it may be
-    // of such, too: page_info asks the page, and tells its title.
+    // Not even the title of a closed page is sent. A page whose URL does not name its maker may be
+    // of a closed site, too: page_info asks the page, and then gives its title.
     const isBlocked = this.#policy.blocks(url);
     const isNamed = !isBlocked && !hidesOwner(url) && !this.#policy.blocks(tab.pendingUrl ?? '');
     return {

@@ -1,5 +1,5 @@
 // @ts-check
-// A script that nobody waits for any more must not keep its tab: what happens after a timeout and
+// A script that no agent waits for any more must not block its tab: the steps after a timeout and
 // after Stop. The gentle way first; the page is thrown away only if it does not answer to anything.
 
 /** @import {StopReason} from '../../types/protocol.js' */
@@ -13,7 +13,7 @@ import { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js'
  * @param {number} tabId whose page may still be at it
  * @param {{word?: string, silentMs?: number}} [known] `word`: an expression that tells the page; `silentMs`: how long
  *   the page has not answered already
- * @returns {Promise<string>} what the report adds
+ * @returns {Promise<string>} a note for the report
  */
 export async function unstick(tabId, { word = '1', silentMs = 0 } = {}) {
   // While the tab waits for a server the page looks as if it hung: it would be thrown away for nothing.
@@ -34,7 +34,7 @@ function notStopped(error) {
  */
 export async function endScript(tabId, word = '1', patienceMs = PAGE_PROBE_MS) {
   if (!isAttached(tabId) || await answers(tabId, patienceMs, word)) return 'usable';
-  // Ends whatever JavaScript is at work, and nothing else: the page stays as it is. Newer browsers refuse it to
+  // Ends the running JavaScript, and nothing else: the page stays as it is. Newer browsers refuse it to
   // extensions, at once.
   const refused = cdp(tabId, 'Runtime.terminateExecution').then(never, () => !isAttached(tabId));
   if (await Promise.race([answers(tabId, PAGE_PROBE_MS), refused])) return 'stopped';
@@ -44,7 +44,7 @@ export async function endScript(tabId, word = '1', patienceMs = PAGE_PROBE_MS) {
 /**
  * A page that is waited for in vain is given up: the one that is there could not be used meanwhile. One that
  * has begun to load goes on loading.
- * @param {number} tabId @returns {Promise<string>} what the report adds
+ * @param {number} tabId @returns {Promise<string>} a note for the report
  */
 export async function stopWaiting(tabId) {
   const { pendingUrl } = await chrome.tabs.get(tabId);
@@ -54,8 +54,8 @@ export async function stopWaiting(tabId) {
 }
 
 /**
- * What a navigation leaves. One that was cancelled goes no further, however far it has come: as if a person had
- * pressed Stop. @param {number} tabId @param {StopReason} why @returns {Promise<string>} what the report adds
+ * Ends a navigation. A cancelled one stops at once, at any stage: as if a person had
+ * pressed Stop. @param {number} tabId @param {StopReason} why @returns {Promise<string>} a note for the report
  */
 export async function stopNavigation(tabId, why) {
   if (why === 'timeout') return stopWaiting(tabId);
@@ -66,7 +66,7 @@ export async function stopNavigation(tabId, why) {
 /** A loop inside the browser's own code, a synchronous request, an endless row of timers. @param {number} tabId */
 async function crashAndReload(tabId) {
   const crashed = nextEvent(tabId, 'Inspector.targetCrashed', CRASH_MS);
-  // Its answer never comes: there is nobody left to give one.
+  // No answer comes: the process that would give it is gone.
   cdp(tabId, 'Page.crash').catch(console.debug);
   if (!await crashed) return false;
   // Until its page has a process again, a tab answers nothing.
@@ -84,7 +84,7 @@ function answers(tabId, withinMs, expression = '1') {
   return Promise.race([answer, new Promise((resolve) => { setTimeout(resolve, withinMs, false); })]);
 }
 
-/** @param {UnstickResult} how @returns {string} what the report adds */
+/** @param {UnstickResult} how @returns {string} a note for the report */
 export function unstickNote(how) {
   switch (how) {
     case 'reloaded': return '; the tab was reloaded because the script would not stop';

@@ -1,5 +1,5 @@
 // @ts-check
-// Frames on their way to the daemon, until it says that it has them. A drawing is kept by the page that it is
+// Frames on their way to the daemon, until it acknowledges them. A drawing is kept by the page that it is
 // drawn in, and is handed over again if this worker ends; that there will be none is kept here, and outlives the worker.
 
 /** @import {AnnotationsAckFrame, AnnotationsFrame} from '../../types/protocol.js' */
@@ -25,12 +25,12 @@ export class Deliveries {
   #owed = new Map();
   #send;
 
-  /** @param {(text: string) => boolean} send false: there is no daemon to hear it */
+  /** @param {(text: string) => boolean} send false: no daemon is connected */
   constructor(send) {
     this.#send = send;
   }
 
-  /** What an earlier worker owed, read once. */
+  /** Reads once the frames that an earlier worker still owed. */
   restore = once(() => this.#read());
 
   async #read() {
@@ -93,7 +93,7 @@ export class Deliveries {
       frames.delete(drawing_id);
       if (frames.size === 0) settle({ state: 'kept' });
     }
-    // What could not be stored is said again on the next connection.
+    // A frame that the daemon could not store is sent again on the next connection.
     if (error?.code !== 'storage_unavailable' && this.#owed.delete(drawing_id)) await this.#write();
   }
 

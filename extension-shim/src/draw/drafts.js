@@ -5,7 +5,7 @@
 /** @import {DrawSize} from './page/geometry.js' */
 /** @import {DrawWork} from './page/drawing_editor.js' */
 
-/** @typedef {DrawSize & {picture: string}} PagePicture a data URL, and the size of what it shows in CSS pixels */
+/** @typedef {DrawSize & {picture: string}} PagePicture a data URL, and the size of the pictured area in CSS pixels */
 
 /** @param {number} tabId */
 const pictureKey = (tabId) => `draw:picture:${tabId}`;

@@ -1,6 +1,6 @@
 // @ts-check
 // Draw mode, the worker's side: takes a picture of a page, opens a tab of the extension's own for the person to
-// draw on it, and tells the daemon what comes of it, if only that page or tab is gone.
+// draw on it, and reports the outcome to the daemon, even if that is only that the page or the tab is gone.
 
 /** @import {AnnotationsAckFrame, AnnotationsOverFrame} from '../../types/protocol.js' */
 /** @import {Target} from '../injected/under.js' */
@@ -23,7 +23,7 @@ import { OpenDrawings } from './open_drawings.js';
 import { elementsUnder, pictureOf } from './picture.js';
 
 /**
- * What the page of a drawing, or the popup, asks the worker.
+ * A request from the page of a drawing, or from the popup, to the worker.
  * @typedef {{draw: 'open'} | {draw: 'load'} | {draw: 'elements', marks: Target[], styles: boolean}
  *   | {draw: 'send', drawing: Drawing, asks: DrawingWait[]} | {draw: 'cancel'} | {draw: 'close'}} DrawMessage
  * @typedef {{was_open: boolean, url: string, title: string}} OpenResult
@@ -40,10 +40,10 @@ export class DrawMode {
   #coming = new Set();
   /** Called when the page for a drawing is there, by the tab that the picture is of. @type {Map<number, () => void>} */
   #loading = new Map();
-  /** @type {(text: string) => boolean} false: there is no daemon to hear it */
+  /** @type {(text: string) => boolean} false: no daemon is connected */
   send = () => false;
   #looking = Promise.resolve();
-  /** What agents wait for in tabs that are not in front. @type {DrawingRequest[]} */
+  /** The drawings that agents wait for in tabs that are not in front. @type {DrawingRequest[]} */
   requests = [];
   /** Others are waited for, or in front. @type {(requests: DrawingRequest[]) => void} */
   onRequests = () => {};
@@ -109,7 +109,7 @@ export class DrawMode {
 
   /** Another tab or window has come to the front, or other drawings are waited for. */
   handleFront() {
-    // One look after the other: what is seen last counts.
+    // One look after the other, so that the result of the last one stays.
     this.#looking = this.#looking.then(() => this.#lookForRequests()).catch(console.debug);
   }
 
@@ -145,7 +145,7 @@ export class DrawMode {
     await Promise.all(this.#drawings.tabsFor(over).map((tabId) => this.#withdrawFrom(tabId, over)));
   }
 
-  /** What becomes of the drawing is its page's to decide. A page that does not hear is told when it loads. @param {number} tabId @param {string[]} over */
+  /** The drawing's page decides the fate of the drawing. A page that does not answer learns of the end when it loads. @param {number} tabId @param {string[]} over */
   async #withdrawFrom(tabId, over) {
     const { draw_tab, over: before = [] } = await this.#drawings.get(tabId) ?? {};
     const isTold = draw_tab !== undefined && await tellDrawTab(draw_tab, { drawing: 'over', correlation_ids: over });
@@ -153,21 +153,21 @@ export class DrawMode {
     else await this.#drawings.change(tabId, { over: [...before, ...over] });
   }
 
-  /** What an earlier worker left. */
+  /** Reads the state that an earlier worker left. */
   async restore() {
     await Promise.all([this.#drawings.restore(), this.#deliveries.restore()]);
     await Promise.all(this.#drawings.tabs().map((tabId) => this.#lookAgain(tabId)));
     this.handleFront();
   }
 
-  /** What happened while no worker lived, nobody tells. @param {number} tabId */
+  /** No event reports changes from the time when no worker ran. @param {number} tabId */
   async #lookAgain(tabId) {
     const documentId = await documentIn(tabId);
     await this.handleCommitted({ tabId, frameId: 0, documentId });
     const drawTab = (await this.#drawings.get(tabId))?.draw_tab;
     if (drawTab === undefined) return;
     if (!await tabs.isOpen(drawTab)) await this.handleGone(drawTab);
-    // It went with the extension's process. What was drawn is kept, and shown again.
+    // The page went with the extension's process. Its draft is stored, and shown again after a reload.
     else tellDrawTab(drawTab, { drawing: 'ping' }).then((heard) => (heard ? undefined : chrome.tabs.reload(drawTab))).catch(console.debug);
   }
 
@@ -184,7 +184,7 @@ export class DrawMode {
   async handleGone(tabId, { isWindowClosing = false } = {}) {
     const drawn = await this.#drawings.shownIn(tabId);
     if (drawn === undefined) return this.#handlePageGone(tabId);
-    // What is on its way is delivered by this worker, as long as it lives.
+    // This worker goes on delivering a drawing that was sent, as long as it runs.
     if (this.#deliveries.has(drawn)) await this.#end(drawn);
     else await this.#giveUp(drawn, isWindowClosing ? 'page_closed' : 'user');
   }

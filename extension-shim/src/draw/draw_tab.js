@@ -7,7 +7,7 @@
 import { drawPageUrl, drawnTab } from '../policy/pages.js';
 
 /**
- * What the worker tells the page of a drawing.
+ * A notice from the worker to the page of a drawing.
  * @typedef {{drawing: 'asked', ask: DrawingWait | {}} | {drawing: 'over', correlation_ids: string[]} | {drawing: 'ping'}} DrawNotice
  */
 
@@ -18,7 +18,7 @@ export async function openDrawTab({ id, index, windowId, active }) {
   // A window of an installed app takes no further tab.
   const opened = await chrome.tabs.create(beside).catch(() => openDrawWindow(url, active));
   const drawTab = /** @type {number} */ (opened?.id);
-  // Unseen for long it would be put away, and could not be told of the end of its waits.
+  // The browser would discard a tab that is unseen for long, and then it would miss the end of its waits.
   chrome.tabs.update(drawTab, { autoDiscardable: false }).catch(console.debug);
   return drawTab;
 }
@@ -29,7 +29,7 @@ async function openDrawWindow(url, focused) {
   return window?.tabs?.[0];
 }
 
-/** @param {number} drawTab @param {DrawNotice} notice @returns {Promise<boolean>} false: its page does not hear */
+/** @param {number} drawTab @param {DrawNotice} notice @returns {Promise<boolean>} false: its page does not answer */
 export async function tellDrawTab(drawTab, notice) {
   return chrome.tabs.sendMessage(drawTab, notice).then((heard) => heard === true, () => false);
 }

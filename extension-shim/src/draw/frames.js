@@ -1,11 +1,11 @@
 // @ts-check
-// What is sent of a drawing: one frame for each session that waits for it.
+// The frames of a drawing: one for each session that waits for it.
 
 /** @import {AnnotationsFrame} from '../../types/protocol.js' */
 /** @import {DrawingWait} from './open_drawings.js' */
 
 /**
- * What the page of a drawing hands over.
+ * A drawing, as its page hands it over.
  * @typedef {Pick<AnnotationsFrame, 'drawing_id' | 'screenshot_data_url' | 'annotations' | 'element_details' | 'page_url' | 'page_title'>} Drawing
  */
 
@@ -20,7 +20,7 @@ export function framesOf(drawing, asks, tab_id) {
 }
 
 /**
- * Nothing was drawn: each wait is told, since nothing else would end it.
+ * Nothing was drawn: each wait gets a frame, since nothing else would end it.
  * @param {DrawingWait[]} asks @param {{page_url: string, page_title?: string}} page @param {number} tab_id @param {'user' | 'page_closed'} cancelled
  * @returns {AnnotationsFrame[]}
  */

@@ -1,21 +1,21 @@
 // @ts-check
 // Which tabs a person is drawing on a picture of, and which waits want that drawing. Survives the worker:
-// nobody else remembers it when a page or a drawing's tab is closed.
+// no other part remembers it when a page or a drawing's tab is closed.
 
 import { once } from '../lib/once.js';
 
 /**
  * @typedef {{correlation_id: string, session?: string, styles?: boolean, client?: string, prompt?: string}} DrawingWait a wait for a drawing;
- *   `client`: what the agent calls itself; `prompt`: what it says is to be drawn. Both are the agent's words
+ *   `client`: the agent's name for itself; `prompt`: its description of the drawing. Both are the agent's words
  *
- * @typedef {object} DrawingRequest what a person is told of a drawing that agents wait for
+ * @typedef {object} DrawingRequest a drawing that agents wait for, as the person sees it
  * @property {number} tab_id the tab that the picture is of
  * @property {string} page_title
  * @property {{client: string, prompt: string}[]} asks the oldest first
  *
  * @typedef {object} OpenDrawing
  * @property {DrawingWait[]} asks the waits that have neither ended nor got the drawing
- * @property {string[]} [over] waits that have ended, of which the drawing's page could not be told
+ * @property {string[]} [over] waits that have ended, and of which the drawing's page does not know yet
  * @property {boolean} is_persons the person opened it unasked
  * @property {string | null} document_id the page in the picture; null once it is gone
  * @property {string} page_url
@@ -35,7 +35,7 @@ export class OpenDrawings {
   /** @type {Map<number, OpenDrawing>} by the tab that the picture is of */
   #open = new Map();
 
-  /** What an earlier worker knew, read once. */
+  /** Reads once the entries of an earlier worker. */
   restore = once(() => this.#read());
 
   async #read() {
@@ -96,7 +96,7 @@ export class OpenDrawings {
     return this.tabs().filter((tabId) => this.#open.get(tabId)?.asks.some(({ correlation_id }) => waits.includes(correlation_id)));
   }
 
-  /** These waits need to hear nothing more. @param {number} tabId @param {string[]} settled */
+  /** These waits need no further report. @param {number} tabId @param {string[]} settled */
   async dropAsks(tabId, settled) {
     const asks = (await this.get(tabId))?.asks.filter(({ correlation_id }) => !settled.includes(correlation_id));
     if (asks) await this.change(tabId, { asks });

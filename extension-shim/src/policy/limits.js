@@ -1,5 +1,5 @@
 // @ts-check
-// Limits of what is asked, answered and remembered, each with its reason.
+// Limits of questions, answers and memory, each with its reason.
 
 /** The daemon looks a file up within milliseconds; a slow disk may take longer. */
 export const FILE_ANSWER_MS = 5_000;
@@ -7,5 +7,5 @@ export const FILE_ANSWER_MS = 5_000;
 export const FILE_CHECK_MAX = 1_000;
 /** Verdicts that are kept for tab lists and recordings, which cannot wait. */
 export const FILES_KNOWN_MAX = 1_000;
-/** Older extensions whose request the person has seen: as many as the daemon reports at a time, and some more. */
+/** Remembered older extensions whose request the person has seen: more than the daemon reports at a time. */
 export const SEEN_MAX = 64;

@@ -1,6 +1,6 @@
 // @ts-check
-// Local files: closed to agents, but for those in folders that the person has opened. Where a file really is,
-// only the daemon can find out, so it is asked about each file. Without an answer a file is closed.
+// Local files: closed to agents, except in folders that the person has opened. Where a file really is,
+// only the daemon can find out, so the worker asks it about each file. Without an answer a file is closed.
 
 /** @import {FileVerdictFrame, LocalFilesFrame} from '../../types/protocol.js' */
 
@@ -10,27 +10,27 @@ import { fileIn } from './sites.js';
 /** @typedef {{enabled: boolean, folders: string[]}} OpenFolders */
 
 export class LocalFiles {
-  /** Null until the daemon has told them. @type {OpenFolders | null} */
+  /** Null until the daemon has sent them. @type {OpenFolders | null} */
   #open = null;
   /** The last verdict on each file. @type {Map<string, boolean>} */
   #verdicts = new Map();
   /** Questions that wait for their answer. @type {Map<number, (admitted: boolean[]) => void>} */
   #asked = new Map();
   #lastCheck = 0;
-  /** Files that are being asked about for whoever could not wait. @type {Set<string>} */
+  /** Files that callers who could not wait have caused a question about. @type {Set<string>} */
   #telling = new Set();
-  /** Counts what makes former verdicts void. */
+  /** Counts the changes that make former verdicts void. */
   #generation = 0;
   /** Files that frames of a tab have shown since its page came. @type {Map<number, Set<string>>} */
   #framed = new Map();
   /** Why the person's last change does not count. */
   problem = '';
-  /** @type {(text: string) => boolean} false: there is no daemon to hear it */
+  /** @type {(text: string) => boolean} false: no daemon is connected */
   send = () => false;
   /** Files may be open or closed now that were not before. */
   onChange = () => {};
 
-  /** For the popup. @returns {OpenFolders | null} null: no daemon has told them yet */
+  /** For the popup. @returns {OpenFolders | null} null: no daemon has sent them yet */
   get open() {
     return this.#open;
   }
@@ -79,7 +79,7 @@ export class LocalFiles {
   /** Whether agents may see a file, by the last verdict. @param {string} file as `fileIn` gives it */
   admits(file) {
     const known = this.#verdicts.get(file);
-    // Whoever cannot wait is told no, and asks again when the daemon has answered.
+    // A caller that cannot wait gets "no", and asks again when the daemon has answered.
     if (known === undefined) this.#learnAndTell([file]);
     return known ?? false;
   }
@@ -90,7 +90,7 @@ export class LocalFiles {
     if (files.length === 0) return;
     const generation = this.#generation;
     const admitted = await this.#ask(files);
-    // Looked up by rules that are gone.
+    // The verdicts follow rules that are void by now.
     if (generation !== this.#generation) return this.learn(files);
     files.forEach((file, index) => this.#note(file, admitted[index] === true));
   }

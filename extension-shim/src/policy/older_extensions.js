@@ -1,6 +1,6 @@
 // @ts-check
-// The older extensions, those that only poll: which of them ask to be let in, and which are. The daemon says
-// so; here it is shown to the person. What such an extension says of itself is not among it.
+// The older extensions, which only poll: those that ask to be let in, and those that are. The daemon reports
+// them, for the popup and the badge. Nothing that an older extension claims about itself is shown.
 
 /** @import {OlderExtensionsFrame} from '../../types/protocol.js' */
 
@@ -18,10 +18,10 @@ export class OlderExtensions {
   problem = '';
   /** Those that asked when the person has looked at the popup. @type {string[]} */
   #seen = [];
-  /** Whether there is something that the person has not seen may be other now. */
+  /** Called when the requests that the person has not seen may have changed. */
   onChange = () => {};
 
-  /** What an earlier worker knew. */
+  /** Reads the memory of an earlier worker. */
   restore = once(async () => {
     const kept = /** @type {any} */ (await chrome.storage.local.get(KEY))[KEY];
     if (Array.isArray(kept)) this.#seen = kept;
@@ -35,7 +35,7 @@ export class OlderExtensions {
     this.onChange();
   }
 
-  /** The daemon is gone: nobody knows. */
+  /** The daemon is gone, and with it the knowledge of them. */
   forget() {
     this.asking = [];
     this.letIn = [];
@@ -47,7 +47,7 @@ export class OlderExtensions {
     return this.asking.filter(({ extension_id }) => !this.#seen.includes(extension_id)).length;
   }
 
-  /** The person looks. */
+  /** The person has opened the popup. */
   look() {
     if (this.unseen === 0) return;
     const asking = this.asking.map(({ extension_id }) => extension_id);

@@ -1,6 +1,6 @@
 // @ts-check
-// What the person lets agents do in this browser: on which sites, in which local files, and whether anything at all. Kept in
-// chrome.storage.local, so that a worker that restarts enforces it before it hears from the daemon.
+// The limits that the person sets for agents in this browser: sites, local files, and Stop. Kept in
+// chrome.storage.local, so that a worker that restarts enforces them before the daemon connects.
 
 /** @import {Command, SiteRulesFrame} from '../../types/protocol.js' */
 /** @import {SiteRules} from './sites.js' */
@@ -14,12 +14,12 @@ import { blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 const KEY = 'policy';
 
 /**
- * @typedef {{url?: string, pendingUrl?: string, owner?: string | null}} ShownPage what a tab shows, and what it is about to;
+ * @typedef {{url?: string, pendingUrl?: string, owner?: string | null}} ShownPage the page that a tab shows, and the next one;
  *   `owner`: of an empty page, see `blocksPage`
  */
 
 export class Policy {
-  /** Null until the daemon has told them once. @type {SiteRules | null} */
+  /** Null until the daemon has sent them once. @type {SiteRules | null} */
   #rules = null;
   #stopped = false;
   files = new LocalFiles();
@@ -28,11 +28,11 @@ export class Policy {
   /** Rules, or whether all is stopped, are others now. */
   onChange = () => {};
 
-  /** What an earlier worker knew. Must be done before anything is decided here. */
+  /** Reads the state of an earlier worker. Must be done before the first decision. */
   restore = once(() => this.#restore());
 
   async #restore() {
-    // Scripts in pages, whoever has got hold of them, are not to write here.
+    // Content scripts, even under foreign control, must not write here.
     await chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' });
     const { rules, stopped } = /** @type {any} */ ((await chrome.storage.local.get(KEY))[KEY] ?? {});
     this.#rules ??= rules ?? null;
@@ -49,7 +49,7 @@ export class Policy {
 
   /** The person stops everything, or lets agents go on. Kept when this resolves. @param {boolean} stopped */
   async setStopped(stopped) {
-    // A stop waits for nothing; but what an earlier worker kept is neither to undo a release nor to be lost.
+    // A stop waits for nothing. A release waits for the stored state, which would undo it, or be lost, if it came later.
     if (!stopped) await this.restore();
     this.#stopped = stopped;
     this.onChange();
@@ -80,7 +80,7 @@ export class Policy {
     return this.#rules !== null && isOpen(this.#rules);
   }
 
-  /** For the popup. @returns {SiteRules | null} null: no daemon has told them yet */
+  /** For the popup. @returns {SiteRules | null} null: no daemon has sent them yet */
   get rules() {
     return this.#rules;
   }
@@ -107,7 +107,7 @@ export class Policy {
   }
 
   /**
-   * @param {string} url @param {string | null} owner the origin of the page: that of whoever has opened it, if the page
+   * @param {string} url @param {string | null} owner the origin of the page: its opener's, if the page
    *   is empty. "null": of no site; null: not known
    * @returns {boolean} whether its site may not be used
    */
@@ -125,7 +125,7 @@ export class Policy {
 
   /** @param {string | null} owner as of `blocksPage` @param {{ran?: boolean}} [so] rejects if their pages may not be used */
   async admitOwner(owner, { ran = false } = {}) {
-    if (owner === null && !this.allowsEverySite) throw blocked('an empty page that does not say who has opened it may not be used by agents', ran);
+    if (owner === null && !this.allowsEverySite) throw blocked('agents may not use an empty page whose opener is unknown', ran);
     if (owner !== null && owner !== 'null') await this.admit(owner, { ran });
   }
 
@@ -154,7 +154,7 @@ export class Policy {
     if (this.#rules === null) throw notHeard();
     if (this.#isClosedFile(url)) throw closedFile(ran);
     const block = blockOf(this.#rules, url);
-    if (block) throw blocked(`${block.host} may not be used by agents, by ${block.rule}`, ran);
+    if (block) throw blocked(`agents may not use ${block.host}, by ${block.rule}`, ran);
   }
 }
 
@@ -165,16 +165,16 @@ function blocked(message, ran) {
 
 /** @param {boolean} ran */
 function closedFile(ran) {
-  return new ActionError('blocked_by_policy', 'local files may not be used by agents, except in folders that the person has opened', undefined, {
+  return new ActionError('blocked_by_policy', 'agents may not use local files, except in folders that the person has opened', undefined, {
     hint: 'Use a web page, or ask the person to open the folder: `tabwire sites files allow DIR`.',
     mayHaveRun: ran,
   });
 }
 
 function notHeard() {
-  return blocked('the daemon has not said yet which sites agents may use', false);
+  return blocked('the daemon has not sent the rules for sites yet', false);
 }
 
 function stoppedByUser() {
-  return new ActionError('stopped_by_user', 'the person has stopped everything that agents do in this browser', undefined, { mayHaveRun: false });
+  return new ActionError('stopped_by_user', 'the person has stopped all agents in this browser', undefined, { mayHaveRun: false });
 }

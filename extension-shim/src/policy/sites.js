@@ -1,12 +1,12 @@
 // @ts-check
-// Which sites agents may use: the one place that says what a pattern matches. Pure; a host is what the
+// Which sites agents may use: the one place that decides what a pattern matches. Pure; a host is what the
 // URL parser makes of it, so that no spelling of an address passes for another one.
 
 /**
  * @typedef {{allow: string[], deny: string[], agent_deny?: string[]}} SiteRules where `allow` is not empty, nothing else
- *   may be used; `agent_deny`: what agents have denied, which counts as `deny` does
+ *   may be used; `agent_deny`: denials by agents, which count as `deny` does
  * @typedef {{scheme: string, host: string, port: string, below: boolean}} Pattern `below`: without the host itself
- * @typedef {{host: string, rule: string}} Block what a URL is refused for, in words
+ * @typedef {{host: string, rule: string}} Block the reason for refusing a URL, in words
  */
 
 /** The length of a pattern, in characters: it has ASCII only. */
@@ -17,7 +17,7 @@ const ADDRESS = /^\[|(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$/i;
 /** An IPv4 address in the clothes of IPv6, as the URL parser writes it: the browser connects to the former. */
 const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 const FOUR_NUMBERS = /^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})$/;
-/** What shows or holds the content of another URL. */
+/** Schemes that show or hold the content of another URL. */
 const AROUND = new Set(['view-source:', 'blob:', 'filesystem:']);
 /** Made by a page that has no origin to name: a local file, or a page in a sandbox. */
 const BLOB_OF_NO_SITE = /^blob:null\//i;
@@ -114,7 +114,7 @@ function placeOf(url) {
 /** What a URL shows or holds. @param {string} url @returns {URL | null} null: it is no URL */
 function innermost(url) {
   let inner = parsed(url);
-  // Of what the parser has read: it drops control characters that would hide a scheme from us.
+  // Of the parsed URL: the parser drops control characters, which could hide a scheme.
   while (inner !== null && AROUND.has(inner.protocol)) inner = parsed(inner.href.slice(inner.protocol.length));
   return inner;
 }
@@ -129,7 +129,7 @@ function parsed(url) {
 }
 
 /**
- * To deny one name of this computer denies all of them: what listens there is the same. To allow one allows that one.
+ * To deny one name of this computer denies all of them: they lead to the same programs. To allow one allows that one.
  * @param {Pattern | 'unreadable'} pattern @param {UrlParts} place
  */
 function denies(pattern, place) {

@@ -171,7 +171,7 @@ export class FakeSocket {
   }
 }
 
-/** A request that the shim has sent; the test plays the daemon. */
+/** A request that the extension has sent; the test plays the daemon. */
 export class FakeRequest {
   /** @type {FakeRequest[]} every request, oldest first */
   static sent = [];

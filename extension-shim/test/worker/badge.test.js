@@ -72,7 +72,7 @@ test('before the worker has run the icon is grey', () => {
   for (const path of Object.values(action.default_icon)) assert.match(path, /grey/);
 });
 
-test('without a daemon the icon is grey, and text why', async () => {
+test('without a daemon the icon is grey, and its title names the reason', async () => {
   showStatus('disconnected', 'nobody answers');
   await settled();
   assert.match(face.icons[0], /grey/);

@@ -1,4 +1,4 @@
-// The frames of the protocol, as the daemon's tests read them, against the real parts of the shim.
+// The frames of the protocol, as the daemon's tests read them, against the real parts of the extension.
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { cryptoSettled, FakeSocket, goldenFrames, installChrome, openGate, openPolicy, proofVectors, settled, shape } from '../support/fakes.js';
@@ -126,7 +126,7 @@ test('tabs', async () => {
   assert.deepEqual({ type: 'tabs', tabs: tabs.list() }, from.tabs);
 });
 
-/** The whole shim, welcomed by a daemon of that epoch. */
+/** The whole worker, welcomed by a daemon of that epoch. */
 async function welcomed(link, epoch) {
   link.connectNow();
   mock.timers.tick(0);
@@ -141,7 +141,7 @@ async function welcomed(link, epoch) {
   return socket;
 }
 
-test('hello, ready, pong, unknown types, and a restarted daemon, on the whole shim', async () => {
+test('hello, ready, pong, unknown types, and a restarted daemon, on the whole worker', async () => {
   globalThis.WebSocket = FakeSocket;
   globalThis.fetch = async (url) => ({ json: async () => (url.endsWith('/health') ? { name: 'tabwire' } : { port: 4711, ext_key: vector.ext_key }) });
   chrome.runtime.getURL = (path) => path;

@@ -227,7 +227,7 @@ for (const ask of [undefined, null, {}, { ask: 'execute_js' }, 'state']) {
   test(`${JSON.stringify(ask)} is no question of the popup`, () => assert.equal(panel(ask), undefined));
 }
 
-test('every state of the link has words, and every one that is a person\'s to mend text how', () => {
+test('every state of the link has words, and every one that is a person\'s to mend names the remedy', () => {
   for (const status of ['connected', 'connecting', 'disconnected', 'unpaired', 'refused', 'unproven', 'replaced']) {
     assert.ok(headline({ status }).length > 0, status);
     assert.match(detail({ status, detail: 'why' }), /why/);
@@ -237,7 +237,7 @@ test('every state of the link has words, and every one that is a person\'s to me
   assert.match(detail({ status: 'unproven', detail: '' }), /`tabwire doctor`/);
 });
 
-test('what a browser text of every failure is left out, and so are empty brackets', () => {
+test('the words that a browser has for every failure is left out, and so are empty brackets', () => {
   for (const said of ['', 'closed with 1006', 'TypeError: Failed to fetch']) {
     assert.doesNotMatch(detail({ status: 'disconnected', detail: said }), /\(/, said);
   }
@@ -320,7 +320,7 @@ test('what an agent has denied is told as its own, and counted', () => {
   assert.equal(sitesSummary({ allow: [], deny: ['a.example'], agent_deny: ['b.example'] }), 'Sites: all but 2');
 });
 
-test('where no folder is open the popup text how one is opened', () => {
+test('where no folder is open the popup explains how to open one', () => {
   assert.match(filesSummary({ enabled: true, folders: [] }), /`tabwire sites files allow DIR`/);
   assert.equal(filesSummary({ enabled: false, folders: ['/site'] }), '');
   assert.equal(filesSummary(null), '');

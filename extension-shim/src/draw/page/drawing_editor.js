@@ -1,6 +1,6 @@
 // @ts-check
 // A person draws on a picture of a page, writes notes, and sends it or not. All of it happens in a page of the
-// extension's own: no web page hears the input, reads the words, or has a part in the end.
+// extension's own: no web page gets the input, reads the notes, or learns the outcome.
 
 /** @import {DrawMark, DrawPoint, DrawTool} from './geometry.js' */
 /** @import {DrawFocus} from './keys.js' */
@@ -20,14 +20,14 @@ import { DrawWaits } from './waits.js';
 /**
  * @typedef {'drawing' | 'sending' | 'ending'} DrawPhase
  *
- * @typedef {object} DrawWork what outlives this page
+ * @typedef {object} DrawWork state that outlives this page
  * @property {DrawMark[]} marks
  * @property {boolean} is_begun whether there is work to lose
  * @property {DrawWaitsRecord} waits
  * @property {DrawSending | null} sending
  *
  * @typedef {{drawing_id: string, elements: Record<number, string>, near: Record<number, string[]>, element_details: Record<string, object>}} DrawSending
- *   what is not to change while a drawing is sent again and again
+ *   fixed while a drawing is sent again and again
  *
  * @typedef {object} DrawOrigins
  * @property {DrawWork | undefined} work of a page before this one
@@ -35,7 +35,7 @@ import { DrawWaits } from './waits.js';
  * @property {{page_url: string, page_title: string}} page in the picture
  */
 
-/** Long enough to be read. */
+/** Time enough to read the last message. */
 const DRAW_END_MS = 900;
 const READY = 'Draw on the picture, then press Enter to send it.';
 
@@ -94,7 +94,7 @@ export class DrawingEditor {
 
   /** Nobody waits for these any more. @param {string[]} over */
   withdraw(over) {
-    // What is on its way arrives: the person is done with it.
+    // A drawing that is being sent arrives all the same: the person is done with it.
     if (this.#phase !== 'drawing' || over.length === 0) return;
     const fate = this.#waits.end(over, this.#model.isBegun);
     if (fate === 'close') return this.#leave('The agent does not wait for a drawing any more.');
@@ -323,7 +323,7 @@ export class DrawingEditor {
     this.#bar.announce(drawTrouble(error), true);
   }
 
-  /** Everything that is sent, taken once: a drawing that is sent again is the same. @returns {Promise<any>} */
+  /** Assembles the drawing once: a second attempt sends the same content under the same id. @returns {Promise<any>} */
   async #assemble() {
     const { marks } = this.#model;
     if (!this.#sending) {

@@ -1,5 +1,5 @@
 // @ts-check
-// What has been drawn so far, and what is being drawn. Pure.
+// The marks drawn so far, and the one being drawn. Pure.
 
 /** @import {DrawMark, DrawPoint, DrawTool} from './geometry.js' */
 
@@ -8,7 +8,7 @@ import { drawBoxOf, drawIsTiny, drawOn } from './geometry.js';
 
 /** As many marks as a drawing may have. */
 export const DRAW_MARKS_MAX = 200;
-/** More than this is a letter. */
+/** Longer notes would cover the picture. */
 export const DRAW_TEXT_MAX = 1_000;
 
 /** @type {Record<DrawTool, string>} */
@@ -65,7 +65,7 @@ export class DrawingModel {
     return was;
   }
 
-  /** Takes back what was drawn last. @returns {DrawMark | null} */
+  /** Removes the last mark. @returns {DrawMark | null} */
   undo() {
     const last = this.pending ?? this.marks.pop() ?? null;
     this.pending = null;
@@ -73,7 +73,7 @@ export class DrawingModel {
   }
 }
 
-/** What is said of a mark that is there now. @param {DrawMark} mark */
+/** Announces a new mark, for a person who uses a screen reader. @param {DrawMark} mark */
 export function drawDescription({ id, kind, points, text }) {
   const { x, y, width, height } = drawBoxOf(points);
   if (kind === 'note') return `Note ${id} placed: ${text}`;

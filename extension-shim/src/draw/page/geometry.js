@@ -1,5 +1,5 @@
 // @ts-check
-// Where marks are, in CSS pixels from the top left of what the picture shows of the page. Pure.
+// Where marks are, in CSS pixels from the top left of the pictured area. Pure.
 
 /**
  * @typedef {[number, number]} DrawPoint
@@ -8,7 +8,7 @@
  * @typedef {'rectangle' | 'arrow' | 'freehand' | 'note'} DrawTool
  *
  * @typedef {object} DrawMark
- * @property {number} id counted from 1; what the picture shows beside it
+ * @property {number} id counted from 1; the number beside the mark in the picture
  * @property {DrawTool} kind
  * @property {DrawPoint[]} points a rectangle's corners, an arrow's ends, a line's way, a note's place
  * @property {string} [text] a note's
@@ -67,7 +67,7 @@ export function drawArrowHead([[fromX, fromY], [toX, toY]]) {
 }
 
 /**
- * What it is about: an area, or the one point that an arrow or a note is at.
+ * The target of a mark: an area, or the one point that an arrow or a note is at.
  * @param {DrawMark} mark @returns {{id: number, box: DrawBox}}
  */
 export function drawTarget({ id, kind, points }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// The tab to draw in may come up while the person types or clicks in the page. What they do until they pause
+// The tab to draw in may come up while the person types or clicks in the page. Input until they pause
 // was meant for the page. Pure.
 
 /** More than lies between two keys of somebody who types, or between the clicks of a double click. */

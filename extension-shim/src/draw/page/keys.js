@@ -1,5 +1,5 @@
 // @ts-check
-// What a key means while somebody draws. Pure.
+// The meaning of each key in the page to draw in. Pure.
 
 /** @import {DrawPoint, DrawTool} from './geometry.js' */
 
@@ -15,7 +15,7 @@ export const DRAW_STEPS = { small: 8, large: 64 };
 export const DRAW_TOOLS = ['rectangle', 'arrow', 'freehand', 'note'];
 /** @type {Record<string, DrawPoint>} */
 export const DRAW_DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-/** What would scroll the page. */
+/** Keys that would scroll the page. */
 export const DRAW_SCROLL_KEYS = ['PageUp', 'PageDown', 'Home', 'End', ' ', ...Object.keys(DRAW_DIRECTIONS)];
 
 /** @param {Pick<KeyboardEvent, 'key' | 'shiftKey' | 'ctrlKey' | 'metaKey' | 'altKey' | 'isComposing'>} event @param {DrawFocus} focus @returns {DrawKey} */

@@ -1,5 +1,5 @@
 // @ts-check
-// The page that a person draws in: gets its picture, and hears what the worker tells.
+// The page that a person draws in: loads the picture, and receives the worker's notices.
 
 /** @import {DrawNotice} from '../draw_tab.js' */
 /** @import {DrawRequest} from './waits.js' */
@@ -26,7 +26,7 @@ for (const name of ['keydown', 'pointerdown', 'mousedown', 'click']) {
 }
 
 chrome.runtime.onMessage.addListener((/** @type {DrawNotice} */ notice, sender, answer) => {
-  // Other pages of the extension ask the worker, which hears them all.
+  // Messages of other pages of the extension are for the worker, which gets them as well.
   if (typeof notice?.drawing !== 'string' || sender.tab !== undefined) return false;
   if (notice.drawing === 'asked') editor?.add(notice.ask);
   else if (notice.drawing === 'over') editor?.withdraw(notice.correlation_ids);

@@ -1,12 +1,12 @@
 // @ts-check
-// Paints the picture with the marks on it: what the person sees is what is sent. Each line three times: the ink,
+// Paints the picture with the marks on it, for the screen and for the drawing that is sent. Each line three times: the ink,
 // and two edges that stand out on any page.
 
 /** @import {DrawBox, DrawMark, DrawPoint, DrawSize} from './geometry.js' */
 
 import { drawArrowHead, drawBoxOf } from './geometry.js';
 
-/** Of all marks: far from what pages are usually painted in. */
+/** The colour of all marks: few pages use one like it. */
 const INK = '#e6006e';
 /** @type {[string, number][]} */
 const STROKES = [['rgb(0 0 0 / .55)', 8], ['#fff', 6], [INK, 3]];

@@ -14,7 +14,7 @@
 export const DRAW_AGAIN_MS = 250;
 /** A disk that is full is not empty a moment later. */
 export const DRAW_FULL_MS = 5_000;
-/** Before this nobody wonders. */
+/** A wait shorter than this needs no explanation. */
 export const DRAW_SLOW_MS = 1_500;
 
 export class DrawSender {
@@ -28,7 +28,7 @@ export class DrawSender {
     this.#show = show;
   }
 
-  /** Nobody wants it sent any more. */
+  /** The drawing is not wanted any more. */
   stop() {
     this.#isStopped = true;
   }
@@ -43,7 +43,7 @@ export class DrawSender {
         const answer = await this.#once({ draw: 'send', drawing, asks });
         if (this.#isStopped) return { state: 'stopped' };
         if (answer.state === 'refused' && answer.error.code !== 'storage_unavailable') return { state: 'refused', ...answer.error };
-        // Whoever asked meanwhile gets it, too.
+        // Agents that asked meanwhile get the drawing, too.
         if (answer.state === 'kept' && asks.length === told) return { state: 'kept' };
         if (answer.state === 'refused') {
           clearTimeout(slow);
@@ -78,7 +78,7 @@ function drawPause(ms) {
   return new Promise((resolve) => { setTimeout(resolve, ms); });
 }
 
-/** What a person is told when a drawing is not taken, and what to do. @param {{code: string, message: string}} error */
+/** Explains to the person why a drawing was refused, and the next step. @param {{code: string, message: string}} error */
 export function drawTrouble({ code, message }) {
   switch (code) {
     case 'too_large': return 'The drawing is too large. Undo some marks, then press Send again.';

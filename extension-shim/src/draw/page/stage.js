@@ -18,7 +18,7 @@ export class DrawStage {
   canvas = drawElement('canvas');
   /** @type {HTMLTextAreaElement} */
   note = drawElement('note');
-  /** @type {DrawSize} what the picture shows, in CSS pixels of the page */
+  /** @type {DrawSize} size of the area in the picture, in CSS pixels of the page */
   size;
   #image;
   #scale = 1;

@@ -1,5 +1,5 @@
 // @ts-check
-// Who waits for the drawing, and what becomes of it when nobody does any more. Pure.
+// The agents that wait for the drawing, and the fate of the drawing when no agent waits any more. Pure.
 
 /**
  * @typedef {'stay' | 'keep' | 'close'} DrawFate `keep`: the person decides
@@ -15,7 +15,7 @@ export class DrawWaits {
   /** Whether the person has opened it, or come upon it, to draw of their own accord. */
   #isPersons;
 
-  /** @param {DrawWaitsRecord} [before] what was so when the page was last there */
+  /** @param {DrawWaitsRecord} [before] the state of the page before its last reload */
   constructor({ asks, over, is_persons } = { asks: [], over: [], is_persons: false }) {
     this.asks = asks;
     this.#over = new Set(over);
