@@ -125,7 +125,7 @@ function drawingRow({ tab_id, page_title, asks }) {
   return row;
 }
 
-/** What a page or an agent calls itself, in one line. @param {string} name */
+/** The name of a page or an agent, in one line. @param {string} name */
 function nameLine(name) {
   return Object.assign(document.createElement('div'), { className: 'tab', textContent: name, title: name });
 }
@@ -149,7 +149,7 @@ function setText(id, text) {
 
 let shownProblem = '';
 
-/** Once, so that what is said of the next try stays. @param {string} problem of the last change */
+/** Once, so that a later message stays. @param {string} problem of the last change */
 function showProblem(problem) {
   if (problem === shownProblem) return;
   shownProblem = problem;
@@ -287,7 +287,7 @@ function folderRow(folder) {
 async function changeFiles(change) {
   const trouble = await tell({ ask: 'local_file_rule', ...change });
   setText('files-trouble', trouble);
-  // What the daemon holds counts, not what was clicked.
+  // The switch follows the daemon's state, not the click.
   shownFiles = '';
 }
 

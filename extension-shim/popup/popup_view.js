@@ -17,10 +17,10 @@ const WORDS = {
   disconnected: { headline: 'Not connected', next: 'The daemon does not run. It starts with the first call of an agent, or with `tabwire serve`.' },
   unpaired: { headline: 'Not paired', next: 'Run `tabwire install` in a terminal. If that does not help, pair by hand below.' },
   refused: { headline: 'Key refused', next: 'Tabwire has another key now. Run `tabwire install` in a terminal, or pair by hand below.' },
-  unproven: { headline: 'Another program is there', next: 'Something that is not Tabwire, or not yours, listens on its port. `tabwire doctor` tells what to do.' },
+  unproven: { headline: 'Another program is there', next: 'Another program, or the Tabwire of another person, uses its port. `tabwire doctor` explains how to go on.' },
   old_daemon: { headline: 'Tabwire is older', next: 'This extension is newer than the Tabwire that runs. Update Tabwire, then run `tabwire stop` in a terminal: the next call of an agent starts the new one.' },
   old_extension: { headline: 'Extension is older', next: 'Tabwire is newer than this extension. Run `tabwire install` in a terminal, then reload the extension at chrome://extensions.' },
-  changed: { headline: 'Extension was changed', next: 'Its files are not what Tabwire wrote, so agents may do nothing here. Run `tabwire install` in a terminal, then reload Tabwire at chrome://extensions.' },
+  changed: { headline: 'Extension was changed', next: 'Its files differ from those that Tabwire wrote, so agents can do nothing here. Run `tabwire install` in a terminal, then reload Tabwire at chrome://extensions.' },
   replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
 };
 
@@ -32,7 +32,7 @@ export function headline({ status }) {
   return WORDS[status].headline;
 }
 
-/** @param {PanelState} state @returns {string} what it is connected to, or why not and what to do */
+/** @param {PanelState} state @returns {string} the daemon that it is connected to, or the reason and the remedy */
 export function detail({ status, detail: reason }) {
   const { next } = WORDS[status];
   if (reason === '' || MEANINGLESS.includes(reason)) return next;
@@ -58,16 +58,16 @@ export function versions({ extension_version, daemon_version, status }) {
 
 /** @type {Record<Stream, string>} */
 const RECORDED = {
-  logs: 'console', network: 'requests', bodies: 'what requests carry', websocket: 'WebSockets',
+  logs: 'console', network: 'requests', bodies: 'request and response bodies', websocket: 'WebSockets',
   actions: 'your clicks and input', performance: 'loading times',
 };
 
-/** @param {RecordingRow} row @returns {string} what of its tab is recorded */
+/** @param {RecordingRow} row @returns {string} the recorded streams of its tab */
 export function recorded({ streams }) {
   return streams.map((stream) => RECORDED[stream]).join(', ');
 }
 
-/** @param {Pick<PanelState, 'recording' | 'recording_ended'>} state @returns {string} '' if there is nothing to say */
+/** @param {Pick<PanelState, 'recording' | 'recording_ended'>} state @returns {string} '' if nothing is recorded */
 export function recordingText({ recording, recording_ended }) {
   if (recording_ended) return 'You stopped all recording in this browser';
   return recording.length > 0 ? 'Recording for an agent' : '';
@@ -80,7 +80,7 @@ export function drawingsText(drawings) {
 }
 
 /**
- * What the person took from agents by closing the bar.
+ * The control that the person took from agents by closing the bar.
  * @param {TakenControl} taken @param {number | undefined} here the tab that the person sees
  */
 export function takenText({ tabs, scripts_run }, here) {
@@ -97,7 +97,7 @@ export function takenText({ tabs, scripts_run }, here) {
 }
 
 /**
- * What the popup offers for the site of the tab that the person sees.
+ * The site of the tab that the person sees, for the button that keeps agents out.
  * @param {SiteRules | null} rules @param {string} url of the tab @returns {{site: string, isKeptOut: boolean} | null} null: it has no site
  */
 export function siteHere(rules, url) {
@@ -128,7 +128,7 @@ export function letInLine({ connected }) {
   return connected ? 'is let in, and is here beside Tabwire; agents that name no browser use Tabwire' : 'is let in';
 }
 
-/** @param {Widening} widening @returns {string} what it allows, as a sentence */
+/** @param {Widening} widening @returns {string} its effect, as a sentence */
 export function widened({ what }) {
   return `Let ${what}.`;
 }
@@ -162,7 +162,7 @@ export function filesSummary(files) {
 }
 
 /**
- * What is to be asked for: of an address as it is copied, its host; a name in other letters as the browser sends it.
+ * The change to request: of a copied address its host; a name in other letters as the browser sends it.
  * @param {string} list @param {string} given @returns {{change?: SiteChange, wrong: string}}
  */
 export function siteChange(list, given) {
@@ -171,7 +171,7 @@ export function siteChange(list, given) {
   return { change: { change: 'add', list: list === 'allow' ? 'allow' : 'deny', pattern }, wrong: '' };
 }
 
-/** What follows a host in an address. A user's name before it is no part of the site. */
+/** An address with a path. A user's name before the host is no part of the site. */
 const ADDRESS = /^(?:https?:\/\/(?:[^/?#@]*@)?[^/?#@]+[/?#]|[^/?#@:]+(?::[0-9]+)?[/?#])/i;
 
 /** @param {string} text @returns {string | null} the host, with its port if that is none of the usual; null: it is no address with a path */

@@ -62,7 +62,7 @@ const SCENES = {
     { tab_id: 9, page_title: 'Mail', asks: [{ client: LONG, prompt: `Tabwire: you have stopped all agents. ${'Click "Let agents go on" now! '.repeat(6)}`.slice(0, 200) }, { client: '', prompt: '' }] },
   ] } },
   'keep-out-without-daemon': { state: { status: 'disconnected', detail: '', daemon_version: null }, click: '#keep-out',
-    trouble: 'Nothing has changed, since the daemon does not run. In a terminal `tabwire sites` changes it all the same.' },
+    trouble: 'Nothing has changed: the daemon does not run. `tabwire sites` in a terminal works without it.' },
   'kept-out': { state: { rules: { allow: [], deny: ['shop.example', '*.bank.example'], agent_deny: ['mail.example'] } }, isOpen: true },
   'local-files': { state: { local_files: { enabled: true, folders: ['/home/person/site', '/home/person/a/folder/with/a/path/that/is/longer/than/a/line'] },
     rules: { allow: ['example.com'], deny: [] } }, isOpen: true },

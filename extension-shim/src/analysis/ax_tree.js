@@ -22,14 +22,14 @@ import { clip } from '../lib/clip.js';
  * @property {number} text characters of one name
  */
 
-/** What says nothing by itself; what is in it stands in its place. */
+/** Roles without a meaning of their own; their children stand in their place. */
 const LIFTED = new Set(['generic', 'form', 'none', 'LabelText', 'MenuListPopup', 'LineBreak', 'ListMarker', 'LayoutTable', 'LayoutTableRow', 'LayoutTableCell']);
-/** Of these, what says something if it has a name. */
-const TOLD_BY_NAME = new Set(['generic', 'form']);
+/** Of these roles, those that mean something once they have a name. */
+const SHOWN_IF_NAMED = new Set(['generic', 'form']);
 const RENAMED = /** @type {Record<string, string>} */ ({ RootWebArea: 'document', StaticText: 'text', Iframe: 'frame', IframePresentational: 'frame' });
-/** Their name stands for the text in them, or is to be said in its place. */
+/** Their name stands for the text in them. */
 const NAMED = new Set(['button', 'tab', 'option', 'menuitem', 'checkbox', 'radio', 'switch', 'textbox', 'searchbox', 'spinbutton', 'combobox']);
-/** Worth telling only if true. */
+/** Shown only if true. */
 const FLAGS = ['focused', 'disabled', 'required', 'readonly', 'selected', 'modal', 'multiselectable', 'busy'];
 const VALUES = ['level', 'checked', 'pressed', 'expanded', 'invalid', 'hasPopup', 'valuetext'];
 
@@ -38,9 +38,9 @@ const VALUES = ['level', 'checked', 'pressed', 'expanded', 'invalid', 'hasPopup'
 export class AxTree {
   /** @type {Map<string, AxNode>} */
   #nodes = new Map();
-  /** @type {Map<number, AxTree>} what is in frames, by the frame's DOM node */
+  /** @type {Map<number, AxTree>} the documents in frames, by the frame's DOM node */
   #frames = new Map();
-  /** What controls are called. @type {Set<string>} */
+  /** The names of controls. @type {Set<string>} */
   #named;
   /** The DOM nodes of fields that hold secrets. @type {Set<number>} */
   #secret;
@@ -80,12 +80,12 @@ export class AxTree {
     return Array.from(this.#nodes.values()).filter(({ nodeId }) => !inOthers.has(nodeId)).map((node) => ({ tree: this, node }));
   }
 
-  /** @param {string} text @returns {boolean} whether a control is called so */
+  /** @param {string} text @returns {boolean} whether a control has this name */
   hasControl(text) {
     return this.#named.has(withoutSpaces(text));
   }
 
-  /** Whether nobody should read what was entered here. @param {AxNode} node */
+  /** Whether the field holds a secret. @param {AxNode} node */
   isSecret(node) {
     return this.#secret.has(node.backendDOMNodeId ?? -1);
   }
@@ -102,12 +102,12 @@ export class AxTree {
   }
 }
 
-/** A node, or what stands in the place of one that says nothing. @param {TreeNode} place @returns {TreeNode[]} */
+/** A node, or the nodes that stand in the place of a meaningless one. @param {TreeNode} place @returns {TreeNode[]} */
 function shown(place) {
   return shownIn(place, false);
 }
 
-/** @param {TreeNode} start @param {boolean} inLabel what it stands in is a label already @returns {TreeNode[]} */
+/** @param {TreeNode} start @param {boolean} inLabel whether it stands in a label already @returns {TreeNode[]} */
 function shownIn(start, inLabel) {
   /** @type {TreeNode[]} */
   const found = [];
@@ -115,15 +115,15 @@ function shownIn(start, inLabel) {
   for (let place = stack.pop(); place; place = stack.pop()) {
     const { ignored, role, name } = place.node;
     if (role?.value === 'InlineTextBox') continue;
-    const says = !ignored && (!LIFTED.has(role?.value ?? '') || (TOLD_BY_NAME.has(role?.value ?? '') && oneLine(name?.value) !== ''));
-    if (says) found.push(place);
+    const isShown = !ignored && (!LIFTED.has(role?.value ?? '') || (SHOWN_IF_NAMED.has(role?.value ?? '') && oneLine(name?.value) !== ''));
+    if (isShown) found.push(place);
     else if (role?.value === 'LabelText' && !inLabel) found.push(...labelled(place));
     else stack.push(...place.tree.below(place.node).reverse());
   }
   return found;
 }
 
-/** What is in a label. Its text is said already by the control that it belongs to. @param {TreeNode} label @returns {TreeNode[]} */
+/** The content of a label, without a text that its control has as its name already. @param {TreeNode} label @returns {TreeNode[]} */
 function labelled({ tree, node }) {
   const found = tree.below(node).flatMap((place) => shownIn(place, true));
   const text = found.filter(isText).map((place) => oneLine(place.node.name?.value)).join(' ');

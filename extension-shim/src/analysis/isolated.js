@@ -1,5 +1,5 @@
 // @ts-check
-// Looks at a page from a world of its own: the page's scripts share nothing with it but the document.
+// Reads a page from an isolated world, which shares with the page's scripts only the document.
 
 /** @import {Context} from '../../types/protocol.js' */
 
@@ -28,7 +28,7 @@ const WORLD = 'tabwire';
  */
 
 /**
- * Looks at the page that a command is for. It reads only: what takes too long is left alone, never the page.
+ * Looks at the page that a command is for. It reads only: a look that takes too long is abandoned, and the page goes on.
  * @template T @param {Context} context @param {(view: View) => Promise<T>} look
  * @returns {Promise<{value: T, url: string | undefined, dialogs: import('../../types/protocol.js').Dialog[]}>}
  */
@@ -44,7 +44,7 @@ export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
       await assertPage(tab.id);
       begin();
       const seen = await look({ id: tab.id, url: tab.url });
-      // What was seen may be of another page, which has come meanwhile.
+      // Another page may have come meanwhile, and may be the one that was read.
       await assertPage(tab.id, { ran: true });
       return seen;
     });
@@ -57,7 +57,7 @@ export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
 }
 
 /**
- * What an expression gives. As JSON text: the protocol's own way would sort the keys.
+ * Evaluates an expression. The value comes as JSON text: the protocol's own serialisation would sort the keys.
  * @param {number} tabId @param {string} expression whose value may be a promise
  * @param {string} [inFrame] absent: in the page itself
  * @returns {Promise<any>}

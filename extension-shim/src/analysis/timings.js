@@ -1,13 +1,13 @@
 // @ts-check
-// From what the browser noted of a page's load to what is worth knowing of it. Times are in ms since the
+// Summarises the browser's timings of a page's load. Times are in ms since the
 // navigation began, sizes in bytes.
 
 import { clip } from '../lib/clip.js';
 import { withoutEmpty } from '../lib/without_empty.js';
 
-/** How many of the slowest resources are told. */
+/** How many of the slowest resources are listed. */
 const SLOWEST = 10;
-/** A task is long from here on; what is above it blocks. */
+/** A task is long from here on; the time above it blocks. */
 const LONG_MS = 50;
 /** Two layout shifts are one burst if they are no further apart than this, and the burst no longer than five of it. */
 const BURST_MS = 1_000;

@@ -1,6 +1,6 @@
 // @ts-check
-// What was recorded waits here for its turn, or for the daemon to come back. Bounded: the oldest goes, and
-// the log tells how many.
+// Entries wait here to be sent, or for the daemon to come back. Bounded: the oldest entry goes, and
+// the log notes how many are missing.
 
 /** @import {LogEntry, RecordedEntry, Stream} from '../../types/protocol.js' */
 
@@ -27,7 +27,7 @@ export class Batches {
   #notedAt = 0;
   #send;
 
-  /** @param {(text: string) => boolean} send false: there is no daemon to hear it */
+  /** @param {(text: string) => boolean} send false: no daemon is connected */
   constructor(send) {
     this.#send = send;
   }

@@ -1,5 +1,5 @@
 // @ts-check
-// What a request and its answer carried, as an entry of `bodies`: text only, cut to size. Pure.
+// The bodies of a request and its answer, as an entry of `bodies`: text only, cut to size. Pure.
 
 /** @import {BodyEntry} from '../../types/protocol.js' */
 /** @import {FinishedRequest, Request} from './requests.js' */
@@ -9,7 +9,7 @@ import { clipBytes, present } from './text.js';
 
 const TEXTUAL = /^text\/|[/+](json|xml|ndjson|graphql|x-www-form-urlencoded|javascript|ecmascript|yaml)\b/i;
 
-/** Code and styles are the page's own; the few places are for what it says and hears. */
+/** Code and styles are the page's own; the few places are for the data that it exchanges. */
 const TYPES = new Set(['document', 'xhr', 'fetch', 'ping', 'prefetch', 'other']);
 
 /** @typedef {{body: string, base64Encoded: boolean}} ResponseBody as the debugger gives it */
@@ -38,7 +38,7 @@ export function bodyEntry(finished, postData, answer) {
   const { t, request_id, method, url, status, mime_type } = finished.entry;
   if (postData === undefined && !answer && !hasTextAnswer(finished)) return null;
   const asked = clipped(postData);
-  const said = clipped(answer?.body, answer?.base64Encoded);
+  const received = clipped(answer?.body, answer?.base64Encoded);
   const tooLarge = hasTextAnswer(finished) && !isFetchable(finished);
   return present({
     t,
@@ -48,9 +48,9 @@ export function bodyEntry(finished, postData, answer) {
     status,
     mime_type,
     request_body: asked?.text,
-    response_body: said?.text,
+    response_body: received?.text,
     base64: answer?.base64Encoded || undefined,
-    truncated: Boolean(asked?.truncated || said?.truncated || tooLarge),
+    truncated: Boolean(asked?.truncated || received?.truncated || tooLarge),
   });
 }
 

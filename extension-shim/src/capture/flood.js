@@ -1,5 +1,5 @@
 // @ts-check
-// Tells when a page says more than can be heard, and for how long not to listen: each event costs the
+// Decides when a page floods the recording, and for how long it is muted: each event costs the
 // browser and the worker, which have commands to run. Pure.
 
 import { FLOOD_CALM_MS, FLOOD_EVENTS, FLOOD_PAUSE_MAX_MS, FLOOD_PAUSE_MS, FLOOD_REST_MS, FLOOD_WINDOW_MS } from './limits.js';
@@ -9,7 +9,7 @@ import { FLOOD_CALM_MS, FLOOD_EVENTS, FLOOD_PAUSE_MAX_MS, FLOOD_PAUSE_MS, FLOOD_
 export class FloodGuard {
   /** @type {Map<Domain, {until: number, count: number}>} */
   #windows = new Map();
-  /** What is not listened to for the moment, and how many of its events have come all the same. @type {Map<Domain, number>} */
+  /** The muted sources, and how many of their events have come all the same. @type {Map<Domain, number>} */
   #muted = new Map();
   #pauseMs = 0;
   #endedAt = -Infinity;

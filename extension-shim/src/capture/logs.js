@@ -1,5 +1,5 @@
 // @ts-check
-// Console lines, exceptions and what the browser itself has to say of a page, as entries of `logs`. Pure.
+// Console lines, exceptions and the browser's own messages on a page, as entries of `logs`. Pure.
 
 /** @import {LogEntry} from '../../types/protocol.js' */
 
@@ -36,8 +36,8 @@ export function consoleEntry({ type, args, timestamp, stackTrace }) {
 export function exceptionEntry({ timestamp, exceptionDetails }) {
   const { text, exception, url, lineNumber, columnNumber, stackTrace } = exceptionDetails;
   const frames = stackTrace?.callFrames ?? [];
-  const said = exception ? textOf(exception) : '';
-  const [message, ...ownStack] = said.split(/\n(?=\s+at )/);
+  const whole = exception ? textOf(exception) : '';
+  const [message, ...ownStack] = whole.split(/\n(?=\s+at )/);
   return entry({
     t: timestamp,
     level: 'error',

@@ -1,5 +1,5 @@
 // @ts-check
-// Records what the daemon asked for, in every tab that it asked for, and nothing else. Off until it says so.
+// Records the streams that the daemon asked for, in the tabs that it asked for, and nothing else. Off until then.
 
 /** @import {Capture, RecordedTab, Stream} from '../../types/protocol.js' */
 /** @import {Mark, Outlet} from './tab_recording.js' */
@@ -25,11 +25,11 @@ export class Recorder {
   #settings = NOTHING;
   /** @type {Map<number, TabRecording>} */
   #tabs = new Map();
-  /** What an earlier worker left. @type {Map<number, Mark>} */
+  /** The marks of an earlier worker. @type {Map<number, Mark>} */
   #marks = new Map();
   /** Whether the person has ended it, until they let it go on. */
   #isEnded = false;
-  /** What came before it was known what to record; null once it is. @type {DebuggerEvent[] | null} */
+  /** Events from before the settings were known; null once they are. @type {DebuggerEvent[] | null} */
   #early = [];
   /** Tabs that went meanwhile. @type {Set<number>} */
   #goneEarly = new Set();
@@ -44,7 +44,7 @@ export class Recorder {
     dropped: (tabId) => { this.ready(tabId).catch(console.debug); },
     blocks: (url, owner) => this.#policy.isStopped || this.#policy.blocksPage(url, owner),
   };
-  /** Sends a frame; false if there is no daemon to hear it. @type {(text: string) => boolean} */
+  /** Sends a frame; false if no daemon is connected. @type {(text: string) => boolean} */
   onEvents = () => false;
 
   /** @param {Policy} policy */
@@ -52,7 +52,7 @@ export class Recorder {
     this.#policy = policy;
   }
 
-  /** An event may have woken the worker: goes on with what an earlier one recorded. */
+  /** An event may have woken the worker: goes on with the recordings of an earlier one. */
   restore = once(() => this.#restore());
 
   async #restore() {
@@ -69,7 +69,7 @@ export class Recorder {
     for (const event of early) this.handleEvent(...event);
   }
 
-  /** The daemon is there and says what to record. @param {Capture} capture */
+  /** The daemon has sent the settings. @param {Capture} capture */
   configure(capture) {
     this.#settings = readSettings(capture);
     store({ [KEY]: writeSettings(this.#settings) });
@@ -96,7 +96,7 @@ export class Recorder {
     else this.#aloneTimer ??= setTimeout(() => this.configure({}), RECORD_ALONE_MS);
   }
 
-  /** Brings every tab to what is wanted of it now. */
+  /** Applies the settings to every tab. */
   async apply() {
     const isIdle = this.#settings.all.length === 0 && this.#settings.tabs.size === 0 && this.#tabs.size === 0 && this.#marks.size === 0;
     if (!isIdle) for (const tab of await chrome.tabs.query({})) this.handleTab(tab);
@@ -118,7 +118,7 @@ export class Recorder {
     return !this.#policy.isStopped && !this.#policy.blocks(url) && !this.#policy.blocks(pendingUrl);
   }
 
-  /** @param {number} tabId @param {Set<Stream>} streams @param {string} url what it shows */
+  /** @param {number} tabId @param {Set<Stream>} streams @param {string} url of its page */
   #record(tabId, streams, url) {
     const recording = this.#tabs.get(tabId) ?? this.#begin(tabId, url);
     if (recording.resting || sameStreams(recording.streams, streams)) return;
@@ -131,7 +131,7 @@ export class Recorder {
     });
   }
 
-  /** @param {number} tabId @param {string} url what it shows */
+  /** @param {number} tabId @param {string} url of its page */
   #begin(tabId, url) {
     const recording = new TabRecording(tabId, this.#outlet, url, this.#marks.get(tabId));
     this.#marks.delete(tabId);
@@ -162,7 +162,7 @@ export class Recorder {
     if (tabId !== undefined) this.#tabs.get(tabId)?.handleEvent(method, params ?? {});
   }
 
-  /** Before a tab is sent somewhere: what it then asks for is to be recorded from the first. @param {number} tabId */
+  /** Before a navigation: its first request must be recorded, too. @param {number} tabId */
   async ready(tabId) {
     if (this.#settings.all.length === 0 && this.#settings.tabs.size === 0) return;
     this.handleTab(await chrome.tabs.get(tabId));
@@ -170,7 +170,7 @@ export class Recorder {
     await Promise.race([this.#tabs.get(tabId)?.settled.catch(console.debug), tooLate]);
   }
 
-  /** What a person sees of it. @returns {RecordedTab[]} */
+  /** The recorded tabs, for the popup. @returns {RecordedTab[]} */
   recording() {
     const tabs = [...this.#tabs].filter(([, { streams }]) => streams.size > 0);
     return tabs.map(([tab_id, { streams }]) => ({ tab_id, streams: STREAMS.filter((stream) => streams.has(stream)) }));

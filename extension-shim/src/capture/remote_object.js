@@ -1,5 +1,5 @@
 // @ts-check
-// What the debugger tells of a value, as a person would read it in a console. Pure.
+// A value from the debugger as text, as a console shows it. Pure.
 
 /**
  * @typedef {object} RemoteObject as the debugging protocol has it
@@ -21,7 +21,7 @@
  * @typedef {{name: string, type: string, subtype?: string, value?: string, valuePreview?: Preview}} PropertyPreview
  */
 
-/** These say all of themselves in their description. */
+/** The description of these values is complete. */
 const DESCRIBED = new Set(['date', 'error', 'node', 'promise', 'proxy', 'regexp']);
 
 /** The arguments of a console call as its line. @param {RemoteObject[]} args @returns {string} */

@@ -1,5 +1,5 @@
 // @ts-check
-// The requests of one tab, put together from the events that tell of each. Pure. A request that was on a denied
+// The requests of one tab, put together from their events. Pure. A request that was on a denied
 // site anywhere on its way ends without a trace: a page can have it sent with the person's cookies and without
 // being let read the answer, and whoever records must not read it in the page's place.
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What is to be recorded in which tab, as the daemon has said. Pure.
+// The daemon's settings: the streams to record in each tab. Pure.
 
 /** @import {Capture, Stream} from '../../types/protocol.js' */
 
@@ -12,7 +12,7 @@ export const STREAMS = ['logs', 'network', 'bodies', 'websocket', 'actions', 'pe
 export const NOTHING = { all: [], tabs: new Map() };
 
 /**
- * Streams and shapes of a newer daemon are left out: what is not understood is not recorded.
+ * Unknown streams and shapes of a newer daemon are left out, and not recorded.
  * @param {any} capture as it stands in a frame @returns {Settings}
  */
 export function readSettings(capture) {

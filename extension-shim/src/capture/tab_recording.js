@@ -1,5 +1,5 @@
 // @ts-check
-// What is recorded of one tab: switches on what tells of it, and makes entries of what is told.
+// The recording of one tab: switches on the sources of events, and makes entries of the events.
 
 /** @import {LogEntry, RecordedEntry, Stream} from '../../types/protocol.js' */
 /** @import {Domain} from './flood.js' */
@@ -21,7 +21,7 @@ import { Sockets } from './sockets.js';
 
 /**
  * @typedef {{binding: string, identifier: string, of: string}} Watch a script in the tab's pages; `of`: for which streams
- * @typedef {{since: number, domains: string[], watch: Watch | null}} Mark what the next worker must know of it
+ * @typedef {{since: number, domains: string[], watch: Watch | null}} Mark the state that the next worker needs
  *
  * @typedef {object} Outlet
  * @property {(stream: Stream, entry: RecordedEntry) => void} add
@@ -48,8 +48,8 @@ export class TabRecording {
   #arrivals = 0;
   #fetching = 0;
   #guard = new FloodGuard();
-  /** When the last line was said, by what tells of it. @type {Partial<Record<Domain, number>>} */
-  #heard = {};
+  /** The time of the last line, by source. @type {Partial<Record<Domain, number>>} */
+  #lastLineAt = {};
   #flooded = false;
   /** It was let go of, and is to be left alone for a while. */
   resting = false;
@@ -58,7 +58,7 @@ export class TabRecording {
   #tabId;
   #outlet;
 
-  /** @param {number} tabId @param {Outlet} outlet @param {string} url what the tab shows @param {Mark} [mark] of an earlier worker */
+  /** @param {number} tabId @param {Outlet} outlet @param {string} url of its page @param {Mark} [mark] of an earlier worker */
   constructor(tabId, outlet, url, mark) {
     this.#tabId = tabId;
     this.#outlet = outlet;
@@ -85,7 +85,7 @@ export class TabRecording {
   async #switch(streams) {
     if (streams !== this.streams) return; // Changed again meanwhile.
     if (streams.size > 0) await hold(this.#tabId);
-    // The browser tells again what was said before anybody listened.
+    // The browser repeats the lines from before the source was switched on.
     if (streams.has('logs') && !this.#mark.domains.includes('Log')) this.#mark.since = Date.now();
     await Promise.all([
       streams.size > 0 && this.#look(),
@@ -103,7 +103,7 @@ export class TabRecording {
     await this.#arrive(frame.id, frame.url).catch(console.debug);
   }
 
-  /** What an empty page holds is theirs who have opened it. @param {string} frameId @param {string} url */
+  /** The content of an empty page belongs to its opener. @param {string} frameId @param {string} url */
   async #arrive(frameId, url) {
     this.#mainFrame = frameId;
     this.#url = clip(url, URL_MAX);
@@ -121,7 +121,7 @@ export class TabRecording {
     const isOn = others.length < this.#mark.domains.length;
     if (on === isOn) return;
     this.#mark.domains = on ? [...others, name] : others;
-    // After a flood not even what was kept of it is wanted.
+    // After a flood not even its stored lines are wanted.
     if (on && name === 'Runtime' && this.#flooded) await this.#cdp('Runtime.discardConsoleEntries');
     await this.#cdp(`${name}.${on ? 'enable' : 'disable'}`, on ? params : undefined);
   }
@@ -133,7 +133,7 @@ export class TabRecording {
     if (this.#mark.watch) await this.#endWatch(this.#mark.watch);
     this.#mark.watch = null;
     if (!of) return;
-    // Another name each time: what a former one left in the page is not heard.
+    // Another name each time, so that a former watch in the page cannot report.
     const binding = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
     await this.#addBinding(binding);
     const { identifier } = await this.#inject(watchSource(streams, binding));
@@ -169,17 +169,17 @@ export class TabRecording {
         if (params.entry.source === 'network' && this.streams.has('network')) return;
         this.#log('Log', browserEntry, params, params.entry.timestamp);
         break;
-      case 'Runtime.bindingCalled': this.#handleSaid(params); break;
+      case 'Runtime.bindingCalled': this.#handleWatchReport(params); break;
       case 'Page.frameNavigated': if (!params.frame.parentId) this.#handleNavigated(params.frame.id, params.frame.url); break;
       case 'Page.navigatedWithinDocument': if (params.frameId === this.#mainFrame) this.#handleNavigated(params.frameId, params.url); break;
       default:
     }
   }
 
-  /** What is on its way comes all the same. @param {Domain} domain */
+  /** Events that are on their way still arrive. @param {Domain} domain */
   async #mute(domain) {
     const pauseMs = this.#guard.mute(domain, Date.now());
-    // What a short burst of lines says meanwhile is told afterwards.
+    // The lines of a short burst are read afterwards.
     if (pauseMs > FLOOD_PAUSE_MS || domain === 'Network') this.#noteFlood(domain, pauseMs);
     const heeded = this.#cdp(`${domain}.disable`).then(() => true);
     while (!await Promise.race([heeded, after(FLOOD_PATIENCE_MS)])) {
@@ -194,7 +194,7 @@ export class TabRecording {
 
   /** @param {Domain} domain @param {number} pauseMs */
   #noteFlood(domain, pauseMs) {
-    const text = `Tabwire: the page says more than can be recorded; about ${pauseMs / 1000} s of ${domain} events are missing`;
+    const text = `Tabwire: the page logs more than can be recorded; about ${pauseMs / 1000} s of ${domain} events are missing`;
     this.#add('logs', /** @type {LogEntry} */ ({ t: Date.now(), level: 'warn', source: 'browser', text, url: this.#url }));
   }
 
@@ -213,11 +213,11 @@ export class TabRecording {
     }, pauseMs);
   }
 
-  /** @param {Domain} domain @param {boolean} again the browser is to tell again what it has kept: too much of a page that goes on */
+  /** @param {Domain} domain @param {boolean} again whether the browser repeats its stored lines: too many of a page that goes on */
   async #listenAgain(domain, again) {
     this.#guard.end(domain, Date.now());
     if (!this.#mark.domains.includes(domain)) return;
-    if (again) this.#mark.since = this.#heard[domain] ?? this.#mark.since;
+    if (again) this.#mark.since = this.#lastLineAt[domain] ?? this.#mark.since;
     else if (domain === 'Runtime') await this.#cdp('Runtime.discardConsoleEntries');
     else if (domain === 'Log') await this.#cdp('Log.clear');
     await this.#cdp(`${domain}.enable`, domain === 'Network' ? NETWORK_OPTIONS : undefined);
@@ -226,11 +226,11 @@ export class TabRecording {
   /** @param {'Runtime' | 'Log'} domain @param {(params: any) => Omit<LogEntry, 'url'> | null} make @param {any} params @param {number} t */
   #log(domain, make, params, t) {
     if (!this.streams.has('logs') || t <= this.#mark.since) return;
-    this.#heard[domain] = t;
+    this.#lastLineAt[domain] = t;
     this.#count(domain);
     const entry = make(params);
     if (entry) this.#add('logs', { ...entry, url: this.#url });
-    // It keeps what was logged for whoever may want to look into it: nobody will.
+    // The page keeps every logged object for an inspector: here there is none.
     this.#releaseTimer ??= setTimeout(() => {
       this.#releaseTimer = undefined;
       this.#cdp('Runtime.releaseObjectGroup', { objectGroup: 'console' }).catch(console.debug);
@@ -279,12 +279,12 @@ export class TabRecording {
     return this.#outlet.blocks(url, 'null');
   }
 
-  /** @param {{name: string, payload: string}} said */
-  #handleSaid({ name, payload }) {
+  /** @param {{name: string, payload: string}} call */
+  #handleWatchReport({ name, payload }) {
     if (name !== this.#mark.watch?.binding) return;
-    const said = readWatch(payload, this.streams);
+    const report = readWatch(payload, this.streams);
     // A frame in the page may be of another site.
-    if (said && !this.#outlet.blocks(said.entry.url ?? '', said.origin)) this.#add(said.stream, said.entry);
+    if (report && !this.#outlet.blocks(report.entry.url ?? '', report.origin)) this.#add(report.stream, report.entry);
   }
 
   /** @param {string} frameId @param {string} url */

@@ -1,5 +1,5 @@
 // @ts-check
-// How much of what pages say goes over the wire. Pure.
+// How much of a page's text goes over the wire. Pure.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -27,7 +27,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  */
 
 /**
- * @typedef {object} Gate what the person lets agents do
+ * @typedef {object} Gate the limits that the person sets for agents
  * @property {(command: Command) => boolean} isOpen whether there is nothing to look out for
  * @property {(command: Command) => Promise<void>} check rejects with why the command may not begin
  */
@@ -108,7 +108,7 @@ export class Dispatcher {
     for (const id of [...this.#entries.keys()]) this.stop(id);
   }
 
-  /** Rules are others now: what they keep out does not go on either. */
+  /** The rules have changed: a running command that they forbid ends, too. */
   handleRules() {
     for (const entry of this.#entries.values()) {
       if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command).catch((error) => this.#refuse(entry, error));
@@ -122,7 +122,7 @@ export class Dispatcher {
     this.#stop(entry, 'cancelled', () => failureReport(entry, error instanceof ActionError ? error.after({ ran }) : error));
   }
 
-  /** What a person sees of it. @returns {RunningCommand[]} */
+  /** The running commands, for the popup. @returns {RunningCommand[]} */
   running() {
     return [...this.#entries.values()].flatMap(({ correlation_id, command: { type, tab_id, client }, running }) => {
       if (!running || running.stopping) return [];
@@ -203,7 +203,7 @@ export class Dispatcher {
   }
 
   /**
-   * Ends what nobody waits for any more, and reports when its tab is usable again: the daemon then
+   * Ends a command that no agent waits for any more, and reports when its tab is usable again: the daemon then
    * gives the tab to the next command.
    * @param {Attempt} entry @param {StopReason} why @param {(note: string) => Report} report
    */
@@ -232,7 +232,7 @@ export class Dispatcher {
   }
 
   /**
-   * Exactly one report an attempt: whoever comes second finds the entry gone.
+   * Exactly one report an attempt: the second caller finds the entry gone.
    * @param {Attempt} entry @param {Report | (() => Report)} report made only if it counts
    */
   #settle(entry, report) {

@@ -1,11 +1,11 @@
 // @ts-check
 // Limits of commands and their reports, each with its reason.
 
-/** The promise of the protocol: whoever runs longer says so. */
+/** The promise of the protocol: a command that runs longer sends `pending`. */
 export const PENDING_AFTER_MS = 2_000;
-/** What is shown of an agent's name. */
+/** The longest shown name of an agent. */
 export const CLIENT_MAX = 64;
-/** Frames may have 8 MiB; the rest is room for what the daemon adds. */
+/** Frames may have 8 MiB; the rest is room for the daemon's additions. */
 export const RESULT_MAX_BYTES = 7.5 * 1024 * 1024;
 /** The acknowledgement comes within a millisecond; storing before that would cost each command 0.3 ms. */
 export const STORE_AFTER_MS = 20;

@@ -10,7 +10,7 @@ import { reportText } from './report.js';
 
 const PREFIX = 'outbox:';
 
-/** @typedef {{seq: number, attempt: number, text: string}} StoredReport what chrome.storage.session holds, too */
+/** @typedef {{seq: number, attempt: number, text: string}} StoredReport as chrome.storage.session holds it, too */
 
 export class Outbox {
   /** @type {Map<string, StoredReport>} by correlation id, in the order of the reports */
@@ -25,7 +25,7 @@ export class Outbox {
     this.#send = send;
   }
 
-  /** What an earlier worker could not deliver. Must be done before `ready` is sent. */
+  /** Reads the reports that an earlier worker could not deliver. Must be done before `ready` is sent. */
   async restore() {
     const stored = await chrome.storage.session.get(null);
     const ours = Object.entries(stored).filter(([key]) => key.startsWith(PREFIX));
@@ -50,7 +50,7 @@ export class Outbox {
   }
 
   /**
-   * The daemon asks again for what is already done. Its report takes the number of the attempt
+   * The daemon asks again for a command that is already done. Its report takes the number of the attempt
    * asked for: the result is the same, and only that attempt counts there.
    * @param {string} id @param {number} attempt
    */
@@ -61,7 +61,7 @@ export class Outbox {
     this.#sendAndKeep(id, { ...kept, attempt, text });
   }
 
-  /** @param {string} id @param {number} [attempt] absent: whatever attempt is kept */
+  /** @param {string} id @param {number} [attempt] absent: any attempt */
   drop(id, attempt) {
     const kept = this.#kept.get(id);
     if (!kept || (attempt !== undefined && kept.attempt !== attempt)) return;

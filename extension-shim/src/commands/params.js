@@ -1,5 +1,5 @@
 // @ts-check
-// What actions are given, checked before anything happens.
+// Checks the parameters of actions before anything happens.
 
 import { clip } from '../lib/clip.js';
 import { ActionError } from '../lib/errors.js';
@@ -41,7 +41,7 @@ export function checkedText(name, value) {
   throw new ActionError('invalid_params', `${name} must be a text`);
 }
 
-/** What ends a line, has no width, or turns the direction of what follows. */
+/** Characters that end a line, have no width, or turn the direction of text. */
 const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]+/gu;
 
 /**

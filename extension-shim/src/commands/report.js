@@ -30,7 +30,7 @@ export function cancelledReport(ref, mayHaveRun) {
   return { type: 'cancelled', ...name(ref), may_have_run: mayHaveRun };
 }
 
-/** The text to send; a report that is too large becomes an error that says so. @param {Report} report */
+/** The text to send; a report that is too large becomes the error `result_too_large`. @param {Report} report */
 export function reportText(report) {
   const text = JSON.stringify(report);
   const bytes = utf8Length(text);
@@ -52,6 +52,6 @@ function name({ correlation_id, attempt }) {
 function errorBody(error) {
   if (!(error instanceof ActionError)) return { code: 'internal', message: messageOf(error) };
   const { code, message, pageStack: stack, more: { hint, mayHaveRun: may_have_run } } = error;
-  // What is undefined does not go over the wire.
+  // Undefined fields do not go over the wire.
   return { code, message, stack, hint, may_have_run };
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Port and pairing key: what they must be, however they came, and the file beside the manifest that
+// Port and pairing key: their form, from whatever source, and the file beside the manifest that
 // may hold them (`tabwire extension unpack` writes it).
 
 import { fromBase64Url, toBase64Url } from './proof.js';

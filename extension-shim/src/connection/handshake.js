@@ -1,6 +1,6 @@
 // @ts-check
-// The mutual proof on one connection: challenge, hello, welcome. Until the daemon is proven,
-// whoever listens on the port gets `hello` for a challenge, nothing else.
+// The mutual proof on one connection: challenge, hello, welcome. A program on the port
+// that has not proven the key gets `hello` for a challenge, and nothing else.
 
 /** @import {Challenge, ToExtension, Welcome} from '../../types/protocol.js' */
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Who we are: `browser_id` lasts as long as the installation, `session` as long as the browser runs,
+// The ids of this browser: `browser_id` lasts as long as the installation, `session` as long as the browser runs,
 // `instance_id` as long as the worker.
 
 /** 128 random bits in hex. */

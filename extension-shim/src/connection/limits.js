@@ -9,9 +9,9 @@ export const BACKOFF_MAX_MS = 5_000;
 export const HANDSHAKE_MS = 10_000;
 /** Two of the daemon's pings (20 s each) may be late before the link counts as dead. */
 export const SILENCE_MS = 45_000;
-/** After so many sockets in a row that could not be had, HTTP is tried: a restart alone rarely takes more. */
+/** After this many failed sockets in a row HTTP is tried: a restart alone rarely takes more. */
 export const SOCKET_FAILURES = 3;
-/** A socket that is refused costs a millisecond; one that can be had again saves more with each command. */
+/** A refused socket costs a millisecond; an open one saves more than that with each command. */
 export const SOCKET_AGAIN_MS = 5_000;
 /** The longest poll that the daemon holds. */
 export const POLL_MS = 25_000;
@@ -22,7 +22,7 @@ export const RESENDS = 4;
 export const RESEND_FIRST_MS = 50;
 /** As many as the daemon takes. */
 export const FRAMES_A_POST = 64;
-/** The daemon takes bodies of 8 MiB; the rest is for what is around the frames. */
+/** The daemon takes bodies of 8 MiB; the rest is for the JSON around the frames. */
 export const BODY_MAX_BYTES = 7.75 * 1024 * 1024;
 /** After a take-over the other connection gets this long to be the only one. */
 export const REPLACED_HOLD_MS = 30_000;
@@ -34,5 +34,5 @@ export const HOST_ANSWER_MS = 10_000;
 export const HOST_AGAIN_FIRST_MS = 5_000;
 /** Twice as long each time, since mostly it is only that no daemon runs. */
 export const HOST_AGAIN_MAX_MS = 5 * 60_000;
-/** More than the one sentence that a host says. */
+/** More than the one sentence of a host's answer. */
 export const HOST_MESSAGE_MAX = 500;

@@ -41,7 +41,7 @@ const FIRST_OWN_CODE = 4000;
  * @property {Handshake} handshake
  * @property {Config} config
  * @property {string} browserId
- * @property {Set<string>} refused unknown frame types that it was told about
+ * @property {Set<string>} refused unknown frame types that were refused once already
  * @property {ReturnType<typeof setTimeout> | undefined} silenceTimer
  */
 
@@ -92,7 +92,7 @@ export class Link {
     this.sendText(JSON.stringify(frame));
   }
 
-  /** All that the daemon is told passes here. @param {string} text of JSON.stringify @returns {boolean} false: there is no proven daemon to hear it */
+  /** Every frame to the daemon passes here. @param {string} text of JSON.stringify @returns {boolean} false: no proven daemon is connected */
   sendText(text) {
     this.#current?.transport.send(wellFormed(text));
     return this.#current !== null;
@@ -148,7 +148,7 @@ export class Link {
     }
   }
 
-  /** What it takes the place of is dropped only now. @param {Connection} connection @param {Welcome} welcome */
+  /** The former connection is dropped only now, when the new one is proven. @param {Connection} connection @param {Welcome} welcome */
   #handleWelcome(connection, welcome) {
     if (connection !== this.#candidate) return;
     this.#drop(this.#current);
@@ -178,7 +178,7 @@ export class Link {
     this.send({ type: 'nack', reason: 'unknown_type' });
   }
 
-  /** Such as a forged welcome, or a key that is none. @param {Connection} connection @param {unknown} error */
+  /** The welcome is forged, or the key is malformed. @param {Connection} connection @param {unknown} error */
   #handleUnproven(connection, error) {
     if (connection !== this.#candidate) return;
     this.#drop(connection);
@@ -234,7 +234,7 @@ export class Link {
     else this.#retryAs('disconnected', this.#nextBackoff(), reason);
   }
 
-  /** The reason is not shown: its words are whose-ever port it is. @param {Config} config */
+  /** The reason is not shown: its words come from an unproven program. @param {Config} config */
   #handleRefused(config) {
     const delayMs = this.#hooks.onSetback(config, 'refused') ? BACKOFF_FIRST_MS : BACKOFF_MAX_MS;
     this.#retryAs('refused', delayMs, `at 127.0.0.1:${config.port}`);
@@ -242,13 +242,13 @@ export class Link {
 
   /** @param {string} detail */
   async #handleReplaced(detail) {
-    this.#isPreparing = true; // Nobody may dial before the new id is there.
+    this.#isPreparing = true; // No dialling before the new id is there.
     if (this.#takeover.handleReplaced() === 'cloned') await this.#identity.renew();
     this.#isPreparing = false;
     this.#retryAs('replaced', this.#takeover.remainingHoldMs() || BACKOFF_FIRST_MS, detail);
   }
 
-  /** We end it; what the peer still says is not heard. @param {Connection | null} connection */
+  /** Ends it; later frames of the peer are ignored. @param {Connection | null} connection */
   #drop(connection) {
     clearTimeout(connection?.silenceTimer);
     connection?.transport.close();
@@ -280,13 +280,13 @@ export class Link {
     clearTimeout(connection.silenceTimer);
     connection.silenceTimer = setTimeout(() => {
       this.#drop(connection);
-      this.#handleEnd(connection, LOST, `nothing heard for ${ms / 1000} s`);
+      this.#handleEnd(connection, LOST, `no frame for ${ms / 1000} s`);
     }, ms);
   }
 }
 
 /**
- * Which side a daemon says is older. Nothing else of its words is shown: nobody has proven anything.
+ * Which side is older, by the daemon's reason. No other words of it are shown: it has not proven the key.
  * @param {string} reason @returns {'old_daemon' | 'old_extension'}
  */
 function olderSide(reason) {

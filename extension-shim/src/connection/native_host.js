@@ -9,7 +9,7 @@ import { HOST_ANSWER_MS, HOST_MESSAGE_MAX } from './limits.js';
 
 const NAME = 'dev.tabwire.host';
 
-/** What the browser says, and what a person can do about it. */
+/** Errors of the browser, and the explanation for a person. */
 const BROWSER_ERRORS = [
   [/not found/i, 'Tabwire is not installed for this browser.'],
   [/forbidden/i, 'The browser keeps this extension from asking Tabwire: it is installed for an extension of another id.'],

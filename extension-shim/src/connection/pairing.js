@@ -1,7 +1,7 @@
 // @ts-check
-// Where port and key come from, in this order: `config.json`, what it once held, what is kept here (the
-// host's last answer or the line that a person pasted), the host. What fails is passed over, never thrown
-// away: whoever listens on the port can refuse a good key.
+// Where port and key come from, in this order: `config.json`, its former content, the stored pairing (the
+// host's last answer or the line that a person pasted), the host. A key that fails is passed over, never thrown
+// away: any program on the port can refuse a good key.
 
 /** @import {Config} from './config.js' */
 
@@ -11,13 +11,13 @@ import { HOST_AGAIN_FIRST_MS, HOST_AGAIN_MAX_MS } from './limits.js';
 import { askHost } from './native_host.js';
 
 const KEPT = 'pairing';
-/** What `config.json` held: moved here, since files can be read by those who may read no storage of ours. */
+/** The former content of `config.json`: programs that can read files cannot read the extension's storage. */
 const MOVED = 'pairing_moved';
 const ASKED = 'pairing_asked';
 
 /**
- * @typedef {'refused' | 'unreachable' | 'unproven'} Setback refused: by close code 4401; unreachable: nobody
- *   listens who speaks our protocol; unproven: somebody does and does not know the key
+ * @typedef {'refused' | 'unreachable' | 'unproven'} Setback refused: by close code 4401; unreachable: no
+ *   program on the port speaks the protocol; unproven: one does, and does not know the key
  * @typedef {Config & {by: 'host' | 'person'}} StoredPairing
  * @typedef {{at: number, wait_ms: number, trouble: string}} HostQuestion when the last question to the host began
  *   or ended, how long it is not asked again, and why there was no key
@@ -30,23 +30,23 @@ const nameOf = ({ port, ext_key }) => `${port} ${ext_key}`;
 export class Pairing {
   /** As they were at the last look. @type {(Config | StoredPairing)[]} */
   #known = [];
-  /** What is passed over, by name, the latest last. @type {Map<string, Setback>} */
+  /** The pairings that are passed over, by name, the latest last. @type {Map<string, Setback>} */
   #setbacks = new Map();
-  /** Counts what a person does, so that an answer of the host does not undo it. */
-  #deeds = 0;
+  /** Counts the person's steps, so that an answer of the host does not undo one. */
+  #personSteps = 0;
   #isAsking = false;
   #trouble = '';
   #hooks;
 
   /**
-   * @param {{onNews: () => void, onMoved: () => void}} hooks `onNews`: the host has told a port and key that were not
+   * @param {{onNews: () => void, onMoved: () => void}} hooks `onNews`: the host has given a port and key that were not
    *   known; `onMoved`: the key that `config.json` holds is kept here, and the daemon has proven that it knows it
    */
   constructor(hooks) {
     this.#hooks = hooks;
   }
 
-  /** What to try next; not waiting for a host that is asked. @returns {Promise<Config | null>} */
+  /** The pairing to try next; does not wait for the host's answer. @returns {Promise<Config | null>} */
   async load() {
     await this.#look();
     this.#askIfNeeded();
@@ -89,15 +89,15 @@ export class Pairing {
     await this.#shortenWait();
   }
 
-  /** @param {Config} config of a line that the person has pasted; it takes the place of what was kept */
+  /** @param {Config} config of a line that the person has pasted; it replaces the stored pairing */
   async paste(config) {
-    this.#deeds += 1;
+    this.#personSteps += 1;
     await chrome.storage.local.set({ [KEPT]: { ...config, by: 'person' } });
     this.#setbacks.delete(nameOf(config));
   }
 
   async forget() {
-    this.#deeds += 1;
+    this.#personSteps += 1;
     await chrome.storage.local.remove(KEPT);
   }
 
@@ -165,7 +165,7 @@ export class Pairing {
     const asked = { at: Date.now(), wait_ms, trouble: this.#trouble };
     // Before the host is started: a worker that is ended meanwhile must not start it again at once.
     await chrome.storage.session.set({ [ASKED]: asked });
-    const deeds = this.#deeds;
+    const deeds = this.#personSteps;
     /** @type {Config | null} */
     let told = null;
     try {
@@ -175,7 +175,7 @@ export class Pairing {
       this.#trouble = messageOf(error);
     }
     await chrome.storage.session.set({ [ASKED]: { ...asked, at: Date.now(), trouble: this.#trouble } });
-    if (told && deeds === this.#deeds) await this.#keep(told);
+    if (told && deeds === this.#personSteps) await this.#keep(told);
   }
 
   /** @param {Config} told */

@@ -32,8 +32,8 @@ async function hmac(extKey, parts) {
 }
 
 /**
- * What the proofs of both sides cover. With the port that was dialled in it, whoever listens on another
- * port cannot pass a proof on.
+ * The content that the proofs of both sides cover. It has the port that was dialled, so a program on another
+ * port cannot relay a proof.
  * @typedef {{port: number, challengeNonce: string, helloNonce: string, instanceId: string}} Transcript
  */
 
@@ -53,7 +53,7 @@ export function welcomeMac(extKey, { epoch, ...transcript }) {
 }
 
 /**
- * Looks at every character, so that the time taken does not tell how many were right.
+ * Compares every character, so that the time does not show how many were right.
  * @param {string} ours @param {unknown} theirs
  */
 export function sameMac(ours, theirs) {

@@ -1,5 +1,5 @@
 // @ts-check
-// What to do when another connection took our place (close code 4001). Kept in
+// Decides how to go on after another connection took this one's place (close code 4001). Kept in
 // chrome.storage.session, since the worker may end while it holds back.
 
 import { CLONE_WINDOW_MS, REPLACED_HOLD_MS } from './limits.js';

@@ -64,7 +64,7 @@ class OtherProgramError extends Error {}
  */
 async function assertTabwire(port, signal) {
   const response = await fetch(`http://127.0.0.1:${port}/health`, { method: 'GET', signal, cache: 'no-store' });
-  // A daemon with too many connections refuses this one before it says its name.
+  // A daemon with too many connections refuses this one before it gives its name.
   if (response.status === 429 || response.status >= 500) throw new Error(`127.0.0.1:${port} answers ${response.status}`);
   const health = await response.json().catch(() => null);
   if (health?.name !== 'tabwire') throw new OtherProgramError(`at 127.0.0.1:${port}`);

@@ -1,6 +1,6 @@
 // @ts-check
 // Turns any value into JSON without losing what it was. Runs inside the page: its source text is sent
-// along with the script, so it may use nothing but itself, `clip` and what every page has.
+// along with the script, so it may use only itself, `clip` and the globals of every page.
 
 import { clip } from '../lib/clip.js';
 

@@ -1,6 +1,6 @@
 // @ts-check
-// Reads what a page shows. Runs in a world of its own beside the page's scripts, which can neither see nor
-// change it. Its source text is sent, so it may use nothing but itself, `clip.js` and what every page has.
+// Reads the visible content of a page. Runs in an isolated world beside the page's scripts, which can neither see nor
+// change it. Its source text is sent, so it may use only itself, `clip.js` and the globals of every page.
 
 import { clip, headOf } from '../lib/clip.js';
 

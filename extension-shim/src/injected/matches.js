@@ -3,7 +3,7 @@
 
 /** @import {Look} from './look.js' */
 
-/** How much is told of one element. */
+/** How much an answer has of one element. */
 const ABOUT = `{ text: 300, attributes: 30, value: 200 }`;
 
 export class Matches {

@@ -1,12 +1,12 @@
 // @ts-check
-// What runs around the user's script inside the page. Sent as text, as the encoder is. A page can redefine all that is
-// used here, so whatever fails is an answer too: a rejection, or a thrown exception, is never ours.
+// The wrapper that runs around the user's script inside the page. Sent as text, as the encoder is. A page can redefine
+// every function used here, so every failure becomes an answer: the wrapper itself never rejects or throws.
 
 import { CLIP, headOf } from '../lib/clip.js';
 import { Encoder } from './encoder.js';
 
 /**
- * What comes back from the page. Without a prototype: a page that puts a `then` on Object.prototype
+ * The page's answer. Without a prototype: a page that puts a `then` on Object.prototype
  * must not get to speak in our place.
  * @typedef {{type: string, value: any} | {threw: {message: string, stack?: string}} | {full: true}} PageAnswer
  */

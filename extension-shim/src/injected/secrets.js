@@ -1,15 +1,15 @@
 // @ts-check
-// What on a page nobody should read: which fields hold a secret by their kind and name, and which digits are a
+// The secrets of a page: fields that hold one, by their kind and name, and digits that are a
 // card number. Recordings and analyses ask here. Runs in a world of its own beside the page's scripts; its source
-// text is sent, so it may use nothing but itself and what every page has.
+// text is sent, so it may use only itself and the globals of every page.
 
 /**
  * The words of names; `secret_names.rs` of the daemon has the same, and `tests/fixtures/secrets.json` holds both to it.
  * @typedef {object} SecretTable
  * @property {string[]} parts anywhere in a name
  * @property {string[]} ends at its end
- * @property {string[]} words as its last word that says something
- * @property {string[]} fillers words that say nothing
+ * @property {string[]} words as its last meaningful word
+ * @property {string[]} fillers words without a meaning of their own
  */
 
 /** @type {SecretTable} */
@@ -160,5 +160,5 @@ export class Secrets {
   }
 }
 
-/** An expression whose value knows the table. */
+/** An expression whose value is a `Secrets` with the table. */
 export const secretsSource = () => `new(${Secrets})(${JSON.stringify(SECRET_TABLE)})`;

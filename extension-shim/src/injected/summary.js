@@ -1,5 +1,5 @@
 // @ts-check
-// What is on a page, in the few lines that an agent needs to find its way. Runs beside the page, like `Look`.
+// Summarises a page in the few lines that an agent needs to find its way. Runs beside the page, like `Look`.
 
 /** @import {Look} from './look.js' */
 

@@ -1,7 +1,7 @@
 // @ts-check
-// What the browser has noted of a page's load. Runs beside the page, like `Look`.
+// The browser's timings of a page's load. Runs beside the page, like `Look`.
 
-/** What is needed of the many things that the browser notes. */
+/** The fields that are needed, of the many that the browser keeps. */
 const FIELDS = {
   navigation: ['type', 'startTime', 'redirectCount', 'requestStart', 'responseStart', 'responseEnd', 'domInteractive',
     'domContentLoadedEventEnd', 'loadEventEnd', 'transferSize', 'decodedBodySize', 'nextHopProtocol', 'responseStatus'],
@@ -36,5 +36,5 @@ async function readTimings(fields) {
   return told;
 }
 
-/** An expression whose value is what was noted. */
+/** An expression whose value is the timings. */
 export const timingsSource = () => `(${readTimings})(${JSON.stringify(FIELDS)})`;

@@ -3,9 +3,9 @@
 
 /** @import {Look} from './look.js' */
 
-/** How far from a mark an element may lie to be told with it, in CSS pixels: a hand is no more exact. */
+/** How far from a mark an element may lie to be listed with it, in CSS pixels: a hand is no more exact. */
 const DRAW_NEAR_PX = 10;
-/** How many elements are told with one mark, and with all marks of a drawing together. */
+/** How many elements are listed with one mark, and with all marks of a drawing together. */
 const DRAW_NEAR_MAX = 8;
 const DRAW_NEAR_ALL_MAX = 100;
 /** How long they are looked for and described: the elements that the marks are about come first. */
@@ -19,13 +19,13 @@ const DRAW_NEAR_MS = 1_000;
  *   by the marks' ids: the key of the one that it is about, and those of others in it or close to it
  */
 
-/** What is told of how an element looks, if it is asked for. */
+/** The style properties of an element that an agent gets on request. */
 const STYLES = `[
   'display', 'position', 'width', 'height', 'margin', 'padding', 'border', 'border-radius', 'color', 'background-color',
   'background-image', 'font-family', 'font-size', 'font-weight', 'line-height', 'text-align', 'opacity', 'visibility',
   'overflow', 'z-index', 'box-shadow', 'cursor']`;
 
-/** What elements mean without a `role`. */
+/** The roles of elements without a `role` attribute. */
 const ROLES = `{
   a: 'link', article: 'article', aside: 'complementary', button: 'button', dialog: 'dialog', fieldset: 'group', figure: 'figure',
   footer: 'contentinfo', form: 'form', h1: 'heading', h2: 'heading', h3: 'heading', h4: 'heading', h5: 'heading', h6: 'heading',

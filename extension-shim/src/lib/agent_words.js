@@ -1,6 +1,6 @@
 // @ts-check
 // How a person is shown the words of an agent, in the popup and in the page to draw in: as text, in boxes of their own
-// (`agent_words.css`). No words of ours stand in these boxes, and no words of theirs outside of them.
+// (`agent_words.css`). The boxes hold agents' words only, and agents' words stand in boxes only.
 
 /** @param {{client: string, prompt: string}} request @returns {HTMLElement[]} who asks, and for what */
 export function agentWords({ client, prompt }) {

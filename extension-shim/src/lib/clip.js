@@ -1,6 +1,6 @@
 // @ts-check
 // The one way to cut a text, in the worker and in pages. Its functions are also sent to pages as text, so they use
-// nothing but each other and what every page has.
+// only each other and the globals of every page.
 
 /** The beginning of a text, at most so many UTF-16 units: an emoji has two, and is taken whole or not at all. @param {string} text @param {number} most @returns {string} */
 export function headOf(text, most) {

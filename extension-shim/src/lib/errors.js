@@ -1,5 +1,5 @@
 // @ts-check
-// How an action says that it failed. The daemon knows the next step for each code; an error that knows a better one has a hint.
+// The errors of actions. The daemon knows the next step for each code; an error with a better one has a hint.
 
 /** @import {ErrorCode} from '../../types/protocol.js' */
 

@@ -1,7 +1,7 @@
 // @ts-check
 // Limits that more than one folder needs, each with its reason.
 
-/** The browser answers in milliseconds; what it has not by then is asked for again. */
+/** The browser answers in milliseconds; a call that takes longer is repeated. */
 export const BROWSER_CALL_MS = 5_000;
 /** Chrome ends a worker after 30 s without an event or a chrome.* call. */
 export const KEEPALIVE_MS = 20_000;

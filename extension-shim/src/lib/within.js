@@ -1,9 +1,9 @@
 // @ts-check
-// A browser's call that never settles must not hold up what can be tried again.
+// Limits the wait for a call of the browser: one that never settles must not hold up the next try.
 
 /**
  * @template T @param {number} ms @param {Promise<T>} work @returns {Promise<T>}
- * @throws {Error} it was not done in time; what becomes of it does not count any more
+ * @throws {Error} it was not done in time; a later outcome is ignored
  */
 export async function within(ms, work) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */

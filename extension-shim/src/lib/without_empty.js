@@ -1,11 +1,11 @@
 // @ts-check
-// An answer is read by a model: what says nothing is left out of it.
+// Models read the answers: empty fields are left out.
 
 /**
- * Drops null, false, zero, empty texts and empty lists from an object, not from what is in it.
+ * Drops null, false, zero, empty texts and empty lists from an object, but not from the objects in it.
  * @param {Record<string, any>} value @returns {Record<string, any>}
  */
 export function withoutEmpty(value) {
-  const says = ([, one] = /** @type {[string, any]} */ (['', null])) => Boolean(one) && !(Array.isArray(one) && one.length === 0);
-  return Object.fromEntries(Object.entries(value).filter(says));
+  const hasContent = ([, one] = /** @type {[string, any]} */ (['', null])) => Boolean(one) && !(Array.isArray(one) && one.length === 0);
+  return Object.fromEntries(Object.entries(value).filter(hasContent));
 }

@@ -1,6 +1,6 @@
 // @ts-check
-// How long a page has not answered, known at any moment while a script runs in it: who wants to end a loop need not
-// wait then to find out that there is one.
+// How long a page has not answered, known at any moment while a script runs in it: a Stop need not
+// wait to find out that the page is in a loop.
 
 import { cdp } from '../browser/debugger.js';
 
@@ -20,7 +20,7 @@ export class Heartbeat {
     this.#tabId = tabId;
   }
 
-  /** Nothing is asked of the page of a script that is done before this. */
+  /** The first question comes after a pause, so that short scripts are not disturbed. */
   start() {
     this.#timer = setTimeout(() => this.#ask(), HEARTBEAT_MS);
   }

@@ -1,6 +1,6 @@
 // @ts-check
-// A script may be an expression, statements, or the body of a function. None is told from the text:
-// each form is offered to the compiler in turn, and what does not compile has not run.
+// A script may be an expression, statements, or the body of a function. The text alone does not show which:
+// each form is offered to the compiler in turn, and a form that does not compile has not run.
 
 /** @import {StopReason} from '../../types/protocol.js' */
 
@@ -10,14 +10,14 @@ import { RUN_IN_PAGE } from '../injected/run.js';
 /** @typedef {{prefix: string, expression: string}} Form the script starts behind `prefix`, in the same line */
 
 /**
- * A script that names `tabwireSignal` is handed one: an AbortSignal that is aborted when nobody waits for the script any
- * more. Others are left as they are. @param {string} script @returns {string | null} what the page keeps it under
+ * A script that names `tabwireSignal` is handed one: an AbortSignal that is aborted when no agent waits for the script any
+ * more. Others are left as they are. @param {string} script @returns {string | null} the global name of its AbortController
  */
 export function hookFor(script) {
   return /\btabwireSignal\b/.test(script) ? `tabwire_${crypto.randomUUID().replaceAll('-', '')}` : null;
 }
 
-/** Tells the script. @param {string | null} hook @param {StopReason} why @returns {string} an expression */
+/** Aborts the script's signal. @param {string | null} hook @param {StopReason} why @returns {string} an expression */
 export function abortWord(hook, why) {
   const words = why === 'timeout' ? 'the command is past its time' : 'the command was cancelled';
   return hook ? `void globalThis.${hook}?.abort(new DOMException('${words}','AbortError'))` : '1';
@@ -69,7 +69,7 @@ export function asFunctionBody(script, hook = null) {
 }
 
 /**
- * Encodes what an evaluation left in the page, or gives it to the encoder as what was thrown.
+ * Encodes the result that an evaluation left in the page, as a value or as an exception.
  * @param {'return' | 'throw'} how @param {string} value an expression
  */
 export function encodeExpression(how, value) {

@@ -1,7 +1,7 @@
 // @ts-check
 // Runs a script in the page's own world without the debugger: in tabs whose debugger bar the person has
-// closed, if the person allows Tabwire user scripts. Content policies do not apply here either, but nobody
-// dismisses dialogs, says where a syntax error is, or ends what does not end by itself.
+// closed, if the person allows Tabwire user scripts. Content policies do not apply here either. Without the
+// debugger dialogs stay open, a syntax error has no position, and an endless script goes on.
 
 /** @import {Form} from './script_forms.js' */
 
@@ -24,7 +24,7 @@ export function userScriptsAllowed() {
 /**
  * Each form that compiles is kept in the page, and one of them is called, once.
  * @param {number} tabId @param {string} script @param {string | null} hook
- * @returns {Promise<{form: Form, answer: unknown, url: string}>} the form that ran, what the page says came of it, and where, as the browser says
+ * @returns {Promise<{form: Form, answer: unknown, url: string}>} the form that ran, the page's answer, and the page's URL as the browser has it
  */
 export async function runAsUserScript(tabId, script, hook) {
   const name = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
@@ -43,7 +43,7 @@ export async function runAsUserScript(tabId, script, hook) {
     { mayHaveRun: false, hint: 'Nothing of the script has run: add a return to it and call again.' });
 }
 
-/** @param {number} tabId @param {string} word an expression that tells the page @returns {Promise<string>} what a report of a timeout or a Stop adds */
+/** @param {number} tabId @param {string} word an expression that aborts the script's signal @returns {Promise<string>} a note for the report of a timeout or a Stop */
 export async function stillBusyNote(tabId, word) {
   const answers = documentTarget(tabId).then((target) => inject(target, [word])).then(() => true, () => true);
   const tooLate = new Promise((resolve) => { setTimeout(resolve, PAGE_PROBE_MS, false); });
@@ -80,7 +80,7 @@ function runner(name, gives) {
 }
 
 /**
- * The browser tells nothing of a script whose page goes away under it.
+ * The browser never answers for a script whose page goes away.
  * @param {number} tabId @param {Promise<UserScriptRun>} injected @returns {Promise<UserScriptRun>}
  */
 async function unlessItGoes(tabId, injected) {

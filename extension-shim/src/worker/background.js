@@ -10,7 +10,7 @@ import { drawnTab } from '../policy/pages.js';
 import { link, panel } from './main.js';
 
 /**
- * How long a killed worker may be missed: nothing else wakes it while nobody touches the browser. An
+ * How long a killed worker may be missed: while the browser is idle nothing else wakes it. An
  * unpacked extension gets the period that it asks for; a packed one would get 30 s.
  */
 const RECONNECT_ALARM_S = 1;
@@ -88,7 +88,7 @@ chrome.debugger.onDetach.addListener((source, reason) => {
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 
-// The key is kept there: what we run in pages has no use for it.
+// The key is kept there, and content scripts need none of it.
 chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' }).catch(console.warn);
 // The same alarm again replaces the old one.
 chrome.alarms.create('reconnect', { periodInMinutes: RECONNECT_ALARM_S / 60 });

@@ -79,7 +79,7 @@ function change(changes) {
 }
 
 /**
- * The first of these that holds: a stop, what was allowed without the person, a request of an agent, trouble, a question.
+ * The first of these that holds: a stop, a widening without the person, a request of an agent, trouble, a question.
  * No agent can cover the first two by asking for a drawing. @param {BadgeState} now @returns {BadgeFace}
  */
 function faceOf({ status, detail, isStopped, drawings, asking, hasUnconfirmed }) {

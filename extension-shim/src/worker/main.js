@@ -1,5 +1,5 @@
 // @ts-check
-// Puts the parts together: what a welcome sets off, and which frame goes to which part.
+// Puts the parts together: the steps after a welcome, and the part for each type of frame.
 
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from '../../types/protocol.js' */
 /** @import {ConnectionView} from './panel.js' */
@@ -115,7 +115,7 @@ const restored = once(async () => {
 });
 let session = '';
 
-/** What an earlier worker left is read once, what is open each time. */
+/** The state of an earlier worker is read once, the open tabs each time. */
 async function prepare() {
   const all = Promise.all([browserSession(), restored(), tabs.load()]);
   showStopped(policy.isStopped);
@@ -141,7 +141,7 @@ function setUnconfirmed(widenings) {
 
 /** @param {Welcome} welcome @param {Config} config */
 function onWelcome({ epoch, server_version, capture }, config) {
-  // The daemon tells them after `ready` if there are any.
+  // The daemon sends them after `ready` if there are any.
   setUnconfirmed([]);
   pairing.handleProven(config);
   connection = { ...connection, daemon_version: server_version };

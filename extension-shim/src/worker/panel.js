@@ -1,5 +1,5 @@
 // @ts-check
-// What the worker tells the popup, and what the popup can ask of it.
+// The worker's side of the popup: its state, and its requests.
 
 /** @import {LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, Widening} from '../../types/protocol.js' */
 /** @import {Config} from '../connection/config.js' */
@@ -31,8 +31,8 @@ import { messageOf } from '../lib/errors.js';
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
  *
- * @typedef {object} PanelParts what the panel shows and drives
- * @property {() => Promise<void>} restored what an earlier worker knew is known
+ * @typedef {object} PanelParts the parts that the panel shows and drives
+ * @property {() => Promise<void>} restored resolves when the state of an earlier worker is read
  * @property {() => ConnectionView} connection
  * @property {() => PairingState} pairing
  * @property {() => RunningCommand[]} running
@@ -44,7 +44,7 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => Promise<void>} giveBack
  * @property {() => DrawingRequest[]} drawings that agents ask for in tabs that are not in front
  * @property {(tabId: number) => Promise<void>} showDrawing brings the tab to draw in to the front
- * @property {() => void} opened the person has looked
+ * @property {() => void} opened the person has opened the popup
  * @property {() => void} reconnect
  * @property {(correlationId: string) => void} stop
  * @property {(config: Config) => Promise<void>} pair
@@ -52,20 +52,20 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => PolicyState} policy
  * @property {(stopped: boolean) => void} setStopped
  * @property {() => Widening[]} unconfirmed
- * @property {(id: string) => boolean} keep the person confirms a widening; false: there is no daemon to hear it
- * @property {(change: SiteChange) => boolean} changeSites false: there is no daemon to hear it
+ * @property {(id: string) => boolean} keep the person confirms a widening; false: no daemon is connected
+ * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older
- * @property {(change: OlderExtensionChange) => boolean} changeOlder false: there is no daemon to hear it
- * @property {(change: LocalFileChange) => boolean} changeLocalFiles false: there is no daemon to hear it
+ * @property {(change: OlderExtensionChange) => boolean} changeOlder false: no daemon is connected
+ * @property {(change: LocalFileChange) => boolean} changeLocalFiles false: no daemon is connected
  */
 
 /** Rules are the same for all browsers: without the daemon they cannot change. */
-const NOBODY_KEEPS = 'Nothing has changed, since the daemon does not run. In a terminal `tabwire sites` changes it all the same.';
+const SITES_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire sites` in a terminal works without it.';
 
-/** Who is let in, the daemon decides. */
-const NOBODY_LETS_IN = 'Nothing has changed, since the daemon does not run. In a terminal `tabwire legacy` changes it all the same.';
+/** The daemon decides which older extensions are let in. */
+const OLDER_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire legacy` in a terminal works without it.';
 
-const NOBODY_CONFIRMS = 'Nothing was confirmed, since the daemon does not run. In a terminal `tabwire confirm` does it all the same.';
+const NOT_CONFIRMED = 'Nothing was confirmed: the daemon does not run. `tabwire confirm` in a terminal works without it.';
 
 /** @param {PanelParts} parts @returns {(ask: PanelRequest) => Promise<PanelAnswer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
@@ -92,16 +92,16 @@ export function makePanel(parts) {
       case 'stop_all': parts.setStopped(true); break;
       case 'release': parts.setStopped(false); break;
       case 'site_rule':
-        if (!parts.changeSites(siteChange(ask))) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        if (!parts.changeSites(siteChange(ask))) return Promise.resolve({ trouble: SITES_UNCHANGED });
         break;
       case 'local_file_rule':
-        if (!parts.changeLocalFiles(localFileChange(ask))) return Promise.resolve({ trouble: NOBODY_KEEPS });
+        if (!parts.changeLocalFiles(localFileChange(ask))) return Promise.resolve({ trouble: SITES_UNCHANGED });
         break;
       case 'older_extension':
-        if (!parts.changeOlder({ change: ask.change, extension_id: ask.extension_id })) return Promise.resolve({ trouble: NOBODY_LETS_IN });
+        if (!parts.changeOlder({ change: ask.change, extension_id: ask.extension_id })) return Promise.resolve({ trouble: OLDER_UNCHANGED });
         break;
       case 'keep':
-        if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOBODY_CONFIRMS });
+        if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOT_CONFIRMED });
         break;
       case 'give_back': return parts.giveBack().then(state, notDone);
       case 'record': return parts.record(ask.on === true).then(state, notDone);
