@@ -60,7 +60,7 @@ async fn bench(_options: &Options) -> anyhow::Result<bool> {
     let opened = journal::open(&folder.path().join("journal.db"), "aside")?;
     let hub = Hub::open(Limits::default(), opened.journal, opened.history, &ClockSample::now());
     let waits = waits(&hub)?;
-    hub.settle().await;
+    hub.flush_journal().await;
     let before = resident()?;
     let blocked: Vec<_> = waits.iter().map(|wait| block(&hub, wait)).collect();
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -97,7 +97,7 @@ fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
                 estimate: Duration::ZERO,
                 idempotency_key: None,
             };
-            let taken = hub.undertake(&caller, asked);
+            let taken = hub.start_host_task(&caller, asked);
             let taken = taken.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;
             waits.push((caller.clone(), taken.accepted.id));
         }

@@ -80,7 +80,7 @@ impl Inside {
                     script: "document.title".to_owned(),
                     user_gesture: None,
                 },
-                wish: TargetSelector::default(),
+                selector: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
             };
@@ -124,7 +124,7 @@ impl Inside {
         let ToExtension::Go { .. } = self.next_frame().await? else { bail!("no go") };
         self.link.receive(complete(id.clone(), attempt)?);
         let ToExtension::ResultAck { .. } = self.next_frame().await? else { bail!("no ack") };
-        self.hub.note_read(&self.caller, &id);
+        self.hub.mark_read(&self.caller, &id);
         Ok(())
     }
 

@@ -52,7 +52,7 @@ pub struct DrawingRequest {
     /// Which drawings; none: those of no session.
     pub session: Option<SessionName>,
     /// Where the drawing tools are to be opened.
-    pub wish: TargetSelector,
+    pub selector: TargetSelector,
     /// Whether elements are described with their computed styles.
     pub styles: bool,
     /// What the person is asked to draw.
@@ -180,8 +180,8 @@ impl AnnotationService {
         caller: &Caller,
         request: DrawingRequest,
     ) -> Result<DrawingWait, AnnotationError> {
-        let DrawingRequest { session, wish, styles, prompt, idempotency_key } = request;
-        let submitted = self.begin(caller, session.clone(), wish.clone(), idempotency_key)?;
+        let DrawingRequest { session, selector, styles, prompt, idempotency_key } = request;
+        let submitted = self.begin(caller, session.clone(), selector.clone(), idempotency_key)?;
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
         hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         // The wait is there already: a drawing that comes from here on ends it.
@@ -196,7 +196,7 @@ impl AnnotationService {
         }
         let styles = styles.then_some(true);
         let action = Action::DrawMode { correlation_id: id, session, styles, prompt };
-        Ok(DrawingWait { submitted, opening: Some(self.open(caller, action, wish).await) })
+        Ok(DrawingWait { submitted, opening: Some(self.open(caller, action, selector).await) })
     }
 
     /// The drawings of a session; of none: those that nobody has read, else the last one. They
@@ -272,13 +272,18 @@ impl AnnotationService {
             estimate: USUAL,
             idempotency_key: key,
         };
-        self.0.hub.undertake(caller, asked).map_err(AnnotationError::Refused)
+        self.0.hub.start_host_task(caller, asked).map_err(AnnotationError::Refused)
     }
 
     /// Has the drawing tools opened, and waits a moment for what becomes of that.
-    async fn open(&self, caller: &Caller, action: Action, wish: TargetSelector) -> ToolsOpening {
+    async fn open(
+        &self,
+        caller: &Caller,
+        action: Action,
+        selector: TargetSelector,
+    ) -> ToolsOpening {
         let hub = &self.0.hub;
-        let call = Submission { action, wish, timeout: limits::EXECUTE, idempotency_key: None };
+        let call = Submission { action, selector, timeout: limits::EXECUTE, idempotency_key: None };
         let accepted = match hub.submit(caller, call).await {
             Ok(accepted) => accepted,
             Err(refused) => return ToolsOpening::Refused(refused),
@@ -297,7 +302,7 @@ impl AnnotationService {
         let hub = self.0.hub.clone();
         self.0.tasks.spawn(async move {
             hub.until_over(&id).await;
-            hub.note_read(&caller, &id);
+            hub.mark_read(&caller, &id);
         });
     }
 

@@ -62,7 +62,7 @@ pub(super) async fn commands(
     let follow = query.is_some_and(|query| query.split('&').any(|pair| pair == "follow=1"));
     if !follow {
         let commands = hub.commands(&caller.owner);
-        hub.settle().await;
+        hub.flush_journal().await;
         let body = json!({"count": commands.len(), "commands": commands});
         return json_response(StatusCode::OK, body.to_string());
     }
@@ -106,7 +106,7 @@ pub(super) async fn command(
     let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
     let hub = edge.tools.hub();
     let told = hub.story(&caller, &id.as_str().into());
-    hub.settle().await;
+    hub.flush_journal().await;
     let (status, body) = match told {
         StoryLookup::Story(story) => (StatusCode::OK, json!(story)),
         StoryLookup::Evicted(gone) => (

@@ -87,7 +87,7 @@ pub(super) async fn pending_queries(
 ) -> Result<Response, Problem> {
     let hub = edge.tools.hub();
     let Some(session) = header(&headers, &SESSION) else {
-        let queries = hub.glimpse();
+        let queries = hub.pending_queries();
         return Ok(answer(&json!({"count": queries.len(), "queries": queries})));
     };
     check_user(Some(&connection))?;
@@ -95,7 +95,7 @@ pub(super) async fn pending_queries(
         session: session.into(),
         extension_version: header(&headers, &VERSION).unwrap_or_default().to_owned(),
         is_pilot_on: header(&headers, &PILOT) != Some("0"),
-        carrier: Transport::Poll,
+        transport: Transport::Poll,
     };
     let query = match edge.guard.admission().poller_of(&poll.session, &poll.extension_version) {
         Some(id) => {
@@ -134,7 +134,7 @@ pub(super) async fn sync(
         session,
         extension_version: request.version().to_owned(),
         is_pilot_on: request.is_pilot_on(),
-        carrier: Transport::Sync,
+        transport: Transport::Sync,
     };
     let hub = edge.tools.hub();
     let begun = hub

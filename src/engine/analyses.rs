@@ -10,7 +10,7 @@ pub(crate) const fn is_analysis(action: &Action) -> bool {
 
 /// Takes the secrets out of a report on this action, if it is an analysis. A large result takes
 /// milliseconds.
-pub(crate) fn take_secrets_out(action: &Action, report: &mut ExtensionReport) {
+pub(crate) fn redact_report(action: &Action, report: &mut ExtensionReport) {
     if let ExtensionReport::Complete { result, .. } = report
         && is_analysis(action)
         && let Some(clean) = redact_json(result)

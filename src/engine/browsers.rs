@@ -53,7 +53,7 @@ pub(super) struct BrowserState {
 struct LinkState {
     id: LinkId,
     peer: Peer,
-    carrier: Transport,
+    transport: Transport,
     /// Whether `ready` has come: commands are delivered from there on.
     ready: bool,
     /// How many frames its outbox has room for, at least.
@@ -124,7 +124,7 @@ impl BrowserState {
 
     /// Takes in what its extension says of it with `ready`. The run of the browser that it names,
     /// if that is another than before.
-    pub(super) fn introduce(
+    pub(super) fn apply_ready(
         &mut self,
         label: String,
         ready: &ReadyFrame,
@@ -167,12 +167,12 @@ impl BrowserState {
     }
 
     /// Its extension has this command.
-    pub(super) fn hold(&mut self, id: CorrelationId) {
+    pub(super) fn add_held(&mut self, id: CorrelationId) {
         self.held.insert(id);
     }
 
     /// Its extension has this command no more.
-    pub(super) fn release(&mut self, id: &CorrelationId) {
+    pub(super) fn remove_held(&mut self, id: &CorrelationId) {
         self.held.remove(id);
     }
 
@@ -182,7 +182,7 @@ impl BrowserState {
     }
 
     /// It has just made itself heard.
-    pub(super) const fn note_heard(&mut self, now: Timestamp) {
+    pub(super) const fn touch(&mut self, now: Timestamp) {
         self.last_seen = now;
     }
 
@@ -245,7 +245,7 @@ impl BrowserState {
             polls: is_poller(id),
             control_off: self.poller.as_ref().is_some_and(Poller::is_switched_off),
             stopped: self.is_stopped,
-            extension_changed: self.gets_nothing(),
+            extension_changed: self.is_quarantined(),
         }
     }
 
@@ -260,7 +260,7 @@ impl BrowserState {
         self.link.is_some() || self.is_connected()
     }
 
-    pub(super) fn knows(&self, action: &Action) -> bool {
+    pub(super) fn supports(&self, action: &Action) -> bool {
         self.actions.iter().any(|name| name == action.name())
     }
 
@@ -270,7 +270,7 @@ impl BrowserState {
     }
 
     /// Whether it is connected and gets no commands, since its extension's files were changed.
-    pub(super) fn gets_nothing(&self) -> bool {
+    pub(super) fn is_quarantined(&self) -> bool {
         self.is_changed && self.is_ready()
     }
 
@@ -290,19 +290,19 @@ impl BrowserState {
     ///
     /// It has no room for one more. If it has a link, that one: it has to be looked at again once
     /// its outbox has emptied.
-    pub(super) fn with_room(&self) -> Result<(Peer, Transport), Option<LinkId>> {
+    pub(super) fn recipient(&self) -> Result<(Peer, Transport), Option<LinkId>> {
         if let Some(poller) = &self.poller {
-            return poller.with_room().ok_or(None);
+            return poller.recipient().ok_or(None);
         }
         let link = self.link.as_ref().filter(|link| link.ready).ok_or(None)?;
         if is_room_for_command(link.room) {
-            return Ok((link.peer.clone(), link.carrier));
+            return Ok((link.peer.clone(), link.transport));
         }
         Err(Some(link.id))
     }
 
     /// Takes the room for one frame. The link to send it on; `None`: there is no link.
-    pub(super) const fn take_room(&mut self) -> Result<Option<LinkId>, OutboxFull> {
+    pub(super) const fn reserve_room(&mut self) -> Result<Option<LinkId>, OutboxFull> {
         let Some(link) = &mut self.link else { return Ok(None) };
         if link.room == 0 {
             return Err(OutboxFull);
@@ -319,8 +319,8 @@ impl BrowserState {
     }
 
     /// Makes this link the browser's.
-    pub(super) fn set_link(&mut self, id: LinkId, peer: Peer, carrier: Transport, room: usize) {
-        self.link = Some(LinkState { id, peer, carrier, ready: false, room });
+    pub(super) fn set_link(&mut self, id: LinkId, peer: Peer, transport: Transport, room: usize) {
+        self.link = Some(LinkState { id, peer, transport, ready: false, room });
     }
 
     /// Ends its link, if it has one. Which one that was.

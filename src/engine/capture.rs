@@ -169,7 +169,7 @@ impl Engine {
     /// Which connected browsers, of all or of this one, record what their person has set and
     /// not what they are asked to: by their labels, and whether there are others.
     #[must_use]
-    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
+    pub fn capture_unsupported(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
         let connected = self.browsers.iter().filter(|(id, known)| {
             known.is_connected() && browser.is_none_or(|wanted| wanted == *id)
         });
@@ -215,15 +215,16 @@ impl Transaction<'_> {
         caller: &Caller,
         change: &CaptureChange,
     ) -> Result<(Option<BrowserId>, Option<TabId>), RefusalReason> {
-        let wish = &change.of;
-        if wish.browser.is_none() && wish.tab.is_none() {
+        let selector = &change.of;
+        if selector.browser.is_none() && selector.tab.is_none() {
             return Ok((None, None));
         }
         let current = self.client(caller).current();
-        let Some((id, browser)) = choose_browser(&self.browsers, current.as_ref(), wish)? else {
+        let Some((id, browser)) = choose_browser(&self.browsers, current.as_ref(), selector)?
+        else {
             return Err(gone(&self.browsers, "any"));
         };
-        match wish.tab {
+        match selector.tab {
             Some(wanted) if change.on && !browser.has_tab(wanted) => {
                 Err(no_such_tab(browser, Some(wanted)))
             }

@@ -21,7 +21,7 @@ struct CommandRecord {
 
 impl CommandRegistry {
     pub(super) fn insert(&mut self, command: Command, accepted: JournalSeq) {
-        let id = command.facts().id.clone();
+        let id = command.spec().id.clone();
         self.0.insert(id, CommandRecord { command, accepted, recorded: accepted });
     }
 
@@ -75,17 +75,17 @@ impl CommandRegistry {
         if self.0.contains_key(&id) {
             return Some(id);
         }
-        let mut all = self.all().map(Command::facts);
-        all.find(|facts| facts.query_id.as_str() == name).map(|facts| facts.id.clone())
+        let mut all = self.all().map(Command::spec);
+        all.find(|spec| spec.query_id.as_str() == name).map(|spec| spec.id.clone())
     }
 
     /// The attempt under which a command is held, if it is.
     pub(super) fn attempt_of(&self, id: &CorrelationId) -> Option<Attempt> {
-        self.get(id)?.hold().map(|hold| hold.attempt)
+        self.get(id)?.delivery().map(|delivery| delivery.attempt)
     }
 
     pub(super) fn kind_of(&self, id: &CorrelationId) -> Option<WorkKind> {
-        Some(self.get(id)?.facts().work.kind())
+        Some(self.get(id)?.spec().work.kind())
     }
 
     pub(super) fn phase_of(&self, id: &CorrelationId) -> Option<CommandPhase> {

@@ -80,8 +80,8 @@ impl Transaction<'_> {
 
     /// From here on nothing new is taken or delivered: the daemon is about to end. What still
     /// waits goes on in its next life.
-    pub fn begin_ending(&mut self) {
-        self.is_ending = true;
+    pub fn begin_shutdown(&mut self) {
+        self.is_shutting_down = true;
         self.end_waiting_polls();
     }
 }

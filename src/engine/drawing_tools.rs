@@ -54,19 +54,19 @@ struct DrawingKey {
 }
 
 impl DrawingKey {
-    fn by(facts: &CommandSpec) -> Option<Self> {
-        let CommandWork::Annotations { annotations: AwaitedDrawings { session } } = &facts.work
+    fn by(spec: &CommandSpec) -> Option<Self> {
+        let CommandWork::Annotations { annotations: AwaitedDrawings { session } } = &spec.work
         else {
             return None;
         };
-        Some(Self { owner: facts.owner.clone(), session: session.clone() })
+        Some(Self { owner: spec.owner.clone(), session: session.clone() })
     }
 }
 
 impl Transaction<'_> {
     /// Notes that a browser gets a command that opens drawing tools, if it is one.
-    pub(super) fn note_opening(&mut self, browser: &BrowserId, command: &Command) {
-        let Some(wait) = opens_for(command.facts()) else { return };
+    pub(super) fn note_draw_mode(&mut self, browser: &BrowserId, command: &Command) {
+        let Some(wait) = opens_for(command.spec()) else { return };
         if let Some(awaited) = self.awaited_by(wait) {
             self.drawing_tools.note(browser, wait.clone(), awaited);
         }
@@ -78,18 +78,19 @@ impl Transaction<'_> {
     }
 
     /// What follows from a wait's end, for tools that are open or about to be.
-    pub(super) fn follow_wait(&mut self, facts: &CommandSpec) {
-        let Some(awaited) = DrawingKey::by(facts) else { return };
-        self.cancel_vain_openings(&facts.client);
+    pub(super) fn follow_wait(&mut self, spec: &CommandSpec) {
+        let Some(awaited) = DrawingKey::by(spec) else { return };
+        self.cancel_stale_draw_modes(&spec.client);
         if !self.is_awaited(&awaited) {
             self.close_tools(&awaited);
         }
     }
 
     /// Cancels what is to open drawing tools for a wait that is over.
-    pub(super) fn cancel_vain_openings(&mut self, client: &ClientId) {
+    pub(super) fn cancel_stale_draw_modes(&mut self, client: &ClientId) {
         let active = self.clients.active(client);
-        let vain: Vec<_> = active.iter().filter(|id| self.is_vain_opening(id)).cloned().collect();
+        let vain: Vec<_> =
+            active.iter().filter(|id| self.is_stale_draw_mode(id)).cloned().collect();
         for id in vain {
             self.apply(&id, LifecycleEvent::Cancel);
         }
@@ -97,7 +98,11 @@ impl Transaction<'_> {
 
     /// Settles what a browser says that it has tools open for: those that nobody waits for any
     /// more are to close.
-    pub(super) fn settle_tools(&mut self, browser: &BrowserId, draws_for: Vec<CorrelationId>) {
+    pub(super) fn reconcile_drawing_tools(
+        &mut self,
+        browser: &BrowserId,
+        draws_for: Vec<CorrelationId>,
+    ) {
         let mut over = Vec::new();
         for wait in draws_for {
             let awaited = self.awaited_by(&wait).filter(|awaited| self.is_awaited(awaited));
@@ -106,16 +111,16 @@ impl Transaction<'_> {
                 None => over.push(wait),
             }
         }
-        self.say_over(browser, over);
+        self.send_waits_over(browser, over);
     }
 
     fn close_tools(&mut self, awaited: &DrawingKey) {
         for (browser, waits) in self.drawing_tools.take(awaited) {
-            self.say_over(&browser, waits);
+            self.send_waits_over(&browser, waits);
         }
     }
 
-    fn say_over(&mut self, browser: &BrowserId, mut waits: Vec<CorrelationId>) {
+    fn send_waits_over(&mut self, browser: &BrowserId, mut waits: Vec<CorrelationId>) {
         if !waits.is_empty() {
             waits.sort();
             self.send(browser, ToExtension::AnnotationsOver { correlation_ids: waits });
@@ -124,14 +129,14 @@ impl Transaction<'_> {
 }
 
 impl Engine {
-    fn is_vain_opening(&self, id: &CorrelationId) -> bool {
+    fn is_stale_draw_mode(&self, id: &CorrelationId) -> bool {
         let Some(command) = self.commands.get(id) else { return false };
-        let wait = opens_for(command.facts());
+        let wait = opens_for(command.spec());
         wait.and_then(|wait| self.commands.phase_of(wait)).is_some_and(CommandPhase::is_terminal)
     }
 
     fn awaited_by(&self, wait: &CorrelationId) -> Option<DrawingKey> {
-        DrawingKey::by(self.commands.get(wait)?.facts())
+        DrawingKey::by(self.commands.get(wait)?.spec())
     }
 
     fn is_awaited(&self, awaited: &DrawingKey) -> bool {
@@ -141,8 +146,8 @@ impl Engine {
 }
 
 /// The wait that a command opens drawing tools for.
-const fn opens_for(facts: &CommandSpec) -> Option<&CorrelationId> {
-    match &facts.work {
+const fn opens_for(spec: &CommandSpec) -> Option<&CorrelationId> {
+    match &spec.work {
         CommandWork::Browser(Action::DrawMode { correlation_id, .. }) => Some(correlation_id),
         CommandWork::Browser(_) | CommandWork::Annotations { .. } | CommandWork::Job { .. } => None,
     }

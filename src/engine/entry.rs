@@ -57,7 +57,7 @@ impl JournalEntry {
     /// How many bytes it has of what can be much: parameters or a result.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Self::Accepted(acceptance) => acceptance.command.facts().params.get().len(),
+            Self::Accepted(acceptance) => acceptance.command.spec().params.get().len(),
             Self::Changed(command) => command.result_size(),
             Self::RunStarted(_)
             | Self::Placed(..)
@@ -105,7 +105,7 @@ pub struct AcceptedCommand {
     /// Where it is to run, if that is known.
     pub lane: Option<Lane>,
     /// What the call said of that.
-    pub wish: TargetSelector,
+    pub selector: TargetSelector,
     /// The key under which the same call is the same command.
     pub key: Option<CallKey>,
     /// Older keys of the same client that are not remembered any more.

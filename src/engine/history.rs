@@ -38,7 +38,7 @@ pub struct RecordedCommand {
     /// Where it is to run, if that was known.
     pub lane: Option<Lane>,
     /// What the call said of that.
-    pub wish: TargetSelector,
+    pub selector: TargetSelector,
 }
 
 /// A key, and the command that it stands for.
@@ -63,14 +63,14 @@ pub struct RecordedKey {
 impl RecordedKey {
     /// A key that stands for this command from its acceptance on.
     #[must_use]
-    pub fn of(facts: &CommandSpec, CallKey { key, digest }: &CallKey) -> Self {
+    pub fn of(spec: &CommandSpec, CallKey { key, digest }: &CallKey) -> Self {
         Self {
-            owner: facts.owner.clone(),
+            owner: spec.owner.clone(),
             key: key.clone(),
-            client: facts.client.clone(),
-            id: facts.id.clone(),
-            query_id: facts.query_id.clone(),
-            accepted: facts.created,
+            client: spec.client.clone(),
+            id: spec.id.clone(),
+            query_id: spec.query_id.clone(),
+            accepted: spec.created,
             digest: Some(*digest),
         }
     }

@@ -27,7 +27,7 @@ pub struct NewLink {
     /// Whose it is.
     pub peer: Peer,
     /// How frames go over it.
-    pub carrier: Transport,
+    pub transport: Transport,
     /// The version that the extension says it has.
     pub extension_version: String,
     /// How many frames its outbox holds.
@@ -53,13 +53,13 @@ impl Engine {
 impl Transaction<'_> {
     /// Attaches an extension. A link that its browser has already is replaced.
     pub fn attach(&mut self, link: NewLink) {
-        let NewLink { id, peer, carrier, extension_version, room } = link;
+        let NewLink { id, peer, transport, extension_version, room } = link;
         self.end_link(&peer.browser, CloseReason::Replaced);
         let now = self.now();
         let new = || BrowserState::new(now);
         let browser = self.browsers.entry(peer.browser.clone()).or_insert_with(new);
         browser.attach(extension_version, now);
-        browser.set_link(id, peer, carrier, room);
+        browser.set_link(id, peer, transport, room);
     }
 
     /// The connection of a link is gone.
@@ -83,7 +83,7 @@ impl Transaction<'_> {
             // What follows is the current link's to say.
             _ if !is_current => {}
             // What has not begun goes on in the next life of the daemon.
-            FromExtension::Claim { .. } if self.is_ending => {}
+            FromExtension::Claim { .. } if self.is_shutting_down => {}
             FromExtension::Claim { correlation_id, attempt } => {
                 let event = LifecycleEvent::Claim(peer.clone(), attempt);
                 self.answer(peer, &correlation_id, attempt, event);
@@ -114,7 +114,7 @@ impl Transaction<'_> {
     pub fn touch(&mut self, browser: &BrowserId, link: LinkId) -> bool {
         let now = self.now();
         let Some(browser) = self.browsers.get_mut(browser) else { return false };
-        browser.note_heard(now);
+        browser.touch(now);
         browser.is_linked_by(link)
     }
 
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let now = self.now();
         let Some(browser) = self.browsers.get_mut(id) else { return };
         let Some(link) = browser.take_link() else { return };
-        browser.note_heard(now);
+        browser.touch(now);
         let held: Vec<_> = browser.held().cloned().collect();
         self.effects().closed.push((link, why));
         for command in held {
@@ -163,9 +163,9 @@ impl Transaction<'_> {
         let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
         let kept = targets::kept_by_new_session(browser, &ready);
-        let session = browser.introduce(label, &ready);
+        let session = browser.apply_ready(label, &ready);
         let held: Vec<_> = browser.held().cloned().collect();
-        self.tell_decisions(&peer.browser);
+        self.send_decisions(&peer.browser);
         if let Some(session) = session {
             self.record(JournalEntry::Session(peer.browser.clone(), session));
         }
@@ -174,12 +174,12 @@ impl Transaction<'_> {
             let of_this =
                 |known: &&InFlight| known.correlation_id == id && known.attempt == attempt;
             let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
-            self.answer(peer, &id, attempt, LifecycleEvent::Back(peer.clone(), says));
+            self.answer(peer, &id, attempt, LifecycleEvent::Reconnected(peer.clone(), says));
         }
         if let Some(kept) = kept {
             self.forget_tabs_but(&kept, &peer.browser);
         }
-        self.settle_tools(&peer.browser, ready.draws_for.unwrap_or_default());
+        self.reconcile_drawing_tools(&peer.browser, ready.draws_for.unwrap_or_default());
         self.forget_closed_captures(&peer.browser);
         self.place_waiting(&peer.browser);
         self.set_stopped(&peer.browser, ready.stopped == Some(true));
@@ -200,18 +200,18 @@ pub(super) fn command_frame(
     lane: &Lane,
     client: Arc<str>,
 ) -> Option<ToExtension> {
-    let CommandState::Sent { hold, .. } = command.state() else { return None };
-    let facts = command.facts();
+    let CommandState::Sent { delivery, .. } = command.state() else { return None };
+    let spec = command.spec();
     let command = CommandBody {
-        id: facts.query_id.clone(),
-        correlation_id: facts.id.clone(),
-        kind: facts.work.name(),
-        params: facts.params.clone(),
+        id: spec.query_id.clone(),
+        correlation_id: spec.id.clone(),
+        kind: spec.work.name(),
+        params: spec.params.clone(),
         tab_id: lane.tab,
-        timeout_ms: u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX),
-        safe: facts.work.is_safe(),
-        redelivered: hold.attempt.0 > 1,
+        timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
+        safe: spec.work.is_safe(),
+        redelivered: delivery.attempt.0 > 1,
         client,
     };
-    Some(ToExtension::Command { attempt: hold.attempt, command })
+    Some(ToExtension::Command { attempt: delivery.attempt, command })
 }

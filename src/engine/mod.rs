@@ -36,7 +36,7 @@ mod undertakings;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(crate) use analyses::{is_analysis, take_secrets_out};
+pub(crate) use analyses::{is_analysis, redact_report};
 pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
 pub use effects::{
@@ -107,9 +107,9 @@ pub struct Engine {
     drawing_tools: DrawingTools,
     decided: PersonDecisions,
     /// What keeps the journal from being written.
-    storage_trouble: Option<Arc<str>>,
+    storage_failure: Option<Arc<str>>,
     /// Whether nothing new is taken or delivered, since the daemon is about to end.
-    is_ending: bool,
+    is_shutting_down: bool,
     /// When it began.
     started: Timestamp,
     rejected: RejectedHandshakes,
@@ -140,8 +140,8 @@ impl Engine {
             capture: CaptureRequests::default(),
             drawing_tools: DrawingTools::default(),
             decided: PersonDecisions::default(),
-            storage_trouble: None,
-            is_ending: false,
+            storage_failure: None,
+            is_shutting_down: false,
             started: now,
             rejected: RejectedHandshakes::default(),
             swept: now,
@@ -159,7 +159,7 @@ impl Engine {
     ) -> R {
         let mut transaction = Transaction::new(self, now, effects);
         let result = happen(&mut transaction);
-        transaction.settle();
+        transaction.deliver_ready();
         result
     }
 

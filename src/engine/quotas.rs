@@ -106,12 +106,12 @@ struct RetainedBytes {
 impl RetainedBytes {
     /// Counts a command from now on.
     fn add(&mut self, command: &Command) {
-        self.grow(&command.facts().owner, size(command));
+        self.grow(&command.spec().owner, size(command));
     }
 
     /// Counts the result that a command has got since it was added.
     fn add_result(&mut self, command: &Command) {
-        self.grow(&command.facts().owner, command.result_size());
+        self.grow(&command.spec().owner, command.result_size());
     }
 
     fn grow(&mut self, owner: &Owner, bytes: usize) {
@@ -121,7 +121,7 @@ impl RetainedBytes {
 
     /// Counts a command no more.
     fn remove(&mut self, command: &Command) {
-        let (owner, bytes) = (&command.facts().owner, size(command));
+        let (owner, bytes) = (&command.spec().owner, size(command));
         self.bytes = self.bytes.saturating_sub(bytes);
         if let Some(own) = self.of.get_mut(owner) {
             *own = own.saturating_sub(bytes);
@@ -153,5 +153,5 @@ impl RetainedBytes {
 }
 
 fn size(command: &Command) -> usize {
-    RECORD + command.facts().params.get().len() + command.result_size()
+    RECORD + command.spec().params.get().len() + command.result_size()
 }

@@ -57,7 +57,7 @@ impl Engine {
         ids: impl Iterator<Item = &'a CorrelationId> + 'a,
     ) -> impl Iterator<Item = &'a Command> + 'a {
         let commands = ids.filter_map(|id| self.commands.get(id));
-        commands.filter(|command| command.facts().owner == caller.owner)
+        commands.filter(|command| command.spec().owner == caller.owner)
     }
 }
 
@@ -81,11 +81,11 @@ impl Transaction<'_> {
     }
 
     /// Notes that a command's outcome was handed to its owner.
-    pub fn note_read(&mut self, id: &CorrelationId) {
-        let Some(client) = self.commands.get(id).map(|known| known.facts().client.clone()) else {
+    pub fn mark_read(&mut self, id: &CorrelationId) {
+        let Some(client) = self.commands.get(id).map(|known| known.spec().client.clone()) else {
             return;
         };
         self.apply(id, LifecycleEvent::Read);
-        self.retention.note_read(&client, id);
+        self.retention.mark_read(&client, id);
     }
 }

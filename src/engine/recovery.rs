@@ -13,8 +13,8 @@ use crate::protocol::{BrowserId, CorrelationId};
 /// What the call of a command asked for, as its record has it: journals of older versions have
 /// no digests beside their keys.
 fn digest_of(commands: &[RecordedCommand], id: &CorrelationId) -> Option<CallDigest> {
-    let kept = commands.iter().find(|kept| kept.saved.facts.id == *id)?;
-    Some(CallDigest::of(&kept.saved.facts.work, &kept.wish))
+    let kept = commands.iter().find(|kept| kept.saved.spec.id == *id)?;
+    Some(CallDigest::of(&kept.saved.spec.work, &kept.selector))
 }
 
 impl Transaction<'_> {
@@ -29,7 +29,7 @@ impl Transaction<'_> {
         }
         for (id, client, gone) in history.gone {
             // One more than may be kept can only be left by other limits.
-            let _ = self.retention.entomb(&client, &id, gone, &limits);
+            let _ = self.retention.add_tombstone(&client, &id, gone, &limits);
         }
         for kept in history.keys {
             // One from before the clock was set back must not make younger ones look old.
@@ -63,12 +63,12 @@ impl Transaction<'_> {
     }
 
     fn recover_command(&mut self, kept: RecordedCommand, is_same_boot: bool) {
-        let RecordedCommand { saved, lane, wish } = kept;
+        let RecordedCommand { saved, lane, selector } = kept;
         let was_over = matches!(saved.stage, SavedStage::Ended { .. });
         let command = Command::restore(saved, is_same_boot, self.now());
-        let facts = command.facts();
-        let (id, client) = (facts.id.clone(), facts.client.clone());
-        self.client(&Caller { owner: facts.owner.clone(), client: client.clone() });
+        let spec = command.spec();
+        let (id, client) = (spec.id.clone(), spec.client.clone());
+        self.client(&Caller { owner: spec.owner.clone(), client: client.clone() });
         let update =
             CommandUpdate::New { command: command.clone(), accepted: JournalSeq::default() };
         self.effects().commands.push(update);
@@ -94,13 +94,13 @@ impl Transaction<'_> {
                 return;
             }
             CommandPhase::Queued => {
-                self.scheduler.note_wish(&id, wish);
-                self.scheduler.join(command.facts(), lane);
+                self.scheduler.note_selector(&id, selector);
+                self.scheduler.join(command.spec(), lane);
             }
             CommandPhase::Sent | CommandPhase::Started => self.resume(&command, lane),
             // Whoever draws still may, and jobs are begun by their own runner.
             CommandPhase::Waiting | CommandPhase::Working => {
-                self.scheduler.note_wish(&id, wish);
+                self.scheduler.note_selector(&id, selector);
             }
         }
         self.clients.add_command(&client, id);
@@ -108,11 +108,11 @@ impl Transaction<'_> {
 
     /// A command that has begun keeps its lane, and its browser is asked for it.
     fn resume(&mut self, command: &Command, lane: Option<Lane>) {
-        let facts = command.facts();
+        let spec = command.spec();
         if let Some(lane) = lane {
-            self.scheduler.occupy(facts, lane);
+            self.scheduler.occupy(spec, lane);
         }
-        if let Some(holder) = command.hold().map(|hold| hold.by.browser.clone()) {
+        if let Some(holder) = command.delivery().map(|delivery| delivery.peer.browser.clone()) {
             self.expect_browser(&holder);
         }
         self.follow_holder(command, None);
@@ -120,14 +120,14 @@ impl Transaction<'_> {
 
     /// Lists a command that was over already.
     fn shelve(&mut self, command: &Command) {
-        let facts = command.facts();
+        let spec = command.spec();
         let limits = self.limits;
-        if let Some(failure) = command.as_failed(self.scheduler.lane_of(&facts.id)) {
-            self.retention.list_failure(&facts.client, failure, &limits);
+        if let Some(failure) = command.as_failed(self.scheduler.lane_of(&spec.id)) {
+            self.retention.list_failure(&spec.client, failure, &limits);
         }
-        let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);
+        let one_too_many = self.retention.keep(&spec.client, spec.id.clone(), &limits);
         if command.is_read() {
-            self.retention.note_read(&facts.client, &facts.id);
+            self.retention.mark_read(&spec.client, &spec.id);
         }
         if let Some(id) = one_too_many {
             self.forget(&id, DROPPED);

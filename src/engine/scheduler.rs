@@ -13,7 +13,7 @@ use crate::protocol::{BrowserId, ClientId, CorrelationId};
 pub(super) struct Scheduler {
     queue: CommandQueue,
     /// What the commands that are not over asked for.
-    wishes: HashMap<CorrelationId, TargetSelector>,
+    selectors: HashMap<CorrelationId, TargetSelector>,
     /// Where each command went that was given a lane: the queue forgets it with the
     /// command's end, and observers ask for longer.
     lanes: HashMap<CorrelationId, Lane>,
@@ -21,19 +21,19 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     /// A command waits for its turn in its lane, or for a browser if it has none.
-    pub(super) fn join(&mut self, facts: &CommandSpec, lane: Option<Lane>) {
-        let (client, id) = (facts.client.clone(), facts.id.clone());
+    pub(super) fn join(&mut self, spec: &CommandSpec, lane: Option<Lane>) {
+        let (client, id) = (spec.client.clone(), spec.id.clone());
         if let Some(lane) = &lane {
             self.note_lane(&id, lane.clone());
         }
-        self.queue.join(client, id, SchedulingMode::of(&facts.work), lane);
+        self.queue.join(client, id, SchedulingMode::of(&spec.work), lane);
     }
 
     /// A command runs in its lane already: it began in an earlier life of the daemon.
-    pub(super) fn occupy(&mut self, facts: &CommandSpec, lane: Lane) {
-        let (client, id) = (facts.client.clone(), facts.id.clone());
+    pub(super) fn occupy(&mut self, spec: &CommandSpec, lane: Lane) {
+        let (client, id) = (spec.client.clone(), spec.id.clone());
         self.note_lane(&id, lane.clone());
-        self.queue.occupy(client, id, SchedulingMode::of(&facts.work), lane);
+        self.queue.occupy(client, id, SchedulingMode::of(&spec.work), lane);
     }
 
     /// A command that waits for a browser gets its lane.
@@ -44,13 +44,13 @@ impl Scheduler {
 
     /// A command that waits does so in another lane from now on, behind all others. One that
     /// named its tab is still shown with the lane that it named.
-    pub(super) fn send_elsewhere(&mut self, facts: &CommandSpec, lane: Lane, limits: &Limits) {
-        let _ = self.queue.follow(&facts.id, CommandPhase::Ended, limits);
-        if !self.has_named_tab(&facts.id) {
-            self.note_lane(&facts.id, lane.clone());
+    pub(super) fn send_elsewhere(&mut self, spec: &CommandSpec, lane: Lane, limits: &Limits) {
+        let _ = self.queue.follow(&spec.id, CommandPhase::Ended, limits);
+        if !self.has_named_tab(&spec.id) {
+            self.note_lane(&spec.id, lane.clone());
         }
-        let (client, id) = (facts.client.clone(), facts.id.clone());
-        self.queue.join(client, id, SchedulingMode::of(&facts.work), Some(lane));
+        let (client, id) = (spec.client.clone(), spec.id.clone());
+        self.queue.join(client, id, SchedulingMode::of(&spec.work), Some(lane));
     }
 
     /// A command is in this phase from now on. Where something may run that could not before.
@@ -98,28 +98,28 @@ impl Scheduler {
     }
 
     /// Keeps what a command asked for until it is over.
-    pub(super) fn note_wish(&mut self, id: &CorrelationId, wish: TargetSelector) {
-        self.wishes.insert(id.clone(), wish);
+    pub(super) fn note_selector(&mut self, id: &CorrelationId, selector: TargetSelector) {
+        self.selectors.insert(id.clone(), selector);
     }
 
     /// What a command that is not over asked for.
-    pub(super) fn wish(&self, id: &CorrelationId) -> Option<&TargetSelector> {
-        self.wishes.get(id)
+    pub(super) fn selector(&self, id: &CorrelationId) -> Option<&TargetSelector> {
+        self.selectors.get(id)
     }
 
     /// Whether a command that is not over named its tab.
     pub(super) fn has_named_tab(&self, id: &CorrelationId) -> bool {
-        self.wish(id).is_some_and(|wish| wish.tab.is_some())
+        self.selector(id).is_some_and(|selector| selector.tab.is_some())
     }
 
     /// What the commands that are not over asked for.
-    pub(super) fn wishes(&self) -> impl Iterator<Item = (&CorrelationId, &TargetSelector)> {
-        self.wishes.iter()
+    pub(super) fn selectors(&self) -> impl Iterator<Item = (&CorrelationId, &TargetSelector)> {
+        self.selectors.iter()
     }
 
     /// A command is over.
-    pub(super) fn forget_wish(&mut self, id: &CorrelationId) {
-        self.wishes.remove(id);
+    pub(super) fn forget_selector(&mut self, id: &CorrelationId) {
+        self.selectors.remove(id);
     }
 
     /// Keeps where a command that is over has run.

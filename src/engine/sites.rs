@@ -71,7 +71,7 @@ impl Transaction<'_> {
 
     /// Tells a browser that has just come all that the person has decided, and whether its
     /// extension was changed.
-    pub(super) fn tell_decisions(&mut self, browser: &BrowserId) {
+    pub(super) fn send_decisions(&mut self, browser: &BrowserId) {
         if self.browsers.get(browser).is_some_and(|known| known.is_changed()) {
             self.send(browser, ToExtension::ExtensionChanged {});
         }
@@ -136,11 +136,13 @@ impl Transaction<'_> {
     /// not keep to the rules. False: it does, or there are none.
     pub(super) fn is_withheld(&mut self, peer: &Peer, command: &Command) -> bool {
         let Some(browser) = self.browsers.get(&peer.browser) else { return false };
-        let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return false };
+        let Some(attempt) = command.delivery().map(|delivery| delivery.attempt) else {
+            return false;
+        };
         if browser.enforces_sites() && !browser.is_changed() {
             return false;
         }
-        let work = &command.facts().work;
+        let work = &command.spec().work;
         let error = if browser.is_changed() {
             change_refusal(browser.label())
         } else if work.action().is_some_and(Action::opens_local_file) {
@@ -151,7 +153,7 @@ impl Transaction<'_> {
             site_refusal()
         };
         let report = ExtensionReport::Error { error };
-        self.apply(&command.facts().id, LifecycleEvent::Report(peer.clone(), attempt, report));
+        self.apply(&command.spec().id, LifecycleEvent::Report(peer.clone(), attempt, report));
         true
     }
 }

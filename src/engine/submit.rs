@@ -20,7 +20,7 @@ pub struct Submission {
     /// What to do.
     pub action: Action,
     /// Where.
-    pub wish: TargetSelector,
+    pub selector: TargetSelector,
     /// How long it may run; at most [`limits::EXECUTE_MAX`].
     pub timeout: Duration,
     /// The same call under the same key from the same client within [`limits::IDEMPOTENT`] is
@@ -42,7 +42,7 @@ impl Submission {
     #[must_use]
     pub fn key(&self) -> Option<CallKey> {
         let key = self.idempotency_key.clone()?;
-        CallKey::of(Some(key), &CommandWork::Browser(self.action.clone()), &self.wish)
+        CallKey::of(Some(key), &CommandWork::Browser(self.action.clone()), &self.selector)
     }
 }
 
@@ -82,14 +82,14 @@ impl Engine {
     #[must_use]
     pub fn aim_of(&self, id: &CorrelationId) -> CommandAim {
         let tab = self.scheduler.lane_of(id).and_then(|lane| lane.tab);
-        self.commands.get(id).map(|command| command.facts().work.aim(tab)).unwrap_or_default()
+        self.commands.get(id).map(|command| command.spec().work.aim(tab)).unwrap_or_default()
     }
 }
 
 impl Transaction<'_> {
     /// What keeps the journal from being written, if anything does: nothing new is taken then.
     pub fn note_storage(&mut self, trouble: Option<Arc<str>>) {
-        self.storage_trouble = trouble;
+        self.storage_failure = trouble;
     }
 
     /// Takes a command, and sends it on at once if its tab is free (rows 1 and 2).
@@ -103,47 +103,47 @@ impl Transaction<'_> {
         call: Submission,
         key: Option<CallKey>,
     ) -> Result<SubmittedCommand, CallRefusal> {
-        self.take(caller, &call, key).map_err(|why| {
-            let aim = CommandWork::Browser(call.action).aim(call.wish.tab);
+        self.try_accept(caller, &call, key).map_err(|why| {
+            let aim = CommandWork::Browser(call.action).aim(call.selector.tab);
             self.refuse_call(caller, why, aim)
         })
     }
 
-    fn take(
+    fn try_accept(
         &mut self,
         caller: &Caller,
         call: &Submission,
         key: Option<CallKey>,
     ) -> Result<SubmittedCommand, RefusalReason> {
-        let Submission { action, wish, timeout, .. } = call;
+        let Submission { action, selector, timeout, .. } = call;
         let estimate = self.run_lengths.estimate(action);
         let work = CommandWork::Browser(action.clone());
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known;
         }
-        self.can_take(caller)?;
+        self.check_accepting(caller)?;
         let queued = self.scheduler.queued(&caller.client);
         if self.scheduler.is_full_for(&caller.client, &self.limits) {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(RefusalReason::QueueFull { queued, retry_after });
         }
         let current = self.client(caller).current();
-        let lane = targets::resolve(&self.browsers, current.as_ref(), wish, action)?;
+        let lane = targets::resolve(&self.browsers, current.as_ref(), selector, action)?;
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser)) {
             let label = || browser.label().to_owned();
             if browser.is_stopped() {
                 return Err(RefusalReason::StoppedByUser { browser: label() });
             }
-            if browser.gets_nothing() {
+            if browser.is_quarantined() {
                 return Err(RefusalReason::ExtensionChanged { browser: label() });
             }
         }
-        let facts = self.facts(caller, work, (*timeout).min(limits::EXECUTE_MAX));
-        let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let reachable = self.accept(caller, facts, lane, wish.clone(), key);
+        let spec = self.new_spec(caller, work, (*timeout).min(limits::EXECUTE_MAX));
+        let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
+        let reachable = self.accept(caller, spec, lane, selector.clone(), key);
         if matches!(action, Action::DrawMode { .. }) {
             // The wait may have ended since it was taken.
-            self.cancel_vain_openings(&caller.client);
+            self.cancel_stale_draw_modes(&caller.client);
         }
         let recorded = self.commands.accepted(&id);
         let accepted = CommandReceipt { id, query_id, estimate, reachable };
@@ -151,7 +151,7 @@ impl Transaction<'_> {
     }
 
     /// What a command is that is accepted now.
-    pub(super) fn facts(
+    pub(super) fn new_spec(
         &mut self,
         caller: &Caller,
         work: CommandWork,
@@ -196,11 +196,11 @@ impl Transaction<'_> {
     }
 
     /// Whether anything new can be taken from this caller.
-    pub(super) fn can_take(&self, caller: &Caller) -> Result<(), RefusalReason> {
-        if self.is_ending {
+    pub(super) fn check_accepting(&self, caller: &Caller) -> Result<(), RefusalReason> {
+        if self.is_shutting_down {
             return Err(RefusalReason::ShuttingDown);
         }
-        if let Some(why) = self.storage_trouble.clone() {
+        if let Some(why) = self.storage_failure.clone() {
             return Err(RefusalReason::StorageUnavailable { why });
         }
         let room = self.quotas.check_room(&caller.owner, &self.limits);
@@ -261,16 +261,16 @@ impl Transaction<'_> {
     fn accept(
         &mut self,
         caller: &Caller,
-        facts: CommandSpec,
+        spec: CommandSpec,
         lane: Option<Lane>,
-        wish: TargetSelector,
+        selector: TargetSelector,
         key: Option<CallKey>,
     ) -> bool {
-        let id = facts.id.clone();
-        self.scheduler.join(&facts, lane.clone());
-        let _recorded = self.take_in(caller, facts, &lane, &wish, key);
-        self.tell_of(&id);
-        self.scheduler.note_wish(&id, wish);
+        let id = spec.id.clone();
+        self.scheduler.join(&spec, lane.clone());
+        let _recorded = self.insert_command(caller, spec, &lane, &selector, key);
+        self.notify_observers_of(&id);
+        self.scheduler.note_selector(&id, selector);
         let Some(lane) = lane else { return false };
         self.remember_current(&id, &lane);
         let reachable = self.browsers.get(&lane.browser).is_some_and(BrowserState::is_connected);
@@ -283,19 +283,19 @@ impl Transaction<'_> {
 
     /// Takes a command in. Up to where the journal has to be for that to be
     /// recorded.
-    pub(super) fn take_in(
+    pub(super) fn insert_command(
         &mut self,
         caller: &Caller,
-        facts: CommandSpec,
+        spec: CommandSpec,
         lane: &Option<Lane>,
-        wish: &TargetSelector,
+        selector: &TargetSelector,
         key: Option<CallKey>,
     ) -> JournalSeq {
-        let id = facts.id.clone();
-        let command = Command::new(facts);
+        let id = spec.id.clone();
+        let command = Command::new(spec);
         self.follow_deadline(&command);
         self.quotas.add(&command);
-        let accepted = self.record_accepted(command.clone(), lane, wish, key);
+        let accepted = self.record_accepted(command.clone(), lane, selector, key);
         self.effects().commands.push(CommandUpdate::New { command: command.clone(), accepted });
         self.commands.insert(command, accepted);
         self.client(caller).add_command(id);
@@ -306,17 +306,17 @@ impl Transaction<'_> {
         &mut self,
         command: Command,
         lane: &Option<Lane>,
-        wish: &TargetSelector,
+        selector: &TargetSelector,
         key: Option<CallKey>,
     ) -> JournalSeq {
-        let facts = command.facts();
+        let spec = command.spec();
         let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
-            let kept = RecordedKey::of(facts, key);
+            let kept = RecordedKey::of(spec, key);
             let limits = self.limits;
             self.keys.put(kept, &limits)
         });
-        let (lane, wish) = (lane.clone(), wish.clone());
-        let acceptance = AcceptedCommand { command, lane, wish, key, dropped_keys };
+        let (lane, selector) = (lane.clone(), selector.clone());
+        let acceptance = AcceptedCommand { command, lane, selector, key, dropped_keys };
         self.record(JournalEntry::Accepted(Box::new(acceptance)))
     }
 }

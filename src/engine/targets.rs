@@ -21,11 +21,11 @@ use crate::protocol::{Action, BrowserId, BrowserTab, CorrelationId, ReadyFrame, 
 pub(super) fn resolve(
     browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
-    wish: &TargetSelector,
+    selector: &TargetSelector,
     action: &Action,
 ) -> Result<Option<Lane>, RefusalReason> {
-    let Some((id, browser)) = choose_browser(browsers, current, wish)? else { return Ok(None) };
-    if browser.is_connected() && !browser.knows(action) {
+    let Some((id, browser)) = choose_browser(browsers, current, selector)? else { return Ok(None) };
+    if browser.is_connected() && !browser.supports(action) {
         let extension_version = browser.extension_version().to_owned();
         return Err(RefusalReason::UnsupportedAction { action: action.name(), extension_version });
     }
@@ -33,7 +33,7 @@ pub(super) fn resolve(
         if poller.is_switched_off() {
             return Err(RefusalReason::ControlSwitchedOff { browser: browser.label().to_owned() });
         }
-        if let Some(wanted) = wish.tab {
+        if let Some(wanted) = selector.tab {
             return Err(RefusalReason::NoChoiceOfTab {
                 wanted,
                 browser: browser.label().to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn resolve(
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
     }
     let of_this_browser = current.filter(|current| current.browser == *id);
-    let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
+    let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
     let tab = match wanted {
         Some(wanted) if browser.is_connected() && !browser.has_tab(wanted) => {
             return Err(no_such_tab(browser, Some(wanted)));
@@ -61,13 +61,13 @@ pub(super) fn resolve(
 fn find_tab(
     browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
-    wish: &TargetSelector,
+    selector: &TargetSelector,
 ) -> Result<(BrowserId, BrowserTab), RefusalReason> {
-    let Some((id, browser)) = choose_browser(browsers, current, wish)? else {
+    let Some((id, browser)) = choose_browser(browsers, current, selector)? else {
         return Err(gone(browsers, "any"));
     };
     let of_this_browser = current.filter(|current| current.browser == *id);
-    let wanted = wish.tab.or(of_this_browser.and_then(|current| current.tab));
+    let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
     let wanted = wanted.or_else(|| browser.active_tab());
     let tab = browser.tabs().iter().find(|tab| Some(tab.tab_id) == wanted);
     tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(|| no_such_tab(browser, wanted))
@@ -94,9 +94,9 @@ pub(super) type BrowserRef<'a> = (&'a BrowserId, &'a BrowserState);
 pub(super) fn choose_browser<'a>(
     browsers: &'a HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
-    wish: &TargetSelector,
+    selector: &TargetSelector,
 ) -> Result<Option<BrowserRef<'a>>, RefusalReason> {
-    if let Some(wanted) = &wish.browser {
+    if let Some(wanted) = &selector.browser {
         return named(browsers, wanted).map(Some);
     }
     let connected = |polls| {
@@ -113,7 +113,7 @@ pub(super) fn choose_browser<'a>(
         };
     }
     let candidates = if proven.is_empty() { connected(true) } else { proven };
-    match (candidates.as_slice(), wish.tab) {
+    match (candidates.as_slice(), selector.tab) {
         ([], None) => Ok(None),
         // Of a browser that is away: in another its number would mean another tab.
         ([], Some(tab)) => Ok(only_one_with(tab, browsers.iter())),
@@ -215,10 +215,10 @@ impl Transaction<'_> {
     pub fn find_tab(
         &mut self,
         caller: &Caller,
-        wish: &TargetSelector,
+        selector: &TargetSelector,
     ) -> Result<(BrowserId, BrowserTab), CallRefusal> {
         let current = self.client(caller).current();
-        let found = find_tab(&self.browsers, current.as_ref(), wish);
+        let found = find_tab(&self.browsers, current.as_ref(), selector);
         found.map_err(|refusal| self.refuse(caller, refusal))
     }
 }
@@ -249,12 +249,12 @@ impl Transaction<'_> {
         let has_named = self.scheduler.has_named_tab(id);
         let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);
         let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
-        let Some(facts) = self.commands.get(id).map(|command| command.facts().clone()) else {
+        let Some(spec) = self.commands.get(id).map(|command| command.spec().clone()) else {
             return;
         };
         let lane = Lane { browser: browser.clone(), tab };
         let limits = self.limits;
-        self.scheduler.send_elsewhere(&facts, lane.clone(), &limits);
+        self.scheduler.send_elsewhere(&spec, lane.clone(), &limits);
         self.record(JournalEntry::Placed(id.clone(), lane.clone()));
         if !has_named {
             self.remember_current(id, &lane);
@@ -285,12 +285,12 @@ impl Transaction<'_> {
     /// there. A tab that was named is taken at its word: the extension says so if it
     /// does not exist.
     fn lane_in(&self, browser: &BrowserId, id: &CorrelationId) -> Option<Lane> {
-        let facts = self.commands.get(id)?.facts();
-        let wish = self.scheduler.wish(id)?;
-        let here = TargetSelector { browser: Some(browser.as_str().to_owned()), tab: wish.tab };
-        let current = self.clients.current(&facts.client);
-        let lane = resolve(&self.browsers, current, &here, facts.work.action()?);
-        let as_asked = || Lane { browser: browser.clone(), tab: wish.tab };
+        let spec = self.commands.get(id)?.spec();
+        let selector = self.scheduler.selector(id)?;
+        let here = TargetSelector { browser: Some(browser.as_str().to_owned()), tab: selector.tab };
+        let current = self.clients.current(&spec.client);
+        let lane = resolve(&self.browsers, current, &here, spec.work.action()?);
+        let as_asked = || Lane { browser: browser.clone(), tab: selector.tab };
         Some(lane.ok().flatten().unwrap_or_else(as_asked))
     }
 
@@ -298,21 +298,23 @@ impl Transaction<'_> {
     /// closed does not become it.
     pub(super) fn remember_current(&mut self, id: &CorrelationId, lane: &Lane) {
         let Some(command) = self.commands.get(id) else { return };
-        let facts = command.facts();
-        let Some(action) = facts.work.action() else { return };
+        let spec = command.spec();
+        let Some(action) = spec.work.action() else { return };
         if action.is_browser_wide() || matches!(action, Action::TabClose {}) {
             return;
         }
         let current = CurrentTab { browser: lane.browser.clone(), tab: lane.tab };
-        let client = facts.client.clone();
+        let client = spec.client.clone();
         self.set_current(&client, current);
     }
 
     /// Makes the tab that a command has opened its client's current one.
     pub(super) fn remember_opened(&mut self, command: &Command) {
-        let facts = command.facts();
-        let (Some(Action::TabOpen { .. }), CommandState::Ended { outcome, hold: Some(hold), .. }) =
-            (facts.work.action(), command.state())
+        let spec = command.spec();
+        let (
+            Some(Action::TabOpen { .. }),
+            CommandState::Ended { outcome, delivery: Some(delivery), .. },
+        ) = (spec.work.action(), command.state())
         else {
             return;
         };
@@ -322,8 +324,8 @@ impl Transaction<'_> {
         else {
             return;
         };
-        let current = CurrentTab { browser: hold.by.browser.clone(), tab: Some(tab_id) };
-        self.set_current(&facts.client, current);
+        let current = CurrentTab { browser: delivery.peer.browser.clone(), tab: Some(tab_id) };
+        self.set_current(&spec.client, current);
     }
 }
 

@@ -75,7 +75,7 @@ impl<'a> Transaction<'a> {
     /// Records that a command has begun, or is over.
     pub(super) fn record_change(&mut self, command: &Command) -> JournalSeq {
         let seq = self.record(JournalEntry::Changed(command.clone()));
-        self.commands.note_recorded(&command.facts().id, seq);
+        self.commands.note_recorded(&command.spec().id, seq);
         seq
     }
 
@@ -89,7 +89,7 @@ impl<'a> Transaction<'a> {
         let now = self.now;
         let is_read = matches!(event, LifecycleEvent::Read);
         let before = self.commands.get(id)?;
-        let holder = before.hold().map(|hold| hold.by.browser.clone());
+        let holder = before.delivery().map(|delivery| delivery.peer.browser.clone());
         let furthest = before.furthest();
         let (step, command) = self.engine.commands.apply(id, event, now)?;
         let (from, to, reply, cancel) = match step {
@@ -110,9 +110,9 @@ impl<'a> Transaction<'a> {
         self.effects.commands.push(update);
         self.follow_deadline(&command);
         self.follow_holder(&command, holder);
-        if let (Some(reason), Some(hold)) = (cancel, command.hold()) {
+        if let (Some(reason), Some(delivery)) = (cancel, command.delivery()) {
             let correlation_id = id.clone();
-            self.send(&hold.by.browser, ToExtension::Cancel { correlation_id, reason });
+            self.send(&delivery.peer.browser, ToExtension::Cancel { correlation_id, reason });
         }
         self.follow_lane(id, to);
         if has_ended {
@@ -121,7 +121,7 @@ impl<'a> Transaction<'a> {
         }
         // What happens after the end, or shows in no list, is no news.
         if !from.is_terminal() && command.furthest() != furthest {
-            self.tell(&command);
+            self.notify_observers(&command);
         }
         Some(reply)
     }
@@ -157,7 +157,7 @@ impl<'a> Transaction<'a> {
         let after =
             if frame.tells_what_is_recorded() { self.last_seq() } else { JournalSeq::default() };
         let Some(known) = self.engine.browsers.get_mut(browser) else { return };
-        match known.take_room() {
+        match known.reserve_room() {
             Ok(Some(link)) => self.effects.frames.push(LinkFrame { link, frame, after }),
             Ok(None) => {}
             Err(_full) => self.overflowing.push(browser.clone()),
@@ -180,17 +180,17 @@ impl<'a> Transaction<'a> {
     }
 
     pub(super) fn follow_deadline(&mut self, command: &Command) {
-        if self.deadlines.set(&command.facts().id, command.next_deadline()) {
+        if self.deadlines.set(&command.spec().id, command.next_deadline()) {
             self.effects.is_sooner = true;
         }
     }
 
     /// Keeps each browser's list of what its extension has.
     pub(super) fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
-        let id = &command.facts().id;
+        let id = &command.spec().id;
         let after = match command.phase() {
             CommandPhase::Sent | CommandPhase::Started => {
-                command.hold().map(|hold| hold.by.browser.clone())
+                command.delivery().map(|delivery| delivery.peer.browser.clone())
             }
             CommandPhase::Queued
             | CommandPhase::Waiting
@@ -199,30 +199,30 @@ impl<'a> Transaction<'a> {
             | CommandPhase::Ended => None,
         };
         if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
-            browser.release(id);
+            browser.remove_held(id);
         }
         if let Some(browser) = after.and_then(|browser| self.browsers.get_mut(&browser)) {
-            browser.hold(id.clone());
+            browser.add_held(id.clone());
         }
     }
 
     /// What follows from a command's end: lists, failures, estimates (row 21), and the
     /// tab that it opened.
     pub(super) fn ended(&mut self, command: &Command) {
-        let facts = command.facts();
-        tracing::debug!(id = %facts.id, outcome = ?command.phase(), "command ended");
-        self.scheduler.forget_wish(&facts.id);
+        let spec = command.spec();
+        tracing::debug!(id = %spec.id, outcome = ?command.phase(), "command ended");
+        self.scheduler.forget_selector(&spec.id);
         self.remember_opened(command);
-        self.clients.remove_command(&facts.client, &facts.id);
-        self.follow_wait(facts);
+        self.clients.remove_command(&spec.client, &spec.id);
+        self.follow_wait(spec);
         let limits = self.limits;
-        if let Some(failure) = command.as_failed(self.scheduler.lane_of(&facts.id)) {
-            self.retention.list_failure(&facts.client, failure, &limits);
+        if let Some(failure) = command.as_failed(self.scheduler.lane_of(&spec.id)) {
+            self.retention.list_failure(&spec.client, failure, &limits);
         }
         if let Some(took) = command.running_time() {
-            self.run_lengths.note(facts.work.name(), took);
+            self.run_lengths.note(spec.work.name(), took);
         }
-        let one_too_many = self.retention.keep(&facts.client, facts.id.clone(), &limits);
+        let one_too_many = self.retention.keep(&spec.client, spec.id.clone(), &limits);
         if let Some(id) = one_too_many {
             self.forget(&id, DROPPED);
         }
@@ -231,7 +231,7 @@ impl<'a> Transaction<'a> {
     /// Drops an ended command's record and leaves a tombstone (rows 19 and 20).
     pub(super) fn forget(&mut self, id: &CorrelationId, if_unread: &str) {
         let Some(command) = self.commands.remove(id) else { return };
-        let facts = command.facts();
+        let spec = command.spec();
         self.deadlines.remove(id);
         let target = self.scheduler.forget_lane(id);
         // A lane that was still held is not any more.
@@ -244,35 +244,35 @@ impl<'a> Transaction<'a> {
         if unread_result {
             tracing::info!(correlation_id = %id, "a result expired that nobody had read");
         }
-        let owner = facts.owner.clone();
+        let owner = spec.owner.clone();
         let at = self.now;
         let gone = Tombstone { owner, at, may_have_run: command.may_have_run() };
         let unread = unread_result.then(|| command.as_unread(target.as_ref(), if_unread, at));
         let limits = self.limits;
-        let forgotten = self.retention.bury(&facts.client, id, gone.clone(), unread, &limits);
-        let (id, client) = (id.clone(), facts.client.clone());
+        let forgotten = self.retention.evict(&spec.client, id, gone.clone(), unread, &limits);
+        let (id, client) = (id.clone(), spec.client.clone());
         self.effects.commands.push(CommandUpdate::Forgotten(id.clone()));
         self.record_for_later(JournalEntry::Evicted(Eviction { id, client, gone, forgotten }));
     }
 
     /// Tells observers how a command is now.
-    pub(super) fn tell(&mut self, command: &Command) {
+    pub(super) fn notify_observers(&mut self, command: &Command) {
         if self.effects.is_observed {
-            let lane = self.scheduler.lane_of(&command.facts().id).cloned();
+            let lane = self.scheduler.lane_of(&command.spec().id).cloned();
             self.effects.events.push(CommandEvent { command: command.clone(), lane });
         }
     }
 
     /// The same of a command by its id.
-    pub(super) fn tell_of(&mut self, id: &CorrelationId) {
+    pub(super) fn notify_observers_of(&mut self, id: &CorrelationId) {
         if let Some(command) = self.commands.get(id).cloned() {
-            self.tell(&command);
+            self.notify_observers(&command);
         }
     }
 
     /// Ends the links that overflow and delivers what may be delivered, until there is
     /// nothing left to do.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn deliver_ready(&mut self) {
         loop {
             if let Some(browser) = self.overflowing.pop() {
                 tracing::warn!(browser = %browser, "the extension does not read: link closed");
@@ -293,11 +293,11 @@ impl<'a> Transaction<'a> {
 
     /// Row 3. False: nothing may be delivered to this browser now.
     fn deliver_next(&mut self, browser: &BrowserId) -> bool {
-        if self.is_ending {
+        if self.is_shutting_down {
             return false;
         }
         let Some(known) = self.engine.browsers.get(browser) else { return false };
-        let (peer, carrier) = match known.with_room() {
+        let (peer, transport) = match known.recipient() {
             Ok(recipient) => recipient,
             Err(starved) => {
                 self.effects.starved.extend(starved);
@@ -306,18 +306,18 @@ impl<'a> Transaction<'a> {
         };
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         let Some((id, lane)) = scheduler.next(browser, limits) else { return false };
-        self.apply(&id, LifecycleEvent::Deliver(peer.clone(), carrier));
+        self.apply(&id, LifecycleEvent::Deliver(peer.clone(), transport));
         let Some(command) = self.commands.get(&id).cloned() else { return true };
         if self.is_withheld(&peer, &command) {
             return true;
         }
-        if carrier.runs_at_once() {
+        if transport.runs_at_once() {
             self.hand_to_poller(&peer, &command, &lane);
         } else if let Some(frame) =
-            command_frame(&command, &lane, self.clients.label_of(&command.facts().client))
+            command_frame(&command, &lane, self.clients.label_of(&command.spec().client))
         {
             tracing::debug!(id = %id, browser = %browser, "command delivered");
-            self.note_opening(browser, &command);
+            self.note_draw_mode(browser, &command);
             self.send(browser, frame);
         }
         true

@@ -40,10 +40,10 @@ impl Engine {
     #[must_use]
     pub fn waiting_jobs(&self) -> Vec<(CorrelationId, Job)> {
         let waiting = self.commands.all().filter_map(|command| {
-            let facts = command.facts();
-            match &facts.work {
+            let spec = command.spec();
+            match &spec.work {
                 CommandWork::Job { job } if command.phase() == CommandPhase::Waiting => {
-                    Some((facts.created, facts.id.clone(), job.clone()))
+                    Some((spec.created, spec.id.clone(), job.clone()))
                 }
                 CommandWork::Job { .. }
                 | CommandWork::Annotations { .. }
@@ -62,7 +62,7 @@ impl Engine {
             let report = command.report(false);
             let CommandStatus::Complete { result, .. } = report.status else { return None };
             let is_wait = report.kind == WorkKind::Annotations;
-            is_wait.then(|| (command.facts().owner.clone(), report.correlation_id, result))
+            is_wait.then(|| (command.spec().owner.clone(), report.correlation_id, result))
         });
         drawn.collect()
     }
@@ -76,13 +76,14 @@ impl Engine {
         session: Option<&SessionName>,
         named: Option<&CorrelationId>,
     ) -> Vec<(Owner, CorrelationId)> {
-        let is_held = |wish: &TargetSelector| {
-            let browser = wish.browser.as_deref().map(BrowserId::from);
+        let is_held = |selector: &TargetSelector| {
+            let browser = selector.browser.as_deref().map(BrowserId::from);
             browser.is_some_and(|browser| is_browser_of(&browser, extension_id))
         };
-        let held = self.scheduler.wishes().filter(|(_, wish)| is_held(wish)).map(|(id, _)| id);
+        let held =
+            self.scheduler.selectors().filter(|(_, selector)| is_held(selector)).map(|(id, _)| id);
         let held = held.filter(|id| self.waits_for(id, session, named));
-        held.filter_map(|id| Some((self.commands.get(id)?.facts().owner.clone(), id.clone())))
+        held.filter_map(|id| Some((self.commands.get(id)?.spec().owner.clone(), id.clone())))
             .collect()
     }
 
@@ -105,7 +106,7 @@ impl Engine {
         named: Option<&CorrelationId>,
     ) -> bool {
         let Some(command) = self.commands.get(id) else { return false };
-        match &command.facts().work {
+        match &command.spec().work {
             CommandWork::Annotations { annotations } => {
                 annotations.session.as_ref() == session || named == Some(id)
             }
@@ -121,7 +122,7 @@ impl Transaction<'_> {
     /// # Errors
     ///
     /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
-    pub fn undertake(
+    pub fn start_host_task(
         &mut self,
         caller: &Caller,
         asked: HostTask,
@@ -131,18 +132,19 @@ impl Transaction<'_> {
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
         }
-        let taken =
-            self.can_take(caller).and_then(|()| self.has_room_for(&caller.client, work.kind()));
+        let taken = self
+            .check_accepting(caller)
+            .and_then(|()| self.has_room_for(&caller.client, work.kind()));
         taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
-        let facts = self.facts(caller, work, deadline);
-        let (id, query_id) = (facts.id.clone(), facts.query_id.clone());
-        let place = match facts.work.kind() {
-            WorkKind::Annotations => self.place_of_wait(caller, &target),
+        let spec = self.new_spec(caller, work, deadline);
+        let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
+        let place = match spec.work.kind() {
+            WorkKind::Annotations => self.browser_for_wait(caller, &target),
             WorkKind::Browser | WorkKind::Job => target,
         };
-        let recorded = self.take_in(caller, facts, &None, &place, key);
-        self.scheduler.note_wish(&id, place);
-        self.tell_of(&id);
+        let recorded = self.insert_command(caller, spec, &None, &place, key);
+        self.scheduler.note_selector(&id, place);
+        self.notify_observers_of(&id);
         let accepted = CommandReceipt { id, query_id, estimate, reachable: true };
         Ok(SubmittedCommand { accepted, recorded, is_new: true })
     }
@@ -150,16 +152,16 @@ impl Transaction<'_> {
     /// The browser in which the person is to draw for a wait, if one is there already: its
     /// extension holds the wait. That matters for those that only poll, whose drawings count for
     /// no other.
-    fn place_of_wait(&mut self, caller: &Caller, wish: &TargetSelector) -> TargetSelector {
+    fn browser_for_wait(&mut self, caller: &Caller, selector: &TargetSelector) -> TargetSelector {
         let current = self.client(caller).current();
-        let chosen = targets::choose_browser(&self.browsers, current.as_ref(), wish);
+        let chosen = targets::choose_browser(&self.browsers, current.as_ref(), selector);
         let chosen = chosen.ok().flatten().map(|(id, _)| id.as_str().to_owned());
         TargetSelector { browser: chosen, tab: None }
     }
 
     /// Gives the waits that came before any browser was there to one whose extension polls, if
     /// no other is there.
-    pub(super) fn hold_open_waits(&mut self, browser: &BrowserId) {
+    pub(super) fn assign_open_waits(&mut self, browser: &BrowserId) {
         let is_proven =
             |(id, known): (&BrowserId, &BrowserState)| known.is_connected() && !is_poller(id);
         if self.browsers.iter().any(is_proven) {
@@ -167,10 +169,10 @@ impl Transaction<'_> {
         }
         let is_open =
             |id: &&CorrelationId| self.commands.kind_of(id) == Some(WorkKind::Annotations);
-        let nowhere = self.scheduler.wishes().filter(|(_, wish)| wish.browser.is_none());
+        let nowhere = self.scheduler.selectors().filter(|(_, selector)| selector.browser.is_none());
         for id in nowhere.map(|(id, _)| id).filter(is_open).cloned().collect::<Vec<_>>() {
             let place = TargetSelector { browser: Some(browser.as_str().to_owned()), tab: None };
-            self.scheduler.note_wish(&id, place);
+            self.scheduler.note_selector(&id, place);
         }
     }
 

@@ -1,19 +1,19 @@
 //! What analyses tell of pages goes through the same net as what is recorded of them.
 
 use super::Hub;
-use crate::engine::{is_analysis, take_secrets_out};
+use crate::engine::{is_analysis, redact_report};
 use crate::protocol::{CorrelationId, ExtensionReport};
 
 impl Hub {
     /// Takes the secrets out of a report on a command, if it is an analysis. A large result takes
     /// milliseconds: not behind the lock.
-    pub(super) fn take_secrets_out(&self, id: &CorrelationId, report: &mut ExtensionReport) {
+    pub(super) fn redact_report(&self, id: &CorrelationId, report: &mut ExtensionReport) {
         let action = self.0.commands.get(id).and_then(|tracked| {
             let command = tracked.borrow();
-            command.facts().work.action().filter(|action| is_analysis(action)).cloned()
+            command.spec().work.action().filter(|action| is_analysis(action)).cloned()
         });
         if let Some(action) = action {
-            take_secrets_out(&action, report);
+            redact_report(&action, report);
         }
     }
 }

@@ -193,11 +193,11 @@ fn append(inner: &HubState, entry: JournalAppend) {
 fn publish(inner: &HubState, update: CommandUpdate) {
     match update {
         CommandUpdate::New { command, accepted } => {
-            let id = command.facts().id.clone();
+            let id = command.spec().id.clone();
             inner.commands.insert(id, Arc::new(TrackedCommand::new(command, accepted)));
         }
         CommandUpdate::Changed { command, recorded } => {
-            let id = &command.facts().id;
+            let id = &command.spec().id;
             let Some(tracked) = inner.commands.get(id).map(|entry| entry.clone()) else { return };
             // First: whoever wakes waits until that is written.
             if let Some(seq) = recorded {

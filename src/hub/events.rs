@@ -28,7 +28,7 @@ pub(super) struct CommandChange {
 
 impl CommandChange {
     pub(super) fn of(CommandEvent { command, lane }: &CommandEvent) -> Self {
-        let owner = command.facts().owner.clone();
+        let owner = command.spec().owner.clone();
         Self { owner, command: Arc::new(command.summary(lane.as_ref())) }
     }
 }
@@ -103,8 +103,8 @@ impl Hub {
     #[must_use]
     pub fn commands(&self, owner: &Owner) -> Vec<CommandSummary> {
         let mut commands: Vec<_> = self.view(|engine| {
-            let own = engine.commands().filter(|command| command.facts().owner == *owner);
-            own.map(|command| command.summary(engine.lane_of(&command.facts().id))).collect()
+            let own = engine.commands().filter(|command| command.spec().owner == *owner);
+            own.map(|command| command.summary(engine.lane_of(&command.spec().id))).collect()
         });
         commands.sort_by(|a, b| {
             (a.created_at, &a.correlation_id).cmp(&(b.created_at, &b.correlation_id))
@@ -115,11 +115,11 @@ impl Hub {
     /// One command's whole way, without its result.
     #[must_use]
     pub fn story(&self, caller: &Caller, id: &CorrelationId) -> StoryLookup {
-        if let Some(watched) = self.watched(caller, id) {
+        if let Some(tracked) = self.tracked(caller, id) {
             let target = self.view(|engine| engine.lane_of(id).cloned());
-            return StoryLookup::Story(Box::new(watched.borrow().story(target.as_ref())));
+            return StoryLookup::Story(Box::new(tracked.borrow().story(target.as_ref())));
         }
-        match self.remembered(caller, id) {
+        match self.lookup_evicted(caller, id) {
             super::CommandLookup::Evicted(gone) => StoryLookup::Evicted(gone),
             super::CommandLookup::Command(_) | super::CommandLookup::NotFound => {
                 StoryLookup::NotFound
@@ -142,7 +142,7 @@ mod tests {
     async fn submit(hub: &Hub, owner: &str) -> CorrelationId {
         let call = Submission {
             action: Action::PageInfo {},
-            wish: TargetSelector::default(),
+            selector: TargetSelector::default(),
             timeout: limits::EXECUTE,
             idempotency_key: None,
         };

@@ -35,7 +35,7 @@ impl Hub {
     pub fn attach(
         &self,
         peer: Peer,
-        carrier: Transport,
+        transport: Transport,
         extension_version: String,
     ) -> (ExtensionLink, Outbox) {
         let room = self.0.limits.outbound;
@@ -47,7 +47,7 @@ impl Hub {
         let end = LinkEnd { browser: browser.clone(), outbound, starved: starved.clone(), closed };
         let of = peer.clone();
         let id = self.open_link(end, |tx, id| {
-            tx.attach(NewLink { id, peer: of, carrier, extension_version, room });
+            tx.attach(NewLink { id, peer: of, transport, extension_version, room });
         });
         tracing::info!(%browser, %instance, version, "extension attached");
         if version != SERVER_VERSION {
@@ -78,7 +78,7 @@ impl ExtensionLink {
         }
         let mut frame = frame;
         if let FromExtension::Report { correlation_id, report, .. } = &mut frame {
-            self.hub.take_secrets_out(correlation_id, report);
+            self.hub.redact_report(correlation_id, report);
         }
         self.hub.transact(|tx| tx.receive(&self.peer, self.id, frame));
     }

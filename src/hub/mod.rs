@@ -153,7 +153,7 @@ impl Hub {
         hub.transact(|tx| tx.recover(history, is_same_boot));
         hub.0.tasks.spawn(timer::run(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(streams::keep_events(hub.clone(), hub.0.closed.clone()));
-        hub.0.tasks.spawn(keep_written(hub.0.journal.clone(), hub.0.closed.clone()));
+        hub.0.tasks.spawn(write_unawaited(hub.0.journal.clone(), hub.0.closed.clone()));
         hub
     }
 
@@ -272,7 +272,7 @@ impl Hub {
     /// here on. What still waits goes on in the next life of the daemon.
     pub async fn drain(&self, at_most: Duration) {
         let mut changes = self.0.changes.subscribe();
-        self.transact(|tx| tx.begin_ending());
+        self.transact(|tx| tx.begin_shutdown());
         let idle = async {
             while self.view(|engine| engine.is_anything_running()) {
                 // Too slow a reader looks again as well.
@@ -287,7 +287,7 @@ impl Hub {
 
     /// Ends all links and every wait, and stops the timer.
     pub async fn shut_down(&self) {
-        self.transact(|tx| tx.begin_ending());
+        self.transact(|tx| tx.begin_shutdown());
         self.0.closed.cancel();
         self.end_links(CloseReason::Shutdown);
         self.0.tasks.close();
@@ -319,7 +319,7 @@ impl Hub {
 }
 
 /// Has written what nobody waits for.
-async fn keep_written(journal: Journal, closed: CancellationToken) {
+async fn write_unawaited(journal: Journal, closed: CancellationToken) {
     let written = async {
         loop {
             journal.appended().await;

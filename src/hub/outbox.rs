@@ -54,7 +54,7 @@ impl Outbox {
     /// The [`CloseReason`] to close the connection with.
     pub async fn next(&mut self) -> Result<ToExtension, CloseReason> {
         if let Some(close) = self.ending {
-            return self.last_words().ok_or(close);
+            return self.last_frame().ok_or(close);
         }
         let journal = &self.hub.0.journal;
         loop {
@@ -71,7 +71,7 @@ impl Outbox {
                 close = &mut self.close => {
                     let close = close.unwrap_or(CloseReason::Shutdown);
                     self.ending = Some(close);
-                    return self.last_words().ok_or(close);
+                    return self.last_frame().ok_or(close);
                 }
                 () = recorded => self.held.pop_front(),
                 outgoing = self.frames.recv() => {
@@ -93,7 +93,7 @@ impl Outbox {
     }
 
     /// Before the daemon ends: what is recorded by then and can still be told.
-    fn last_words(&mut self) -> Option<ToExtension> {
+    fn last_frame(&mut self) -> Option<ToExtension> {
         // A link that was taken over, or that nobody reads, must not send what is left.
         if self.ending != Some(CloseReason::Shutdown) {
             return None;

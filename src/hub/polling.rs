@@ -126,9 +126,9 @@ impl Hub {
 
     /// The commands that are not over, for a look from outside.
     #[must_use]
-    pub fn glimpse(&self) -> Vec<PendingQuerySummary> {
+    pub fn pending_queries(&self) -> Vec<PendingQuerySummary> {
         let now = self.now();
-        self.view(|engine| engine.glimpse(now))
+        self.view(|engine| engine.pending_queries(now))
     }
 
     /// Takes what a `/sync` request reports, and lets it have the next command. When this

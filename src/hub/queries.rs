@@ -42,9 +42,9 @@ impl Hub {
     pub fn find_tab(
         &self,
         caller: &Caller,
-        wish: &TargetSelector,
+        selector: &TargetSelector,
     ) -> Result<(BrowserId, BrowserTab), CallRefusal> {
-        self.transact(|tx| tx.find_tab(caller, wish))
+        self.transact(|tx| tx.find_tab(caller, selector))
     }
 
     /// Changes what is recorded, and tells the browsers that it is about. What is recorded
@@ -81,8 +81,8 @@ impl Hub {
     /// Which connected browsers, of all or of this one, record what their person has set and
     /// not what they are asked to: by their labels, and whether there are others.
     #[must_use]
-    pub fn deaf_to_capture(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
-        self.view(|engine| engine.deaf_to_capture(browser))
+    pub fn capture_unsupported(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
+        self.view(|engine| engine.capture_unsupported(browser))
     }
 
     /// What a browser is to record now, also one that is not known yet.

@@ -28,14 +28,14 @@ impl Hub {
     /// # Errors
     ///
     /// [`RefusalReason::StorageUnavailable`]: it is over, but that cannot be recorded for now.
-    pub async fn look(
+    pub async fn get(
         &self,
         caller: &Caller,
         id: &CorrelationId,
         with_trace: bool,
     ) -> Result<CommandLookup, CallRefusal> {
-        let Some(tracked) = self.watched(caller, id) else {
-            return Ok(self.remembered(caller, id));
+        let Some(tracked) = self.tracked(caller, id) else {
+            return Ok(self.lookup_evicted(caller, id));
         };
         let (mut report, is_over) = {
             let command = tracked.borrow();
@@ -56,7 +56,7 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`RefusalReason::TooManyWaiters`], and those of [`look`](Self::look).
+    /// [`RefusalReason::TooManyWaiters`], and those of [`get`](Self::get).
     pub async fn wait(
         &self,
         caller: &Caller,
@@ -64,12 +64,12 @@ impl Hub {
         at_most: Duration,
         with_trace: bool,
     ) -> Result<CommandLookup, CallRefusal> {
-        let Some(watched) = self.watched(caller, id) else {
-            return Ok(self.remembered(caller, id));
+        let Some(tracked) = self.tracked(caller, id) else {
+            return Ok(self.lookup_evicted(caller, id));
         };
-        let mut receiver = watched.subscribe();
-        drop(watched);
-        let _seat = self.take_seat(caller)?;
+        let mut receiver = tracked.subscribe();
+        drop(tracked);
+        let _seat = self.acquire_waiter_permit(caller)?;
         let over = async {
             if seeded_bug::is_on("lost-wake-up") {
                 // What happens now is taken for seen.
@@ -86,41 +86,41 @@ impl Hub {
             () = self.0.closed.cancelled() => {}
             () = tokio::time::sleep(at_most.min(limits::WAIT_MAX)) => {}
         }
-        self.look(caller, id, with_trace).await
+        self.get(caller, id, with_trace).await
     }
 
     /// Cancels a command, if it is not over; then what is known of it (rows 15, 16).
     ///
     /// # Errors
     ///
-    /// See [`look`](Self::look). It is cancelled all the same.
+    /// See [`get`](Self::get). It is cancelled all the same.
     pub async fn cancel(
         &self,
         caller: &Caller,
         id: &CorrelationId,
     ) -> Result<CommandLookup, CallRefusal> {
         self.ask_to_cancel(caller, id);
-        self.look(caller, id, false).await
+        self.get(caller, id, false).await
     }
 
     /// Cancels a command, if it is not over, for somebody who does not ask what became of it.
     pub fn ask_to_cancel(&self, caller: &Caller, id: &CorrelationId) {
-        if self.watched(caller, id).is_some() {
+        if self.tracked(caller, id).is_some() {
             self.transact(|tx| tx.cancel(id));
         }
     }
 
     /// Returns once everything that happened until now is recorded, or cannot be for now: for
     /// whoever tells of many commands at once. What they tell still is so after a crash.
-    pub async fn settle(&self) {
+    pub async fn flush_journal(&self) {
         // In trouble a list is worth more than none; the outcomes themselves are not told.
         let _ = self.0.journal.recorded(self.0.journal.last()).await;
     }
 
     /// Notes that a command's outcome was handed to its owner.
-    pub fn note_read(&self, caller: &Caller, id: &CorrelationId) {
-        if self.watched(caller, id).is_some() {
-            self.transact(|tx| tx.note_read(id));
+    pub fn mark_read(&self, caller: &Caller, id: &CorrelationId) {
+        if self.tracked(caller, id).is_some() {
+            self.transact(|tx| tx.mark_read(id));
         }
     }
 
@@ -137,25 +137,25 @@ impl Hub {
     }
 
     /// The command, if this owner may know of it.
-    pub(super) fn watched(
+    pub(super) fn tracked(
         &self,
         caller: &Caller,
         id: &CorrelationId,
     ) -> Option<Arc<TrackedCommand>> {
-        let watched = self.0.commands.get(id)?.clone();
-        let is_own = watched.borrow().facts().owner == caller.owner;
-        (is_own || seeded_bug::is_on("skipped-owner-check")).then_some(watched)
+        let tracked = self.0.commands.get(id)?.clone();
+        let is_own = tracked.borrow().spec().owner == caller.owner;
+        (is_own || seeded_bug::is_on("skipped-owner-check")).then_some(tracked)
     }
 
     /// What is known of an id that is no command's any more.
-    pub(super) fn remembered(&self, caller: &Caller, id: &CorrelationId) -> CommandLookup {
+    pub(super) fn lookup_evicted(&self, caller: &Caller, id: &CorrelationId) -> CommandLookup {
         self.view(|engine| match engine.tombstone(&caller.owner, id) {
             Some(gone) => CommandLookup::Evicted(gone.clone()),
             None => CommandLookup::NotFound,
         })
     }
 
-    fn take_seat(&self, caller: &Caller) -> Result<WaiterPermit<'_>, CallRefusal> {
+    fn acquire_waiter_permit(&self, caller: &Caller) -> Result<WaiterPermit<'_>, CallRefusal> {
         self.transact(|tx| tx.begin_wait(caller))?;
         Ok(WaiterPermit { hub: self, caller: caller.clone() })
     }

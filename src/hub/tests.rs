@@ -44,7 +44,7 @@ fn script() -> Submission {
     let action = Action::ExecuteJs { script: "document.title".to_owned(), user_gesture: None };
     Submission {
         action,
-        wish: TargetSelector::default(),
+        selector: TargetSelector::default(),
         timeout: limits::EXECUTE,
         idempotency_key: None,
     }
@@ -58,7 +58,7 @@ fn script_of(text: &str) -> Submission {
 }
 
 fn script_in(tab: i64) -> Submission {
-    Submission { wish: TargetSelector { browser: None, tab: Some(TabId(tab)) }, ..script() }
+    Submission { selector: TargetSelector { browser: None, tab: Some(TabId(tab)) }, ..script() }
 }
 
 /// The tabs of a browser with one window. The first one is active.
@@ -208,7 +208,7 @@ fn pending() -> ExtensionReport {
 }
 
 async fn look(hub: &Hub, client: &str, id: &CorrelationId) -> CommandStatus {
-    match hub.look(&agent(client), id, false).await.unwrap() {
+    match hub.get(&agent(client), id, false).await.unwrap() {
         CommandLookup::Command(report) => report.status,
         other => panic!("{id} should be known: {other:?}"),
     }

@@ -17,7 +17,7 @@ impl Hub {
     /// # Errors
     ///
     /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
-    pub fn undertake(
+    pub fn start_host_task(
         &self,
         caller: &Caller,
         asked: HostTask,
@@ -25,7 +25,7 @@ impl Hub {
         let trouble = self.trouble();
         self.transact(|tx| {
             tx.note_storage(trouble);
-            tx.undertake(caller, asked)
+            tx.start_host_task(caller, asked)
         })
     }
 
@@ -63,7 +63,7 @@ impl Hub {
     /// Whose command this is.
     #[must_use]
     pub fn owner_of(&self, id: &CorrelationId) -> Option<Owner> {
-        Some(self.0.commands.get(id)?.borrow().facts().owner.clone())
+        Some(self.0.commands.get(id)?.borrow().spec().owner.clone())
     }
 
     /// Ends every wait for drawings of this session, and the one that the drawing names,
@@ -78,7 +78,7 @@ impl Hub {
     ) -> Vec<CorrelationId> {
         let ended = self.transact(|tx| tx.end_waits(owner, session, named, outcome));
         tracing::debug!(waits = ended.len(), "a drawing, or that there is none");
-        self.settle().await;
+        self.flush_journal().await;
         ended
     }
 
@@ -86,7 +86,7 @@ impl Hub {
     /// cannot be for now.
     pub async fn end_wait(&self, id: &CorrelationId, outcome: CommandOutcome) {
         self.transact(|tx| tx.end_wait(id, outcome));
-        self.settle().await;
+        self.flush_journal().await;
     }
 
     /// The waits for drawings of this session, or of this name, that an extension which only

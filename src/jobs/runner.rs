@@ -84,7 +84,7 @@ impl JobRunner {
             estimate,
             idempotency_key: key,
         };
-        let submitted = hub.undertake(caller, asked).map_err(JobRejection::Refused)?;
+        let submitted = hub.start_host_task(caller, asked).map_err(JobRejection::Refused)?;
         if submitted.is_new() {
             self.spawn(submitted.accepted.id.clone(), job);
         }
@@ -127,7 +127,7 @@ impl JobRunner {
             return;
         }
         // It never begins twice, also if the daemon is killed now.
-        hub.settle().await;
+        hub.flush_journal().await;
         let stop = Arc::new(AtomicBool::new(false));
         let work = self.work(id.clone(), job, stop.clone());
         tokio::pin!(work);

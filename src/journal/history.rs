@@ -74,7 +74,7 @@ const COMMANDS: &str = "SELECT command.*, action_text.text AS long_action, body_
 
 fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
     let work: CommandWork = parsed("action", &long_text(row, "action", "long_action")?)?;
-    let facts = CommandSpec {
+    let spec = CommandSpec {
         id: text(row, "id")?.into(),
         query_id: text(row, "query_id")?.into(),
         owner: text(row, "owner")?.into(),
@@ -89,27 +89,27 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
         Some(browser) => Some(Lane { browser: browser.into(), tab: tab(row, "tab")? }),
         None => None,
     };
-    let wish = TargetSelector { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
+    let selector = TargetSelector { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
     let marks: Vec<MarkRecord> = json(row, "trace")?;
     let trace = marks.into_iter().map(TracePoint::from).collect();
-    Ok(RecordedCommand { saved: SavedCommand { facts, stage: stage(row)?, trace }, lane, wish })
+    Ok(RecordedCommand { saved: SavedCommand { spec, stage: stage(row)?, trace }, lane, selector })
 }
 
 fn stage(row: &Row<'_>) -> rusqlite::Result<SavedStage> {
     let at = moment(row, "stage_at")?;
-    match (text(row, "stage")?.as_str(), hold(row)?) {
+    match (text(row, "stage")?.as_str(), delivery(row)?) {
         ("accepted", _) => Ok(SavedStage::Accepted),
-        ("started", Some(hold)) => Ok(SavedStage::Started { hold, at }),
+        ("started", Some(delivery)) => Ok(SavedStage::Started { delivery, at }),
         ("working", _) => Ok(SavedStage::Working { at }),
-        ("ended", hold) => {
+        ("ended", delivery) => {
             let read: Option<u64> = row.get("read_at")?;
-            Ok(SavedStage::Ended { at, outcome: outcome(row)?, hold, read: read.is_some() })
+            Ok(SavedStage::Ended { at, outcome: outcome(row)?, delivery, read: read.is_some() })
         }
         (other, _) => Err(wrong("stage", &format!("no stage `{other}`"))),
     }
 }
 
-fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Delivery>> {
+fn delivery(row: &Row<'_>) -> rusqlite::Result<Option<Delivery>> {
     let attempt: Option<u32> = row.get("attempt")?;
     let browser: Option<String> = row.get("holder")?;
     let instance: Option<String> = row.get("instance")?;
@@ -117,9 +117,10 @@ fn hold(row: &Row<'_>) -> rusqlite::Result<Option<Delivery>> {
         return Ok(None);
     };
     let by = Peer { browser: browser.into(), instance: instance.into() };
-    let carrier: Option<String> = row.get("carrier")?;
-    let carrier = carrier.as_deref().and_then(Transport::of_word).unwrap_or(Transport::WebSocket);
-    Ok(Some(Delivery { attempt: Attempt(attempt), by, carrier }))
+    let transport: Option<String> = row.get("carrier")?;
+    let transport =
+        transport.as_deref().and_then(Transport::of_word).unwrap_or(Transport::WebSocket);
+    Ok(Some(Delivery { attempt: Attempt(attempt), peer: by, transport }))
 }
 
 fn outcome(row: &Row<'_>) -> rusqlite::Result<CommandOutcome> {

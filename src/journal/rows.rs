@@ -133,30 +133,30 @@ fn write_accepted(
     row_ids: &mut RowIds,
     acceptance: &AcceptedCommand,
 ) -> rusqlite::Result<()> {
-    let AcceptedCommand { command, lane, wish, key, dropped_keys } = acceptance;
-    let facts = command.facts();
+    let AcceptedCommand { command, lane, selector, key, dropped_keys } = acceptance;
+    let spec = command.spec();
     let put = "INSERT INTO command (number, id, query_id, owner, client, action, timeout_us, created, \
                wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:number, :id, \
                :query_id, :owner, :client, :action, :timeout, :created, :wish_browser, :wish_tab, \
                :browser, :tab, 'accepted', :created, :trace)";
-    let number = row_ids.give(&facts.id);
-    let action = facts.work.to_record();
+    let number = row_ids.give(&spec.id);
+    let action = spec.work.to_record();
     to.prepare_cached(put)?.execute(named_params! {
         ":number": number,
-        ":id": facts.id.as_str(),
-        ":query_id": facts.query_id.as_str(),
-        ":owner": facts.owner.as_str(),
-        ":client": facts.client.as_str(),
+        ":id": spec.id.as_str(),
+        ":query_id": spec.query_id.as_str(),
+        ":owner": spec.owner.as_str(),
+        ":client": spec.client.as_str(),
         ":action": keep_text(to, Text::Action, number, &action)?,
-        ":timeout": micros(facts.timeout),
-        ":created": stamp(facts.created),
-        ":wish_browser": wish.browser,
-        ":wish_tab": wish.tab.map(|tab| tab.0),
+        ":timeout": micros(spec.timeout),
+        ":created": stamp(spec.created),
+        ":wish_browser": selector.browser,
+        ":wish_tab": selector.tab.map(|tab| tab.0),
         ":browser": lane.as_ref().map(|lane| lane.browser.as_str()),
         ":tab": lane.as_ref().and_then(|lane| lane.tab).map(|tab| tab.0),
         ":trace": trace(command),
     })?;
-    let (owner, client) = (facts.owner.as_str(), facts.client.as_str());
+    let (owner, client) = (spec.owner.as_str(), spec.client.as_str());
     for key in dropped_keys {
         let drop = "DELETE FROM idempotency WHERE owner = ? AND client = ? AND key = ?";
         to.prepare_cached(drop)?.execute([owner, client, &**key])?;
@@ -167,9 +167,9 @@ fn write_accepted(
         owner,
         client,
         &**key,
-        facts.id.as_str(),
-        facts.query_id.as_str(),
-        stamp(facts.created),
+        spec.id.as_str(),
+        spec.query_id.as_str(),
+        stamp(spec.created),
         digest.bytes(),
     ])?;
     Ok(())
@@ -177,11 +177,11 @@ fn write_accepted(
 
 fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqlite::Result<()> {
     let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
-                     holder = :holder, instance = :instance, carrier = :carrier, trace = :trace, outcome = :outcome, \
+                     holder = :holder, instance = :instance, transport = :transport, trace = :trace, outcome = :outcome, \
                      body = :body, origin = :origin, may_have_run = :may_have_run WHERE number = :number";
     let (stage, at, end) = match command.state() {
         // It may be running: nobody will say when it begins.
-        CommandState::Sent { hold, .. } if hold.carrier.runs_at_once() => {
+        CommandState::Sent { delivery, .. } if delivery.transport.runs_at_once() => {
             ("started", command.delivered_at(), End::default())
         }
         // Neither is recorded: the command is as it was when it was accepted.
@@ -192,8 +192,8 @@ fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqli
         CommandState::Working { .. } => ("working", command.started_at(), End::default()),
         CommandState::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
     };
-    let hold = command.hold();
-    let number = row_ids.find(&command.facts().id);
+    let delivery = command.delivery();
+    let number = row_ids.find(&command.spec().id);
     let body = match (number, end.body.as_deref()) {
         (Some(number), Some(body)) => Some(keep_text(to, Text::Body, number, body)?),
         // Of one that is gone nothing is kept.
@@ -203,10 +203,10 @@ fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqli
         ":number": number,
         ":stage": stage,
         ":at": stamp(at),
-        ":attempt": hold.map(|hold| hold.attempt.0),
-        ":holder": hold.map(|Delivery { by, .. }| by.browser.as_str()),
-        ":carrier": hold.map(|hold| hold.carrier.word()),
-        ":instance": hold.map(|Delivery { by, .. }| by.instance.as_str()),
+        ":attempt": delivery.map(|delivery| delivery.attempt.0),
+        ":holder": delivery.map(|Delivery { peer, .. }| peer.browser.as_str()),
+        ":carrier": delivery.map(|delivery| delivery.transport.word()),
+        ":instance": delivery.map(|Delivery { peer, .. }| peer.instance.as_str()),
         ":trace": trace(command),
         ":outcome": end.outcome,
         ":body": body,

@@ -56,7 +56,7 @@ fn command(id: &str, work: impl Into<CommandWork>) -> Command {
 }
 
 fn held() -> Delivery {
-    Delivery { attempt: Attempt(1), by: holder(), carrier: Transport::WebSocket }
+    Delivery { attempt: Attempt(1), peer: holder(), transport: Transport::WebSocket }
 }
 
 fn script(id: &str) -> Command {
@@ -86,20 +86,20 @@ fn lane() -> Lane {
     Lane { browser: "browser".into(), tab: Some(TabId(7)) }
 }
 
-fn wish() -> TargetSelector {
+fn selector() -> TargetSelector {
     TargetSelector { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) }
 }
 
 fn key_of(command: &Command) -> CallKey {
-    let key = format!("key of {}", command.facts().id).into();
-    CallKey { key, digest: CallDigest::of(&command.facts().work, &wish()) }
+    let key = format!("key of {}", command.spec().id).into();
+    CallKey { key, digest: CallDigest::of(&command.spec().work, &selector()) }
 }
 
 fn accepted(command: &Command) -> JournalEntry {
     JournalEntry::Accepted(Box::new(AcceptedCommand {
         command: command.clone(),
         lane: Some(lane()),
-        wish: wish(),
+        selector: selector(),
         key: Some(key_of(command)),
         dropped_keys: Vec::new(),
     }))
@@ -160,14 +160,14 @@ async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
     };
     let original = command("shot_1", shot);
     let history = after_a_kill([accepted(&original)]).await;
-    let [RecordedCommand { saved, lane: Some(place), wish }] = &history.commands[..] else {
+    let [RecordedCommand { saved, lane: Some(place), selector }] = &history.commands[..] else {
         panic!()
     };
-    assert_eq!(format!("{:?}", saved.facts), format!("{:?}", original.facts()));
+    assert_eq!(format!("{:?}", saved.spec), format!("{:?}", original.spec()));
     assert_eq!(saved.trace, original.marks());
     assert!(matches!(saved.stage, SavedStage::Accepted));
     assert_eq!(*place, lane());
-    assert_eq!((wish.browser.as_deref(), wish.tab), (Some("Chromium"), Some(TabId(7))));
+    assert_eq!((selector.browser.as_deref(), selector.tab), (Some("Chromium"), Some(TabId(7))));
     let [RecordedKey { key, client, id, accepted, digest, .. }] = &history.keys[..] else {
         panic!()
     };
@@ -181,8 +181,10 @@ async fn a_started_command_comes_back_with_who_has_it_and_since_when() {
     let history =
         after_a_kill([accepted(&original), JournalEntry::Changed(original.clone())]).await;
     let saved = &history.commands[0].saved;
-    let SavedStage::Started { hold, at: since } = &saved.stage else { panic!("{:?}", saved.stage) };
-    assert_eq!((hold, *since), (&held(), at(2)));
+    let SavedStage::Started { delivery, at: since } = &saved.stage else {
+        panic!("{:?}", saved.stage)
+    };
+    assert_eq!((delivery, *since), (&held(), at(2)));
     assert_eq!(saved.trace, original.marks());
 }
 
@@ -197,7 +199,7 @@ async fn every_end_comes_back_byte_for_byte_and_whether_it_was_read() {
     let mut given_up = started("exec_5");
     let _ = given_up.apply(LifecycleEvent::Tick, at(60_000));
     let mut lost = started("exec_6");
-    let _ = lost.apply(LifecycleEvent::Back(holder(), None), at(3));
+    let _ = lost.apply(LifecycleEvent::Reconnected(holder(), None), at(3));
     let ends = [
         ended("exec_1", complete("{ \"value\":  [1.0, \"ü\"] }")),
         ended("exec_2", ExtensionReport::Error { error: error() }),
@@ -210,13 +212,14 @@ async fn every_end_comes_back_byte_for_byte_and_whether_it_was_read() {
     let entries = ends.iter().flat_map(|end| [accepted(end), JournalEntry::Changed(end.clone())]);
     let history = after_a_kill(entries.chain([read])).await;
     for (kept, original) in history.commands.into_iter().zip(&ends) {
-        let id = original.facts().id.clone();
-        let CommandState::Ended { at, outcome, hold, .. } = original.state() else { panic!() };
-        let SavedStage::Ended { at: at_, outcome: outcome_, hold: hold_, read } = kept.saved.stage
+        let id = original.spec().id.clone();
+        let CommandState::Ended { at, outcome, delivery, .. } = original.state() else { panic!() };
+        let SavedStage::Ended { at: at_, outcome: outcome_, delivery: hold_, read } =
+            kept.saved.stage
         else {
             panic!("{id}")
         };
-        assert_eq!((at_, &outcome_, &hold_), (*at, outcome, hold), "{id}");
+        assert_eq!((at_, &outcome_, &hold_), (*at, outcome, delivery), "{id}");
         assert_eq!(read, id.as_str() == "exec_2");
         assert_eq!(kept.saved.trace, original.marks());
     }
@@ -246,7 +249,7 @@ async fn of_a_command_that_was_not_taken_after_all_nothing_stays_nor_of_its_key(
         JournalEntry::Withdrawn("exec_1".into()),
     ])
     .await;
-    let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.facts.id.as_str()).collect();
+    let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.spec.id.as_str()).collect();
     assert_eq!(ids, ["exec_2"]);
     assert!(history.gone.is_empty());
     let keys: Vec<_> = history.keys.iter().map(|key| key.id.as_str()).collect();
@@ -299,8 +302,8 @@ async fn keys_go_when_they_are_dropped_or_their_time_is_over() {
 async fn more_entries_than_fit_into_one_transaction_are_all_recorded_in_their_order() {
     let commands: Vec<_> = (0..10 * BATCH).map(|n| script(&format!("exec_{n}"))).collect();
     let history = after_a_kill(commands.iter().map(accepted)).await;
-    let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.facts.id.clone()).collect();
-    let expected: Vec<_> = commands.iter().map(|command| command.facts().id.clone()).collect();
+    let ids: Vec<_> = history.commands.iter().map(|kept| kept.saved.spec.id.clone()).collect();
+    let expected: Vec<_> = commands.iter().map(|command| command.spec().id.clone()).collect();
     assert_eq!(ids, expected);
 }
 
@@ -430,7 +433,7 @@ async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() 
     journal.everything_recorded().await;
     journal.close().await;
     let kept = reopen(&file(&dir)).history;
-    let ids: Vec<_> = kept.commands.iter().map(|kept| kept.saved.facts.id.as_str()).collect();
+    let ids: Vec<_> = kept.commands.iter().map(|kept| kept.saved.spec.id.as_str()).collect();
     assert_eq!(ids, [written.last().unwrap().as_str()]);
     assert_eq!(kept.gone.len(), written.len() - 1);
 }
@@ -541,10 +544,10 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
     drop(before);
     let opened = reopen(&file(&dir));
     assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
-    let SavedStage::Started { hold, .. } = &opened.history.commands[0].saved.stage else {
+    let SavedStage::Started { delivery, .. } = &opened.history.commands[0].saved.stage else {
         panic!("{:?}", opened.history)
     };
-    assert_eq!(*hold, held(), "all that there was before were sockets");
+    assert_eq!(*delivery, held(), "all that there was before were sockets");
     let over = ended("exec_1", complete("1"));
     record(&opened.journal, [JournalEntry::Changed(over)]).await;
     opened.journal.close().await;
@@ -573,7 +576,7 @@ async fn a_long_script_and_a_long_result_outlive_the_process() {
     let (first, ended) = long();
     let history = after_a_kill([accepted(&first), JournalEntry::Changed(ended.clone())]).await;
     let [kept] = &history.commands[..] else { panic!("{history:?}") };
-    assert_eq!(kept.saved.facts.work, first.facts().work);
+    assert_eq!(kept.saved.spec.work, first.spec().work);
     let SavedStage::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } =
         &kept.saved.stage
     else {
@@ -628,10 +631,10 @@ async fn what_carried_a_command_outlives_the_process() {
     record(&first.journal, [accepted(&script("exec_1")), JournalEntry::Changed(polled)]).await;
     first.journal.close().await;
     let history = reopen(&file(&dir)).history;
-    let SavedStage::Started { hold, at: since } = &history.commands[0].saved.stage else {
+    let SavedStage::Started { delivery, at: since } = &history.commands[0].saved.stage else {
         panic!("it may be running: {history:?}")
     };
-    assert_eq!((hold.carrier, *since), (Transport::Poll, at(1)));
+    assert_eq!((delivery.transport, *since), (Transport::Poll, at(1)));
 }
 
 #[tokio::test]
@@ -640,13 +643,13 @@ async fn waits_and_jobs_outlive_the_process_as_far_as_they_had_come() {
     let wait = command("ann_1", CommandWork::Annotations { annotations: asked });
     let sync = MonitorSync { path: "/srv".to_owned(), recursive: Some(false), verify: None };
     let job = command("job_1", CommandWork::Job { job: Job::MonitorSync(sync) });
-    let mut begun = command("job_2", job.facts().work.clone());
+    let mut begun = command("job_2", job.spec().work.clone());
     let beginning = accepted(&begun);
     let _ = begun.apply(LifecycleEvent::Begin, at(2));
     let entries = [accepted(&wait), accepted(&job), beginning, JournalEntry::Changed(begun)];
     let history = after_a_kill(entries).await;
-    let works: Vec<_> = history.commands.iter().map(|kept| &kept.saved.facts.work).collect();
-    assert_eq!(works, [&wait.facts().work, &job.facts().work, &job.facts().work]);
+    let works: Vec<_> = history.commands.iter().map(|kept| &kept.saved.spec.work).collect();
+    assert_eq!(works, [&wait.spec().work, &job.spec().work, &job.spec().work]);
     let stages: Vec<_> = history.commands.iter().map(|kept| &kept.saved.stage).collect();
     assert!(
         matches!(stages[..], [SavedStage::Accepted, SavedStage::Accepted, SavedStage::Working { at: since }] if *since == at(2)),
@@ -657,9 +660,9 @@ async fn waits_and_jobs_outlive_the_process_as_far_as_they_had_come() {
 #[tokio::test]
 async fn two_clients_have_the_same_key_for_two_commands_and_one_drops_its_own_only() {
     let of = |client: &str, id: &str| {
-        let mut facts = script(id).facts().clone();
-        facts.client = client.into();
-        let JournalEntry::Accepted(mut acceptance) = accepted(&Command::new(facts)) else {
+        let mut spec = script(id).spec().clone();
+        spec.client = client.into();
+        let JournalEntry::Accepted(mut acceptance) = accepted(&Command::new(spec)) else {
             unreachable!()
         };
         acceptance.key = acceptance.key.map(|key| CallKey { key: "k".into(), ..key });
@@ -693,7 +696,7 @@ async fn a_journal_of_version_4_is_read_with_its_keys_and_written_on() {
     );
     let whose = |kept: &RecordedKey| (kept.owner.as_str(), kept.client.as_str()) == ("user", "ann");
     assert!(opened.history.keys.iter().all(|kept| whose(kept) && kept.digest.is_none()));
-    let wishes: Vec<_> = opened.history.commands.iter().map(|kept| kept.wish.tab).collect();
+    let wishes: Vec<_> = opened.history.commands.iter().map(|kept| kept.selector.tab).collect();
     assert_eq!(wishes, [Some(TabId(7)), None]);
     assert_eq!(opened.history.gone.len(), 1);
     record(&opened.journal, [accepted(&script("exec_4"))]).await;

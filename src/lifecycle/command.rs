@@ -54,7 +54,7 @@ pub struct CommandSpec {
 /// A command and where it stands. Cheap to clone: what can be large is shared.
 #[derive(Clone, Debug)]
 pub struct Command {
-    facts: Arc<CommandSpec>,
+    spec: Arc<CommandSpec>,
     state: CommandState,
     trace: Vec<TracePoint>,
     /// Whether it was accepted in an earlier life of the daemon, which may have sent it.
@@ -78,14 +78,14 @@ pub enum CommandState {
     /// Sent to an extension, which has not begun it (or, if it is safe, may have).
     Sent {
         /// Who has it.
-        hold: Delivery,
+        delivery: Delivery,
         /// When it must be claimed.
         respond_by: Timestamp,
     },
     /// It may begin in the page any moment: from here on it is never sent again.
     Started {
         /// Who has it.
-        hold: Delivery,
+        delivery: Delivery,
         /// When its running time and the grace for the report are over.
         execute_by: Timestamp,
         /// Whether its browser is away, and what that leads to.
@@ -109,7 +109,7 @@ pub enum CommandState {
         /// How.
         outcome: CommandOutcome,
         /// Who had it last, if anybody did.
-        hold: Option<Delivery>,
+        delivery: Option<Delivery>,
         /// Until when its tab counts as taken, since the page may still be at it.
         lane_until: Option<Timestamp>,
         /// Whether its owner has had the outcome.
@@ -133,9 +133,9 @@ pub struct Delivery {
     /// Which delivery.
     pub attempt: Attempt,
     /// To whom.
-    pub by: Peer,
+    pub peer: Peer,
     /// How.
-    pub carrier: Transport,
+    pub transport: Transport,
 }
 
 /// One life of one browser's extension.
@@ -200,16 +200,16 @@ pub struct TracePoint {
 impl Command {
     /// A command that was just accepted (row 1).
     #[must_use]
-    pub fn new(facts: CommandSpec) -> Self {
-        let queued = TracePoint { phase: TracePhase::Queued, at: facts.created, attempt: None };
-        let state = CommandState::first(&facts.work);
-        Self { facts: facts.into(), state, trace: vec![queued], is_restored: false }
+    pub fn new(spec: CommandSpec) -> Self {
+        let queued = TracePoint { phase: TracePhase::Queued, at: spec.created, attempt: None };
+        let state = CommandState::first(&spec.work);
+        Self { spec: spec.into(), state, trace: vec![queued], is_restored: false }
     }
 
     /// What it is.
     #[must_use]
-    pub fn facts(&self) -> &CommandSpec {
-        &self.facts
+    pub fn spec(&self) -> &CommandSpec {
+        &self.spec
     }
 
     /// The phases that it has been through, in the order of time.
@@ -221,13 +221,13 @@ impl Command {
     /// When it may have begun; when it was accepted, if it has not.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
-        self.reached(TracePhase::Started).unwrap_or(self.facts.created)
+        self.reached(TracePhase::Started).unwrap_or(self.spec.created)
     }
 
     /// When it was sent to an extension last; when it was accepted, if it never was.
     #[must_use]
     pub fn delivered_at(&self) -> Timestamp {
-        self.reached(TracePhase::Delivered).unwrap_or(self.facts.created)
+        self.reached(TracePhase::Delivered).unwrap_or(self.spec.created)
     }
 
     /// Where it stands.
@@ -252,20 +252,22 @@ impl Command {
 
     /// Who has it, or had it last.
     #[must_use]
-    pub const fn hold(&self) -> Option<&Delivery> {
+    pub const fn delivery(&self) -> Option<&Delivery> {
         match &self.state {
             CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
                 None
             }
-            CommandState::Sent { hold, .. } | CommandState::Started { hold, .. } => Some(hold),
-            CommandState::Ended { hold, .. } => hold.as_ref(),
+            CommandState::Sent { delivery, .. } | CommandState::Started { delivery, .. } => {
+                Some(delivery)
+            }
+            CommandState::Ended { delivery, .. } => delivery.as_ref(),
         }
     }
 
     /// Whether `go` may leave for this attempt (row 5a).
     #[must_use]
     pub fn may_go(&self, attempt: Attempt) -> bool {
-        matches!(&self.state, CommandState::Started { hold, .. } if hold.attempt == attempt)
+        matches!(&self.state, CommandState::Started { delivery, .. } if delivery.attempt == attempt)
     }
 
     /// Whether it may have begun in the page.
@@ -274,13 +276,13 @@ impl Command {
         match &self.state {
             CommandState::Queued { attempts, may_have_run, .. } => {
                 let was_sent = *attempts > 0 || self.is_restored;
-                *may_have_run || self.facts.work.is_safe() && was_sent
+                *may_have_run || self.spec.work.is_safe() && was_sent
             }
-            CommandState::Sent { hold, .. } => {
-                self.facts.work.is_safe() || hold.carrier.runs_at_once()
+            CommandState::Sent { delivery, .. } => {
+                self.spec.work.is_safe() || delivery.transport.runs_at_once()
             }
             CommandState::Waiting => false,
-            CommandState::Started { let_go, .. } => *let_go || self.facts.work.is_safe(),
+            CommandState::Started { let_go, .. } => *let_go || self.spec.work.is_safe(),
             CommandState::Working { .. } => true,
             CommandState::Ended { outcome, .. } => match outcome {
                 CommandOutcome::Complete { .. } | CommandOutcome::Timeout { .. } => true,
@@ -316,7 +318,7 @@ impl Command {
     /// The latest moment at which it is over, whatever happens.
     #[must_use]
     pub fn total_by(&self) -> Timestamp {
-        self.facts.created + self.facts.work.total(self.facts.timeout)
+        self.spec.created + self.spec.work.total(self.spec.timeout)
     }
 
     /// When its record goes, once it has ended.
@@ -333,10 +335,10 @@ impl Command {
     }
 
     fn kept_until(&self, ended: Timestamp) -> Timestamp {
-        match self.facts.work.kind() {
+        match self.spec.work.kind() {
             WorkKind::Browser => ended + limits::RETAIN,
             WorkKind::Annotations => {
-                (ended + limits::RETAIN).max(self.facts.created + limits::PERSON)
+                (ended + limits::RETAIN).max(self.spec.created + limits::PERSON)
             }
             WorkKind::Job => ended + limits::RETAIN_JOB,
         }
@@ -381,6 +383,6 @@ impl Delivery {
     /// Whether a report of `attempt` from `peer` counts. The browser decides, not the
     /// life of its worker: an outbox outlives the worker that filled it.
     fn is(&self, peer: &Peer, attempt: Attempt) -> bool {
-        self.attempt == attempt && self.by.browser == peer.browser
+        self.attempt == attempt && self.peer.browser == peer.browser
     }
 }

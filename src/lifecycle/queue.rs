@@ -299,7 +299,7 @@ impl CommandQueue {
         self.loads.entry(client.clone()).or_default().queued += 1;
         let waiting = &mut self.track(*manner, lane).waiting;
         waiting.insert(client, *number, id.clone());
-        waiting.go_first(client);
+        waiting.move_to_front(client);
         self.places.insert(id, place);
     }
 
@@ -372,7 +372,7 @@ impl RunQueue {
     }
 
     /// Gives a client that waits the next turn.
-    fn go_first(&mut self, client: &ClientId) {
+    fn move_to_front(&mut self, client: &ClientId) {
         self.turns.retain(|other| other != client);
         self.turns.push_front(client.clone());
     }

@@ -59,7 +59,7 @@ impl Retention {
     }
 
     /// Notes that an ended command was read.
-    pub fn note_read(&mut self, client: &ClientId, id: &CorrelationId) {
+    pub fn mark_read(&mut self, client: &ClientId, id: &CorrelationId) {
         let Some(shelf) = self.shelves.get_mut(client) else { return };
         if let Some(kept) = shelf.ended.iter_mut().rev().find(|kept| kept.id == *id) {
             kept.read = true;
@@ -88,7 +88,7 @@ impl Retention {
     /// Notes that a command's record goes now (rows 19 and 20). If it had a result that nobody has
     /// read, it joins the failures as `unread`. Returns the id that is forgotten for it, if the
     /// client has too many tombstones.
-    pub fn bury(
+    pub fn evict(
         &mut self,
         client: &ClientId,
         id: &CorrelationId,
@@ -105,12 +105,12 @@ impl Retention {
         if let Some(at) = shelf.ended.iter().position(|kept| kept.id == *id) {
             shelf.ended.remove(at);
         }
-        self.entomb(client, id, gone, limits)
+        self.add_tombstone(client, id, gone, limits)
     }
 
     /// Remembers a command whose record is gone. Returns the id that is forgotten for it,
     /// if the client has too many tombstones.
-    pub fn entomb(
+    pub fn add_tombstone(
         &mut self,
         client: &ClientId,
         id: &CorrelationId,
@@ -159,10 +159,10 @@ mod tests {
         Limits { retained: 3, failures: 2, tombstones: 2, ..Limits::default() }
     }
 
-    fn bury(retention: &mut Retention, id: &str, unread: Option<FailedCommand>) {
+    fn evict(retention: &mut Retention, id: &str, unread: Option<FailedCommand>) {
         let _ = retention.keep(&"ann".into(), id.into(), &limits());
         let gone = Tombstone { owner: "user".into(), at: NOW, may_have_run: true };
-        let _ = retention.bury(&"ann".into(), &id.into(), gone, unread, &limits());
+        let _ = retention.evict(&"ann".into(), &id.into(), gone, unread, &limits());
     }
 
     fn failure(id: &str) -> FailedCommand {
@@ -184,7 +184,7 @@ mod tests {
         for id in ["1", "2", "3"] {
             assert_eq!(retention.keep(&ann, id.into(), &limits()), None);
         }
-        retention.note_read(&ann, &"2".into());
+        retention.mark_read(&ann, &"2".into());
         assert_eq!(retention.keep(&ann, "4".into(), &limits()), Some("2".into()));
         assert_eq!(retention.keep(&ann, "5".into(), &limits()), Some("1".into()));
     }
@@ -197,7 +197,7 @@ mod tests {
             let _ = retention.keep(&ann, id.into(), &limits());
         }
         let gone = Tombstone { owner: "user".into(), at: NOW, may_have_run: true };
-        retention.bury(&ann, &"2".into(), gone, None, &limits());
+        retention.evict(&ann, &"2".into(), gone, None, &limits());
         let kept: Vec<_> = retention.kept(&ann).map(CorrelationId::as_str).collect();
         assert_eq!(kept, ["1", "3"]);
         assert_eq!(retention.kept(&"bob".into()).count(), 0);
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn an_unread_result_joins_the_failures_when_it_goes_and_a_read_one_does_not() {
         let mut retention = Retention::default();
-        bury(&mut retention, "read", None);
-        bury(&mut retention, "unread", Some(failure("unread")));
+        evict(&mut retention, "read", None);
+        evict(&mut retention, "unread", Some(failure("unread")));
         let ann = ClientId::from("ann");
         let listed: Vec<_> = retention.failures(&ann).collect();
         assert_eq!(listed.len(), 1);
@@ -233,7 +233,7 @@ mod tests {
         retention.forget_client(&"ann".into());
         let gone = Tombstone { owner: "user".into(), at: NOW, may_have_run: true };
         let unread = Some(failure("1"));
-        let gone = retention.bury(&"ann".into(), &"1".into(), gone, unread, &limits());
+        let gone = retention.evict(&"ann".into(), &"1".into(), gone, unread, &limits());
         assert_eq!(gone, None);
         assert!(retention.shelves.is_empty() && retention.gone.is_empty());
     }
@@ -242,7 +242,7 @@ mod tests {
     fn tombstones_are_bounded_and_go_with_their_client() {
         let mut retention = Retention::default();
         for id in ["1", "2", "3"] {
-            bury(&mut retention, id, None);
+            evict(&mut retention, id, None);
         }
         assert!(retention.tombstone(&"1".into()).is_none());
         assert!(retention.tombstone(&"2".into()).is_some());

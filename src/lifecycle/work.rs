@@ -107,7 +107,7 @@ impl CommandWork {
     }
 
     /// Whether an extension that polls says `pending` while it runs this.
-    pub(super) fn is_said_pending(&self) -> bool {
+    pub(super) fn reports_pending(&self) -> bool {
         let known = self.action().and_then(|action| LegacyAction::of(action, 0));
         known.is_some_and(|known| known.says_pending)
     }

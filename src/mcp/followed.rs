@@ -40,7 +40,7 @@ impl Followed {
         loop {
             let (following, report) = self.0.next().await?;
             if let Some(report) = report {
-                let term = following.term();
+                let term = following.lifetime();
                 if report.is_pending() {
                     self.add(following);
                 }

@@ -208,7 +208,7 @@ mod tests {
         async fn begin(&mut self, owner: &str, client: &str) -> (CorrelationId, Attempt) {
             let call = Submission {
                 action: Action::TabList {},
-                wish: TargetSelector::default(),
+                selector: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
             };
@@ -288,7 +288,7 @@ mod tests {
             world.report(&job, end);
             let params = json!({"job_id": job.0, "result": result});
             assert_eq!(next(&mut notices).await, json!([TOOL_RESULT, params]));
-            world.hub.note_read(&caller("ann", "a"), &job.0);
+            world.hub.mark_read(&caller("ann", "a"), &job.0);
             assert_silent(&mut notices).await;
         }
         let job = world.begin("ann", "a").await;

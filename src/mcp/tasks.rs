@@ -158,10 +158,10 @@ pub(super) async fn answer_call(
     let Some(following) = hub.follow(caller, command) else {
         return Done::of(queued, id, Era::Modern);
     };
-    let term = following.term();
+    let term = following.lifetime();
     // Whether it is over is what the look says.
     let _ = tokio::time::timeout(AT_ONCE, following.finished()).await;
-    match hub.look(caller, command, false).await {
+    match hub.get(caller, command, false).await {
         Ok(CommandLookup::Command(report)) if report.is_pending() => {
             let task = Task {
                 status_message: message(&queued),
@@ -222,8 +222,8 @@ impl Task {
     async fn find(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
         hub.admit(caller).await.map_err(|why| refused(&why))?;
         let id = task_id(request)?;
-        let term = hub.follow(caller, &id).ok_or_else(not_found)?.term();
-        match hub.look(caller, &id, false).await {
+        let term = hub.follow(caller, &id).ok_or_else(not_found)?.lifetime();
+        match hub.get(caller, &id, false).await {
             Ok(CommandLookup::Command(report)) => Ok(Self::of(*report, term, hub.agent_files())),
             Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) => Err(not_found()),
             Err(why) => Err(refused(&why)),

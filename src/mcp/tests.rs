@@ -381,7 +381,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
             estimate: std::time::Duration::ZERO,
             idempotency_key: None,
         };
-        let id = hub.undertake(&caller, undertaking).unwrap().accepted.id;
+        let id = hub.start_host_task(&caller, undertaking).unwrap().accepted.id;
         assert!(hub.begin_job(&id));
         let error = ReportedError::new(code, "why");
         assert!(hub.finish(&id, CommandOutcome::Error { error: error.into() }));

@@ -103,9 +103,9 @@ pub(super) async fn call(
     }
     let wait = Duration::from_millis(besides.wait_ms.unwrap_or(0));
     let with_trace = besides.trace == Some(true);
-    let wish = besides.place.into_wish();
+    let selector = besides.place.into_wish();
     let styles = asked.styles == Some(true);
-    let request = DrawingRequest { session, wish, styles, prompt, idempotency_key: key };
+    let request = DrawingRequest { session, selector, styles, prompt, idempotency_key: key };
     match annotations.ask(caller, request).await {
         Ok(DrawingWait { submitted, opening }) => {
             answer(&tools.hub, caller, submitted, opening, wait, with_trace).await
@@ -133,7 +133,7 @@ async fn answer(
         }));
         return Call { submitted: command.clone(), waits_for: command, outcome };
     }
-    let seen = hub.look(caller, &submitted.accepted.id, false).await;
+    let seen = hub.get(caller, &submitted.accepted.id, false).await;
     if !matches!(&seen, Ok(CommandLookup::Command(report)) if report.is_pending()) {
         return finished(hub, caller, &submitted).await;
     }
@@ -144,7 +144,7 @@ async fn answer(
 
 async fn finished(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> Call {
     let id = &submitted.accepted.id;
-    let seen = hub.look(caller, id, false).await;
+    let seen = hub.get(caller, id, false).await;
     let result = ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files());
     Call { submitted: Some(id.clone()), waits_for: None, outcome: Outcome::Now(result) }
 }

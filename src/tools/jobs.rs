@@ -91,7 +91,7 @@ pub(super) async fn call(
 async fn queued(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> QueuedJob {
     let accepted = &submitted.accepted;
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
-    let has_begun = match hub.look(caller, id, false).await {
+    let has_begun = match hub.get(caller, id, false).await {
         Ok(CommandLookup::Command(report)) => {
             !matches!(report.status, CommandStatus::Pending { started_at: None, .. })
         }

@@ -360,7 +360,7 @@ impl Tools {
             _ => configure::call(self, caller, &given).await,
         };
         if matches!(call.outcome, Outcome::Now(_)) {
-            self.hub.settle().await;
+            self.hub.flush_journal().await;
         }
         Some(self.with_notice(caller, call))
     }

@@ -245,7 +245,7 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     let listed = |tab: TabSummary| {
         if with_trace { ListedTab::Whole(tab) } else { ListedTab::Line(tab_line(&tab, !is_in_one)) }
     };
-    let hint = hub.browser_absence().or_else(|| untold_tabs(&hub.deaf_to_capture(None).labels));
+    let hint = hub.browser_absence().or_else(|| untold_tabs(&hub.capture_unsupported(None).labels));
     let tabs: Vec<_> = tabs.into_iter().map(listed).collect();
     ToolResult::of(&Tabs { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }
@@ -301,7 +301,7 @@ pub(super) async fn command_result(
     let with_trace = trace == Some(true);
     let detail = if trace == Some(false) { Detail::Brief } else { Detail::Full };
     if wait.is_zero() {
-        let seen = tools.hub.look(caller, &id, with_trace).await;
+        let seen = tools.hub.get(caller, &id, with_trace).await;
         return Call::done(ToolResult::of_seen(seen, part, detail, tools.hub.agent_files()));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());

@@ -266,7 +266,7 @@ fn hint(hub: &Hub, view: StreamView, filter: &EntryFilter, page: &EntryPage) -> 
     if !page.entries.is_empty() || streams.is_empty() {
         return None;
     }
-    let deaf = hub.deaf_to_capture(filter.browser.as_ref());
+    let deaf = hub.capture_unsupported(filter.browser.as_ref());
     let is_on = |stream: &StreamKind| hub.captures(*stream, filter.browser.as_ref(), filter.tab);
     if streams.iter().all(is_on) || !deaf.labels.is_empty() && deaf.are_all {
         return deaf.hint();
@@ -291,8 +291,8 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
 }
 
 /// What is known of a page.
-pub(super) async fn page(hub: &Hub, caller: &Caller, wish: &TargetSelector) -> ToolResult {
-    let (browser, tab) = match hub.find_tab(caller, wish) {
+pub(super) async fn page(hub: &Hub, caller: &Caller, selector: &TargetSelector) -> ToolResult {
+    let (browser, tab) = match hub.find_tab(caller, selector) {
         Ok(found) => found,
         Err(refused) => return ToolResult::refused(&refused),
     };
@@ -326,7 +326,7 @@ pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> Too
     match hub.capture(caller, change) {
         Ok(capturing) => {
             let browser = change.of.browser.clone().map(|named| id_of(hub, named));
-            let hint = hub.deaf_to_capture(browser.as_ref()).hint();
+            let hint = hub.capture_unsupported(browser.as_ref()).hint();
             ToolResult::of(&CaptureAnswer { status: status::Ok::Ok, capturing, hint })
         }
         Err(refused) => ToolResult::refused(&refused),

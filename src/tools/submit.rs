@@ -93,7 +93,7 @@ impl Common {
         let submission = Submission {
             action,
             timeout: self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
-            wish: self.place.into_wish(),
+            selector: self.place.into_wish(),
             idempotency_key: key,
         };
         Ok(Asked { submission, wait, with_trace: self.trace == Some(true) })

@@ -70,7 +70,7 @@ enum View {
     Queued { attempts: u32, had_respond: bool },
     Sent { attempt: u32, by: usize },
     Started { attempt: u32, by: usize, away: Option<&'static str>, let_go: bool },
-    Ended { how: &'static str, may_have_run: bool, hold: Option<(u32, usize)> },
+    Ended { how: &'static str, may_have_run: bool, delivery: Option<(u32, usize)> },
 }
 
 impl<T> PartialEq for Exact<T> {
@@ -93,14 +93,21 @@ impl From<Command> for Exact<Command> {
             CommandState::Queued { attempts, respond_by, .. } => {
                 View::Queued { attempts: *attempts, had_respond: respond_by.is_some() }
             }
-            CommandState::Sent { hold, .. } => {
-                View::Sent { attempt: hold.attempt.0, by: worker_of(&hold.by) }
+            CommandState::Sent { delivery, .. } => {
+                View::Sent { attempt: delivery.attempt.0, by: worker_of(&delivery.peer) }
             }
-            CommandState::Started { hold, away, let_go, .. } => {
+            CommandState::Started { delivery, away, let_go, .. } => {
                 let (away, let_go) = (away.map(|away| away.lost.code()), *let_go);
-                View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away, let_go }
+                View::Started {
+                    attempt: delivery.attempt.0,
+                    by: worker_of(&delivery.peer),
+                    away,
+                    let_go,
+                }
             }
-            CommandState::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
+            CommandState::Ended { outcome, delivery, .. } => {
+                View::of_end(outcome, delivery.as_ref())
+            }
             CommandState::Waiting | CommandState::Working { .. } => {
                 unreachable!("it is for a browser")
             }
@@ -113,11 +120,16 @@ impl From<SavedStage> for Exact<SavedStage> {
     fn from(of: SavedStage) -> Self {
         let view = match &of {
             SavedStage::Accepted => View::Queued { attempts: 0, had_respond: false },
-            SavedStage::Started { hold, .. } => {
+            SavedStage::Started { delivery, .. } => {
                 let (away, let_go) = (None, true);
-                View::Started { attempt: hold.attempt.0, by: worker_of(&hold.by), away, let_go }
+                View::Started {
+                    attempt: delivery.attempt.0,
+                    by: worker_of(&delivery.peer),
+                    away,
+                    let_go,
+                }
             }
-            SavedStage::Ended { outcome, hold, .. } => View::of_end(outcome, hold.as_ref()),
+            SavedStage::Ended { outcome, delivery, .. } => View::of_end(outcome, delivery.as_ref()),
             SavedStage::Working { .. } => unreachable!("it is for a browser"),
         };
         Self { of, view }
@@ -125,8 +137,8 @@ impl From<SavedStage> for Exact<SavedStage> {
 }
 
 impl View {
-    fn of_end(outcome: &CommandOutcome, hold: Option<&Delivery>) -> Self {
-        let hold = hold.map(|hold| (hold.attempt.0, worker_of(&hold.by)));
+    fn of_end(outcome: &CommandOutcome, delivery: Option<&Delivery>) -> Self {
+        let delivery = delivery.map(|delivery| (delivery.attempt.0, worker_of(&delivery.peer)));
         let (how, may_have_run) = match outcome {
             CommandOutcome::Complete { .. } => ("complete", true),
             CommandOutcome::Error { .. } => ("error", true),
@@ -134,7 +146,7 @@ impl View {
             CommandOutcome::Expired { reason, may_have_run } => (reason.code(), *may_have_run),
             CommandOutcome::Cancelled { may_have_run, .. } => ("cancelled", *may_have_run),
         };
-        Self::Ended { how, may_have_run, hold }
+        Self::Ended { how, may_have_run, delivery }
     }
 }
 
@@ -207,7 +219,7 @@ fn worker_of(peer: &Peer) -> usize {
     peer.instance.as_str().parse().expect("a number")
 }
 
-fn facts() -> CommandSpec {
+fn spec() -> CommandSpec {
     let action = Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
     CommandSpec {
         id: "exec_1".into(),
@@ -233,7 +245,7 @@ fn is_complete(command: &Command) -> bool {
 impl World {
     fn new() -> Self {
         Self {
-            command: Command::new(facts()).into(),
+            command: Command::new(spec()).into(),
             written: SavedStage::Accepted.into(),
             committed: SavedStage::Accepted.into(),
             held_back: Vec::new(),
@@ -299,7 +311,7 @@ impl World {
             }
             let is_recorded = matches!(
                 &self.committed.of,
-                SavedStage::Started { hold, .. } if hold.attempt == attempt
+                SavedStage::Started { delivery, .. } if delivery.attempt == attempt
             );
             self.went_unrecorded |= !is_recorded;
         }
@@ -322,7 +334,7 @@ impl World {
         self.straggler = reports.or(self.straggler);
         if self.command.of.phase() == CommandPhase::Started && !rules.never_again_once_started {
             let accepted =
-                SavedCommand { facts: facts(), stage: SavedStage::Accepted, trace: Vec::new() };
+                SavedCommand { spec: spec(), stage: SavedStage::Accepted, trace: Vec::new() };
             self.command = Command::restore(accepted, true, NOW).into();
         }
         if matches!(self.command.of.phase(), CommandPhase::Sent | CommandPhase::Started) {
@@ -336,7 +348,7 @@ impl World {
         }
         self.written = self.committed.clone();
         let stage = self.written.of.clone();
-        let saved = SavedCommand { facts: facts(), stage, trace: Vec::new() };
+        let saved = SavedCommand { spec: spec(), stage, trace: Vec::new() };
         self.command = Command::restore(saved, true, NOW).into();
         self.held_back.clear();
         self.link = None;
@@ -369,14 +381,14 @@ impl World {
     /// The extension is there: what it had is settled first (rows 11a, 12).
     fn settles(&mut self, worker: usize, has: Option<(Attempt, InFlight)>, rules: Rules) {
         let held = matches!(self.command.of.phase(), CommandPhase::Sent | CommandPhase::Started);
-        let Some(hold) = self.command.of.hold().filter(|_| held) else { return };
-        let attempt = hold.attempt;
+        let Some(delivery) = self.command.of.delivery().filter(|_| held) else { return };
+        let attempt = delivery.attempt;
         let says = has.filter(|(of, _)| *of == attempt).map(|(_, state)| match state {
             InFlight::Claimed => InFlightState::Claimed,
             InFlight::Running => InFlightState::Running,
             InFlight::Done => InFlightState::Done,
         });
-        self.answer(attempt, LifecycleEvent::Back(peer(worker), says), rules);
+        self.answer(attempt, LifecycleEvent::Reconnected(peer(worker), says), rules);
     }
 
     // ── The extension ───────────────────────────────────────────────────────────────
@@ -439,9 +451,9 @@ fn stage_of(command: &Command) -> Option<SavedStage> {
     match command.state().clone() {
         CommandState::Queued { .. } | CommandState::Sent { .. } => None,
         CommandState::Waiting | CommandState::Working { .. } => unreachable!("it is for a browser"),
-        CommandState::Started { hold, .. } => Some(SavedStage::Started { hold, at: NOW }),
-        CommandState::Ended { at, outcome, hold, read, .. } => {
-            Some(SavedStage::Ended { at, outcome, hold, read })
+        CommandState::Started { delivery, .. } => Some(SavedStage::Started { delivery, at: NOW }),
+        CommandState::Ended { at, outcome, delivery, read, .. } => {
+            Some(SavedStage::Ended { at, outcome, delivery, read })
         }
     }
 }
@@ -530,7 +542,7 @@ impl Model for Rules {
             Move::Deliver => {
                 let worker = world.link.as_ref()?.worker;
                 world.apply(LifecycleEvent::Deliver(peer(worker), Transport::WebSocket), NOW);
-                let attempt = world.command.of.hold()?.attempt;
+                let attempt = world.command.of.delivery()?.attempt;
                 world.tell(Told::Command(attempt));
             }
             Move::Cancel => {
@@ -570,7 +582,7 @@ impl Model for Rules {
                 is_complete(&world.command.of) && world.epoch == CRASHES + 1
             }),
             Property::sometimes("a result counts after two lost deliveries", |_, world: &World| {
-                let attempt = world.command.of.hold().map(|hold| hold.attempt);
+                let attempt = world.command.of.delivery().map(|delivery| delivery.attempt);
                 is_complete(&world.command.of) && attempt == Some(Attempt(3))
             }),
             Property::sometimes("its browser has lost it in a restart", |_, world: &World| {

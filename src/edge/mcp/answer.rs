@@ -68,7 +68,7 @@ impl Receipt {
     fn handed_over(&mut self, outcome_of: Option<&CorrelationId>) {
         self.given_up_by_closing = None;
         if let Some(id) = outcome_of {
-            self.edge.tools.hub().note_read(&self.caller, id);
+            self.edge.tools.hub().mark_read(&self.caller, id);
         }
     }
 }

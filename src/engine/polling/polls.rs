@@ -6,7 +6,7 @@
 //! for the edge to find out.
 
 use super::sessions::{Assignment, PollId, Poller, first_browser_of, is_browser_of};
-use crate::engine::analyses::take_secrets_out;
+use crate::engine::analyses::redact_report;
 use crate::engine::entry::JournalSeq;
 use crate::engine::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, CommandWork, Delivery, EventReply, Lane, LifecycleEvent, Peer};
@@ -28,7 +28,7 @@ pub struct PollRequest {
     /// Whether the person lets it be controlled.
     pub is_pilot_on: bool,
     /// How it asks.
-    pub carrier: Transport,
+    pub transport: Transport,
 }
 
 /// What became of a report.
@@ -70,17 +70,17 @@ impl Engine {
 
     /// The commands that are not over, for a look from outside, oldest first.
     #[must_use]
-    pub fn glimpse(&self, now: Timestamp) -> Vec<PendingQuerySummary> {
+    pub fn pending_queries(&self, now: Timestamp) -> Vec<PendingQuerySummary> {
         let all = self.commands.all().filter_map(|command| {
-            let facts = command.facts();
+            let spec = command.spec();
             (!command.phase().is_terminal()).then(|| PendingQuerySummary {
-                id: facts.query_id.as_str().chars().take(6).chain(['…']).collect(),
-                kind: facts.work.name(),
-                age_ms: u64::try_from(now.since(facts.created).as_millis()).unwrap_or(u64::MAX),
+                id: spec.query_id.as_str().chars().take(6).chain(['…']).collect(),
+                kind: spec.work.name(),
+                age_ms: u64::try_from(now.since(spec.created).as_millis()).unwrap_or(u64::MAX),
             })
         });
         let mut all: Vec<_> = all.collect();
-        all.sort_by_key(|glimpse| std::cmp::Reverse(glimpse.age_ms));
+        all.sort_by_key(|pending_queries| std::cmp::Reverse(pending_queries.age_ms));
         all
     }
 
@@ -93,8 +93,8 @@ impl Engine {
         }
         let names_tab = self.scheduler.has_named_tab(id);
         let Some(command) = self.commands.get(id) else { return false };
-        let knows = |work: &CommandWork| work.action().is_some_and(|action| known.knows(action));
-        !names_tab && knows(&command.facts().work)
+        let knows = |work: &CommandWork| work.action().is_some_and(|action| known.supports(action));
+        !names_tab && knows(&command.spec().work)
     }
 }
 
@@ -106,7 +106,7 @@ impl Transaction<'_> {
         let is_its = |poller: &Poller| poller.peer.instance == *session;
         let mut browsers = self.browsers.values_mut();
         if let Some(browser) = browsers.find(|b| b.poller().is_some_and(is_its)) {
-            browser.note_heard(now);
+            browser.touch(now);
         }
     }
 
@@ -134,7 +134,7 @@ impl Transaction<'_> {
         known.attach_poller(plain_version(&poll.extension_version), now);
         let poller = known.poller_mut()?;
         poller.is_pilot_on = poll.is_pilot_on;
-        poller.carrier = poll.carrier;
+        poller.transport = poll.transport;
         let is_back = poller.polled(now);
         poller.open(id);
         if is_back {
@@ -177,7 +177,7 @@ impl Transaction<'_> {
             known.set_actions(LEGACY_ACTIONS.map(str::to_owned).to_vec());
         }
         self.tell_older_extensions();
-        self.hold_open_waits(browser);
+        self.assign_open_waits(browser);
         self.place_waiting(browser);
         // It has to be seen when it polls no more.
         self.effects().is_sooner = true;
@@ -191,25 +191,25 @@ impl Transaction<'_> {
         command: &Command,
         lane: &Lane,
     ) {
-        let facts = command.facts();
-        let timeout_ms = u64::try_from(facts.timeout.as_millis()).unwrap_or(u64::MAX);
-        let known = facts.work.action().and_then(|action| LegacyAction::of(action, timeout_ms));
+        let spec = command.spec();
+        let timeout_ms = u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX);
+        let known = spec.work.action().and_then(|action| LegacyAction::of(action, timeout_ms));
         let known = known.filter(|_| lane.tab.is_none());
         let Some(LegacyAction { kind, params, says_pending }) = known else {
             return self.answer_for_poller(peer, command, lane);
         };
         let query = LegacyQuery {
-            id: facts.query_id.clone(),
-            correlation_id: says_pending.then(|| facts.id.clone()),
+            id: spec.query_id.clone(),
+            correlation_id: says_pending.then(|| spec.id.clone()),
             kind,
             params,
         };
-        let Some(hold) = command.hold() else { return };
+        let Some(delivery) = command.delivery() else { return };
         let assignment = Assignment {
-            id: facts.id.clone(),
-            attempt: hold.attempt,
+            id: spec.id.clone(),
+            attempt: delivery.attempt,
             query: Box::new(query),
-            after: self.commands.recorded(&facts.id),
+            after: self.commands.recorded(&spec.id),
         };
         let poller = self.browsers.get_mut(&peer.browser).and_then(|b| b.poller_mut());
         match poller.map(|poller| poller.assign(assignment)) {
@@ -220,7 +220,7 @@ impl Transaction<'_> {
     }
 
     fn answer_for_poller(&mut self, peer: &Peer, command: &Command, lane: &Lane) {
-        let facts = command.facts();
+        let spec = command.spec();
         let (code, message, hint) = match lane.tab {
             Some(tab) => (
                 "no_such_tab",
@@ -233,7 +233,7 @@ impl Transaction<'_> {
                 "unknown_action",
                 format!(
                     "The extension of this browser is an old one that knows no {}",
-                    facts.work.name()
+                    spec.work.name()
                 ),
                 "observe({what:\"browsers\"}) lists the actions that it knows. The Tabwire extension \
                  knows all (`tabwire install` says how to load it).",
@@ -244,9 +244,9 @@ impl Transaction<'_> {
             may_have_run: Some(false),
             ..ReportedError::new(code, message)
         };
-        let Some(attempt) = command.hold().map(|hold| hold.attempt) else { return };
+        let Some(attempt) = command.delivery().map(|delivery| delivery.attempt) else { return };
         let report = ExtensionReport::Error { error };
-        self.apply(&facts.id, LifecycleEvent::Report(peer.clone(), attempt, report));
+        self.apply(&spec.id, LifecycleEvent::Report(peer.clone(), attempt, report));
     }
 
     /// Takes what an extension that polls posts of a command: what became of it, and up to where
@@ -263,20 +263,21 @@ impl Transaction<'_> {
             return unknown;
         };
         let Some(command) = self.commands.get(&id) else { return unknown };
-        let (hold, action) = (command.hold().cloned(), command.facts().work.action().cloned());
-        let is_its = |hold: &&Delivery| {
-            hold.carrier.runs_at_once() && is_browser_of(&hold.by.browser, extension_id)
+        let (delivery, action) =
+            (command.delivery().cloned(), command.spec().work.action().cloned());
+        let is_its = |delivery: &&Delivery| {
+            delivery.transport.runs_at_once() && is_browser_of(&delivery.peer.browser, extension_id)
         };
-        let (Some(hold), Some(action)) = (hold.as_ref().filter(is_its), action) else {
+        let (Some(delivery), Some(action)) = (delivery.as_ref().filter(is_its), action) else {
             return (ReportDisposition::Refused(NackReason::StaleAttempt), JournalSeq::default());
         };
         let now = self.now();
-        if let Some(browser) = self.browsers.get_mut(&hold.by.browser) {
-            browser.note_heard(now);
+        if let Some(browser) = self.browsers.get_mut(&delivery.peer.browser) {
+            browser.touch(now);
         }
         let mut report = report.into_report(&action);
-        take_secrets_out(&action, &mut report);
-        let event = LifecycleEvent::Report(hold.by.clone(), hold.attempt, report);
+        redact_report(&action, &mut report);
+        let event = LifecycleEvent::Report(delivery.peer.clone(), delivery.attempt, report);
         let taken = match self.apply(&id, event) {
             Some(EventReply::Nack(reason)) => ReportDisposition::Refused(reason),
             Some(_) => ReportDisposition::Accepted,

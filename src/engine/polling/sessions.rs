@@ -40,7 +40,7 @@ pub(in crate::engine) struct Poller {
     /// The time between its last polls.
     interval: Duration,
     /// How it polls.
-    pub(super) carrier: Transport,
+    pub(super) transport: Transport,
     /// Its requests that may be answered with a command, the newest last.
     open: Vec<PollId>,
     /// What its last `/sync` requests led to.
@@ -112,8 +112,8 @@ impl Poller {
     }
 
     /// To whom a command may be delivered now, and how: only while a poll is being answered.
-    pub(in crate::engine) fn with_room(&self) -> Option<(Peer, Transport)> {
-        (!self.open.is_empty()).then(|| (self.peer.clone(), self.carrier))
+    pub(in crate::engine) fn recipient(&self) -> Option<(Peer, Transport)> {
+        (!self.open.is_empty()).then(|| (self.peer.clone(), self.transport))
     }
 
     /// One more request may be answered with a command.
@@ -162,7 +162,7 @@ impl BrowserState {
     /// while it works is waited for as long as what it works at is.
     pub(in crate::engine) fn here_until(&self) -> Option<Timestamp> {
         let poller = self.poller().filter(|poller| poller.is_here)?;
-        let may_be_silent = poller.carrier == Transport::Sync && !poller.sync.says_what_runs;
+        let may_be_silent = poller.transport == Transport::Sync && !poller.sync.says_what_runs;
         if may_be_silent && self.held().next().is_some() {
             return None;
         }
@@ -229,7 +229,7 @@ impl Transaction<'_> {
             is_pilot_on: poll.is_pilot_on,
             last_poll: now,
             interval: Duration::from_secs(1),
-            carrier: poll.carrier,
+            transport: poll.transport,
             open: Vec::new(),
             sync: SyncState::default(),
         };

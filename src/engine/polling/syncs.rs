@@ -58,14 +58,18 @@ impl Transaction<'_> {
         poller.sync.says_what_runs = request.says_what_runs();
         for id in known.held().cloned().collect::<Vec<_>>() {
             let Some(command) = self.commands.get(&id) else { continue };
-            let names = [id.as_str(), command.facts().query_id.as_str()];
+            let names = [id.as_str(), command.spec().query_id.as_str()];
             let is_received = received.iter().any(|name| names.contains(&name.as_str()));
             let is_overdue = now.since(command.delivered_at()) >= limits::SYNC_UNMENTIONED;
-            let hold = command.hold().filter(|_| command.phase() == CommandPhase::Sent).cloned();
-            let Some(hold) = hold.filter(|hold| hold.carrier == Transport::Sync) else { continue };
+            let delivery =
+                command.delivery().filter(|_| command.phase() == CommandPhase::Sent).cloned();
+            let Some(delivery) = delivery.filter(|delivery| delivery.transport == Transport::Sync)
+            else {
+                continue;
+            };
             if is_received {
                 let report = ExtensionReport::Pending { message: None, progress: None };
-                self.apply(&id, LifecycleEvent::Report(hold.by, hold.attempt, report));
+                self.apply(&id, LifecycleEvent::Report(delivery.peer, delivery.attempt, report));
             } else if request.says_what_runs() && is_overdue && self.is_lost(browser) {
                 tracing::info!(%id, %browser, "a command did not arrive, and is delivered again");
                 self.apply(&id, LifecycleEvent::LinkClosed);
@@ -86,24 +90,28 @@ impl Transaction<'_> {
     /// once: until then the extension would send them again with its next request. An extension
     /// that has log lines with each request is held all the same every other time.
     fn is_to_be_held(&mut self, browser: &BrowserId, request: &LegacySyncRequest) -> bool {
-        let is_ending = self.is_ending;
+        let is_shutting_down = self.is_shutting_down;
         let Some(known) = self.browsers.get_mut(browser) else { return false };
         let is_at_work = known.held().next().is_some();
         let Some(poller) = known.poller_mut() else { return false };
         let is_hurried = request.has_logs() && !poller.sync.was_hurried;
         poller.sync.was_hurried = is_hurried;
-        request.can_be_held() && !is_at_work && !request.has_reports() && !is_hurried && !is_ending
+        request.can_be_held()
+            && !is_at_work
+            && !request.has_reports()
+            && !is_hurried
+            && !is_shutting_down
     }
 
     /// When the extension is to ask again, and the time.
     pub fn end_sync(&mut self, browser: &BrowserId, can_be_held: bool) -> (Duration, Timestamp) {
         let now = self.now();
-        if self.is_ending {
+        if self.is_shutting_down {
             return (limits::SYNC_ENDING, now);
         }
         let Some(known) = self.browsers.get_mut(browser) else { return (limits::SYNC_UNHELD, now) };
         // It was there all the time.
-        known.note_heard(now);
+        known.touch(now);
         let next = match (known.held().next().is_none(), can_be_held) {
             (false, _) => limits::SYNC_AT_WORK,
             (true, true) => limits::SYNC_AGAIN,

@@ -32,7 +32,7 @@ pub struct CommandFollower {
     hub: Hub,
     caller: Caller,
     id: CorrelationId,
-    term: CommandLifetime,
+    lifetime: CommandLifetime,
     /// `None` once its end was told.
     command: Option<watch::Receiver<Command>>,
     /// The progress that was told last.
@@ -46,14 +46,14 @@ impl Hub {
     /// first that is told.
     #[must_use]
     pub fn follow(&self, caller: &Caller, id: &CorrelationId) -> Option<CommandFollower> {
-        let command = self.watched(caller, id)?.subscribe();
-        let term = CommandLifetime::of(&command.borrow());
+        let command = self.tracked(caller, id)?.subscribe();
+        let lifetime = CommandLifetime::of(&command.borrow());
         let (hub, caller, id) = (self.clone(), caller.clone(), id.clone());
         Some(CommandFollower {
             hub,
             caller,
             id,
-            term,
+            lifetime,
             command: Some(command),
             told: None,
             pause: None,
@@ -68,7 +68,7 @@ impl Hub {
 
 impl CommandLifetime {
     fn of(command: &Command) -> Self {
-        Self { created_at: command.facts().created, total_by: command.total_by() }
+        Self { created_at: command.spec().created, total_by: command.total_by() }
     }
 }
 
@@ -81,8 +81,8 @@ impl CommandFollower {
 
     /// Its bounds in time, which never change.
     #[must_use]
-    pub const fn term(&self) -> CommandLifetime {
-        self.term
+    pub const fn lifetime(&self) -> CommandLifetime {
+        self.lifetime
     }
 
     /// Its end, once that is recorded. `None` if it cannot be told, see [`next`](Self::next).
@@ -124,7 +124,7 @@ impl CommandFollower {
     }
 
     async fn end(&mut self) -> Option<CommandReport> {
-        let seen = self.hub.look(&self.caller, &self.id, false).await;
+        let seen = self.hub.get(&self.caller, &self.id, false).await;
         self.command = None;
         match seen {
             Ok(CommandLookup::Command(report)) => Some(*report),

@@ -47,7 +47,7 @@ async fn a_command_that_waits_for_a_browser_one_that_waited_in_vain_and_a_refuse
     assert!(hint.starts_with("No browser has connected") && hint.ends_with(DOCTOR), "{hint}");
 
     let named = TargetSelector { browser: Some("Safari".to_owned()), tab: None };
-    let refused = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await;
+    let refused = hub.submit(&agent("a"), Submission { selector: named, ..script() }).await;
     let hint = refused.unwrap_err().why.hint();
     assert!(hint.starts_with("No browser has connected") && hint.ends_with(DOCTOR), "{hint}");
     let failed = hub.failures(&agent("a"));

@@ -57,13 +57,13 @@ async fn of_too_many_results_the_oldest_read_one_goes_first_and_an_unread_one_is
         let (id, attempt) = browser.begin().await;
         browser.complete(&id, attempt, "x").await;
         if n == 1 {
-            hub.note_read(&agent("a"), &id);
+            hub.mark_read(&agent("a"), &id);
         }
         ids.push(id);
     }
     let mut are_gone = Vec::new();
     for id in &ids {
-        let seen = hub.look(&agent("a"), id, false).await.unwrap();
+        let seen = hub.get(&agent("a"), id, false).await.unwrap();
         are_gone.push(matches!(seen, CommandLookup::Evicted(_)));
     }
     assert_eq!(are_gone, [true, true, false, false]);

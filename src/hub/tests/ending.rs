@@ -36,8 +36,8 @@ async fn a_trace_has_every_phase_in_order() {
     pass(seconds(2)).await;
     browser.report(&id, attempt, pending());
     browser.complete(&id, attempt, "x").await;
-    hub.note_read(&agent("a"), &id);
-    let CommandLookup::Command(report) = hub.look(&agent("a"), &id, true).await.unwrap() else {
+    hub.mark_read(&agent("a"), &id);
+    let CommandLookup::Command(report) = hub.get(&agent("a"), &id, true).await.unwrap() else {
         panic!()
     };
     let trace = report.trace.unwrap();

@@ -37,7 +37,7 @@ impl Old {
             session: self.session.clone(),
             extension_version: "5.6.0".to_owned(),
             is_pilot_on,
-            carrier: Transport::Poll,
+            transport: Transport::Poll,
         };
         self.hub.poll(poll).await
     }
@@ -189,8 +189,8 @@ async fn two_profiles_with_the_same_extension_are_two_browsers() {
     }
     let browsers = hub.browsers();
     assert_eq!(browsers.iter().filter(|browser| browser.connected).count(), 2, "{browsers:?}");
-    let wish = TargetSelector { browser: Some(browsers[0].label.clone()), tab: None };
-    hub.submit(&agent("ann"), Submission { wish, ..script() }).await.unwrap();
+    let selector = TargetSelector { browser: Some(browsers[0].label.clone()), tab: None };
+    hub.submit(&agent("ann"), Submission { selector, ..script() }).await.unwrap();
     let deliveries = [one.poll().await.is_some(), other.poll().await.is_some()];
     assert_eq!(deliveries.iter().filter(|delivered| **delivered).count(), 1);
     assert!(one.poll().await.is_none() && other.poll().await.is_none(), "it does not go round");
@@ -212,7 +212,7 @@ async fn one_that_polls_no_more_after_it_took_a_command_leaves_it_expired() {
         old.post_result(id.as_str(), "x").await,
         ReportDisposition::Refused(NackReason::AlreadyTerminal)
     );
-    let CommandLookup::Command(report) = hub.look(&agent("ann"), &id, true).await.unwrap() else {
+    let CommandLookup::Command(report) = hub.get(&agent("ann"), &id, true).await.unwrap() else {
         panic!()
     };
     let phases: Vec<_> = report.trace.unwrap().iter().map(|entry| entry.phase).collect();
@@ -413,9 +413,15 @@ async fn a_look_from_outside_takes_nothing_and_tells_little() {
     let _ = old.poll().await;
     let id = hub.submit(&agent("ann"), script()).await.unwrap().id;
     pass(seconds(1)).await;
-    let glimpse = serde_json::to_string(&hub.glimpse()).unwrap();
-    assert!(glimpse.contains("execute_js") && glimpse.contains("100"), "{glimpse}");
-    assert!(!glimpse.contains("document.title") && !glimpse.contains(id.as_str()), "{glimpse}");
+    let pending_queries = serde_json::to_string(&hub.pending_queries()).unwrap();
+    assert!(
+        pending_queries.contains("execute_js") && pending_queries.contains("100"),
+        "{pending_queries}"
+    );
+    assert!(
+        !pending_queries.contains("document.title") && !pending_queries.contains(id.as_str()),
+        "{pending_queries}"
+    );
     assert_eq!(taken(&old).await, id.as_str());
 }
 

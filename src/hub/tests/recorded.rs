@@ -208,7 +208,7 @@ async fn in_trouble_what_was_recorded_can_be_read_and_what_was_not_is_not_told()
     pages.take_batch();
     pages.failed("the disk is full");
     assert!(matches!(look(&hub, "a", &first).await, CommandStatus::Complete { .. }));
-    let refused = hub.look(&agent("a"), &second, false).await.unwrap_err();
+    let refused = hub.get(&agent("a"), &second, false).await.unwrap_err();
     assert!(matches!(refused.why, RefusalReason::StorageUnavailable { .. }));
     let _ = write(&mut pages);
     assert!(matches!(look(&hub, "a", &second).await, CommandStatus::Complete { .. }));
@@ -296,7 +296,7 @@ async fn a_key_that_stands_for_another_call_is_refused_and_names_it() {
     // Also once nothing but the key is left of the first call.
     let _ = hub.cancel(&agent("a"), &first.id).await.unwrap();
     pass(limits::RETAIN).await;
-    assert!(matches!(hub.look(&agent("a"), &first.id, false).await, Ok(CommandLookup::Evicted(_))));
+    assert!(matches!(hub.get(&agent("a"), &first.id, false).await, Ok(CommandLookup::Evicted(_))));
     let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
     assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id == first.id));
     assert_eq!(hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap().id, first.id);
@@ -307,8 +307,8 @@ async fn a_key_that_stands_for_the_same_work_in_another_tab_or_browser_is_refuse
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i");
     let call = |browser: Option<&str>, tab: Option<i64>| {
-        let wish = TargetSelector { browser: browser.map(str::to_owned), tab: tab.map(TabId) };
-        Submission { wish, idempotency_key: Some("k".into()), ..script() }
+        let selector = TargetSelector { browser: browser.map(str::to_owned), tab: tab.map(TabId) };
+        Submission { selector, idempotency_key: Some("k".into()), ..script() }
     };
     let first = hub.submit(&agent("a"), call(None, Some(1))).await.unwrap();
     for other in [call(None, Some(2)), call(None, None), call(Some("b"), Some(1))] {
@@ -327,7 +327,7 @@ async fn a_call_without_a_target_is_the_same_call_although_the_current_tab_has_c
     let call = || Submission { idempotency_key: Some("k".into()), ..script() };
     let first = hub.submit(&agent("a"), call()).await.unwrap();
     let elsewhere = TargetSelector { browser: None, tab: Some(TabId(2)) };
-    hub.submit(&agent("a"), Submission { wish: elsewhere, ..script() }).await.unwrap();
+    hub.submit(&agent("a"), Submission { selector: elsewhere, ..script() }).await.unwrap();
     assert_eq!(hub.submit(&agent("a"), call()).await.unwrap().id, first.id);
 }
 
@@ -390,20 +390,20 @@ pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> RecordedHistory 
                 SavedStage::Accepted
             }
             CommandState::Working { .. } => SavedStage::Working { at: command.started_at() },
-            CommandState::Started { hold, .. } => {
-                SavedStage::Started { hold: hold.clone(), at: command.started_at() }
+            CommandState::Started { delivery, .. } => {
+                SavedStage::Started { delivery: delivery.clone(), at: command.started_at() }
             }
-            CommandState::Ended { at, outcome, hold, read, .. } => SavedStage::Ended {
+            CommandState::Ended { at, outcome, delivery, read, .. } => SavedStage::Ended {
                 at: *at,
                 outcome: outcome.clone(),
-                hold: hold.clone(),
+                delivery: delivery.clone(),
                 read: *read,
             },
         };
         let lane = tab.map(|tab| Lane { browser: "b".into(), tab: Some(TabId(tab)) });
         let saved =
-            SavedCommand { facts: command.facts().clone(), stage, trace: command.marks().into() };
-        RecordedCommand { saved, lane, wish: TargetSelector::default() }
+            SavedCommand { spec: command.spec().clone(), stage, trace: command.marks().into() };
+        RecordedCommand { saved, lane, selector: TargetSelector::default() }
     });
     let anchor =
         ClockAnchor { boot: "boot".into(), monotonic: seconds(100), at: reading("", 0).system };
@@ -430,7 +430,7 @@ async fn left_by(
     let mut browser = Extension::connect(&hub, "b", "i");
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     bring(&hub, &mut browser, &id).await;
-    let command = hub.watched(&agent("a"), &id).unwrap().borrow().clone();
+    let command = hub.tracked(&agent("a"), &id).unwrap().borrow().clone();
     (id, command)
 }
 
@@ -497,7 +497,7 @@ async fn a_result_is_kept_for_the_rest_of_its_time_and_whether_it_was_read() {
     let (id, command) = left_by(async |hub, browser, id| {
         browser.begin().await;
         browser.complete(id, FIRST, "Home").await;
-        hub.note_read(&agent("a"), id);
+        hub.mark_read(&agent("a"), id);
     })
     .await;
     let (hub, mut pages) = next_life(history(vec![(command, Some(1))]));
@@ -505,7 +505,7 @@ async fn a_result_is_kept_for_the_rest_of_its_time_and_whether_it_was_read() {
     // A second of it has passed between the two lives.
     pass(limits::RETAIN - seconds(1)).await;
     let _ = write(&mut pages);
-    assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), CommandLookup::Evicted(_)));
+    assert!(matches!(hub.get(&agent("a"), &id, false).await.unwrap(), CommandLookup::Evicted(_)));
     assert!(failures(&hub, "a").is_empty(), "it was read");
 }
 
@@ -575,7 +575,7 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
     };
     let (hub, mut pages) = next_life(left);
     assert!(matches!(
-        hub.look(&agent("a"), &"exec_1".into(), false).await,
+        hub.get(&agent("a"), &"exec_1".into(), false).await,
         Ok(CommandLookup::Evicted(_))
     ));
     let call = Submission { idempotency_key: Some("k".into()), ..script() };
@@ -594,8 +594,8 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
 async fn a_key_keeps_its_client_and_its_target_over_a_restart() {
     let now = reading("", 0).system;
     let call = |tab| {
-        let wish = TargetSelector { browser: None, tab: Some(TabId(tab)) };
-        Submission { wish, idempotency_key: Some("k".into()), ..script() }
+        let selector = TargetSelector { browser: None, tab: Some(TabId(tab)) };
+        Submission { selector, idempotency_key: Some("k".into()), ..script() }
     };
     let digest = call(1).key().map(|key| key.digest);
     let key = RecordedKey {
@@ -620,24 +620,24 @@ async fn a_key_keeps_its_client_and_its_target_over_a_restart() {
 #[tokio::test(start_paused = true)]
 async fn a_key_of_an_older_journal_stands_for_what_its_command_was_asked_for() {
     let (id, command) = left_by(async |_, _, _| {}).await;
-    let facts = command.facts().clone();
+    let spec = command.spec().clone();
     let key = RecordedKey {
-        owner: facts.owner,
+        owner: spec.owner,
         key: "k".into(),
-        client: facts.client,
+        client: spec.client,
         id: id.clone(),
-        query_id: facts.query_id,
-        accepted: facts.created,
+        query_id: spec.query_id,
+        accepted: spec.created,
         digest: None,
     };
-    let action = facts.work.action().unwrap().clone();
+    let action = spec.work.action().unwrap().clone();
     let call = |tab| {
-        let wish = TargetSelector { browser: None, tab: Some(TabId(tab)) };
+        let selector = TargetSelector { browser: None, tab: Some(TabId(tab)) };
         let action = action.clone();
-        Submission { action, wish, idempotency_key: Some("k".into()), ..script() }
+        Submission { action, selector, idempotency_key: Some("k".into()), ..script() }
     };
     let mut left = RecordedHistory { keys: vec![key], ..history(vec![(command, Some(1))]) };
-    left.commands[0].wish = call(1).wish;
+    left.commands[0].selector = call(1).selector;
     let (hub, _pages) = next_life(left);
     assert_eq!(hub.submit(&agent("a"), call(1)).await.unwrap().id, id);
     let refused = hub.submit(&agent("a"), call(2)).await.unwrap_err();

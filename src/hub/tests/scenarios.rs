@@ -82,18 +82,15 @@ async fn result_expiration_an_unread_result_goes_after_sixty_seconds_and_is_list
     let _logging = log.listen();
     let (read, attempt) = browser.begin().await;
     browser.complete(&read, attempt, "2").await;
-    hub.note_read(&agent("a"), &read);
+    hub.mark_read(&agent("a"), &read);
     advance(seconds(59)).await;
     assert!(matches!(look(&hub, "a", &unread).await, CommandStatus::Complete { .. }));
     pass(seconds(1)).await;
     assert!(matches!(
-        hub.look(&agent("a"), &unread, false).await.unwrap(),
+        hub.get(&agent("a"), &unread, false).await.unwrap(),
         CommandLookup::Evicted(_)
     ));
-    assert!(matches!(
-        hub.look(&agent("a"), &read, false).await.unwrap(),
-        CommandLookup::Evicted(_)
-    ));
+    assert!(matches!(hub.get(&agent("a"), &read, false).await.unwrap(), CommandLookup::Evicted(_)));
     assert_eq!(failures(&hub, "a"), HashMap::from([(unread.clone(), "expired".to_owned())]));
     let lines = log.lines();
     let of_unread =
@@ -171,9 +168,9 @@ async fn scenario_3_a_poll_that_comes_too_late_is_told_expired_and_not_not_found
     let (id, attempt) = browser.begin().await;
     browser.complete(&id, attempt, "1").await;
     pass(seconds(60)).await;
-    assert!(matches!(hub.look(&agent("a"), &id, false).await.unwrap(), CommandLookup::Evicted(_)));
+    assert!(matches!(hub.get(&agent("a"), &id, false).await.unwrap(), CommandLookup::Evicted(_)));
     let stranger = Caller { owner: "ci".into(), client: "ci/a".into() };
-    assert!(matches!(hub.look(&stranger, &id, false).await.unwrap(), CommandLookup::NotFound));
+    assert!(matches!(hub.get(&stranger, &id, false).await.unwrap(), CommandLookup::NotFound));
 }
 
 /// What is logged at the level of a release.

@@ -176,13 +176,13 @@ async fn a_person_who_stops_all_ends_what_runs_and_waits_there_until_they_let_ag
     // Whoever works in another browser goes on.
     let mut other = Extension::connect(&hub, "other", "i");
     let there = TargetSelector { browser: Some("Test".to_owned()), tab: None };
-    hub.submit(&agent("a"), Submission { wish: there, ..script() }).await.unwrap();
+    hub.submit(&agent("a"), Submission { selector: there, ..script() }).await.unwrap();
     other.begin().await;
     browser.says_stopped(false);
     hub.submit(
         &agent("c"),
         Submission {
-            wish: TargetSelector { browser: Some("b".to_owned()), tab: Some(TabId(5)) },
+            selector: TargetSelector { browser: Some("b".to_owned()), tab: Some(TabId(5)) },
             ..script()
         },
     )

@@ -108,7 +108,7 @@ impl Newer {
             session: request.session().unwrap(),
             extension_version: request.version().to_owned(),
             is_pilot_on: request.is_pilot_on(),
-            carrier: Transport::Sync,
+            transport: Transport::Sync,
         };
         let open = self.hub.begin_sync(self.extension, poll, &request).await.unwrap();
         open.unwrap().answer().await
@@ -350,7 +350,7 @@ async fn a_request_that_goes_away_takes_no_command_along() {
         session: request.session().unwrap(),
         extension_version: request.version().to_owned(),
         is_pilot_on: true,
-        carrier: Transport::Sync,
+        transport: Transport::Sync,
     };
     drop(hub.begin_sync(EXTENSION, poll, &request).await.unwrap());
     let query = newer.taken().await;

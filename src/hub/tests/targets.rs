@@ -11,7 +11,7 @@ async fn several_browsers_and_none_named_is_ambiguous_and_says_which_there_are()
     let RefusalReason::AmbiguousBrowser { browsers } = refused.why else { panic!("{refused:?}") };
     assert_eq!(browsers.len(), 2);
     let named = TargetSelector { browser: Some("b2".to_owned()), tab: None };
-    let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await.unwrap().id;
+    let id = hub.submit(&agent("a"), Submission { selector: named, ..script() }).await.unwrap().id;
     assert_eq!(two.command().await.0, id);
     // From here on it is the client's own.
     assert!(hub.submit(&agent("a"), script()).await.is_ok());
@@ -33,7 +33,7 @@ async fn a_tab_that_is_gone_is_refused_and_a_browser_that_is_away_is_waited_for(
     assert!(hub.submit(&agent("a"), script()).await.is_ok());
     let nowhere = TargetSelector { browser: Some("no such".to_owned()), tab: None };
     let refused =
-        hub.submit(&agent("a"), Submission { wish: nowhere, ..script() }).await.unwrap_err();
+        hub.submit(&agent("a"), Submission { selector: nowhere, ..script() }).await.unwrap_err();
     assert!(matches!(refused.why, RefusalReason::BrowserGone { .. }), "{refused:?}");
 }
 
@@ -110,7 +110,7 @@ async fn browsers_of_a_kind_are_told_apart_by_a_number_that_stays_with_them() {
     let shown: Vec<_> = browsers.into_iter().map(|choice| choice.label).collect();
     assert_eq!(shown, ["Chromium", "Chromium 3", "Chromium 4"]);
     let named = TargetSelector { browser: Some("Chromium 3".to_owned()), tab: None };
-    let id = hub.submit(&agent("a"), Submission { wish: named, ..script() }).await.unwrap().id;
+    let id = hub.submit(&agent("a"), Submission { selector: named, ..script() }).await.unwrap().id;
     assert_eq!(third.command().await.0, id);
     // A browser that was updated may call itself something else.
     third.ready_as("Chrome");

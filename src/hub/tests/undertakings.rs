@@ -29,8 +29,8 @@ fn sync() -> HostTask {
     }
 }
 
-fn undertake(hub: &Hub, client: &str, asked: HostTask) -> CorrelationId {
-    hub.undertake(&agent(client), asked).unwrap().accepted.id
+fn start_host_task(hub: &Hub, client: &str, asked: HostTask) -> CorrelationId {
+    hub.start_host_task(&agent(client), asked).unwrap().accepted.id
 }
 
 fn done(json: &str) -> CommandOutcome {
@@ -76,10 +76,10 @@ fn word(seen: &CommandLookup) -> &'static str {
 #[tokio::test(start_paused = true)]
 async fn a_drawing_wakes_everybody_who_waits_for_its_session_and_nobody_else() {
     let hub = Hub::start(Limits::default());
-    let mine = undertake(&hub, "a", drawing_of(Some("checkout")));
-    let too = undertake(&hub, "b", drawing_of(Some("checkout")));
-    let other = undertake(&hub, "a", drawing_of(Some("search")));
-    let none = undertake(&hub, "a", drawing_of(None));
+    let mine = start_host_task(&hub, "a", drawing_of(Some("checkout")));
+    let too = start_host_task(&hub, "b", drawing_of(Some("checkout")));
+    let other = start_host_task(&hub, "a", drawing_of(Some("search")));
+    let none = start_host_task(&hub, "a", drawing_of(None));
     let reads = [read(&hub, "a", &mine), read(&hub, "b", &mine), read(&hub, "b", &too)];
     let others = [read(&hub, "a", &other), read(&hub, "a", &none)];
     settle().await;
@@ -102,8 +102,8 @@ async fn a_drawing_wakes_everybody_who_waits_for_its_session_and_nobody_else() {
 #[tokio::test(start_paused = true)]
 async fn a_drawing_ends_the_wait_that_it_names_whatever_its_session() {
     let hub = Hub::start(Limits::default());
-    let named = undertake(&hub, "a", drawing_of(Some("checkout")));
-    let other = undertake(&hub, "a", drawing_of(Some("checkout")));
+    let named = start_host_task(&hub, "a", drawing_of(Some("checkout")));
+    let other = start_host_task(&hub, "a", drawing_of(Some("checkout")));
     let ended = hub.end_waits(&"user".into(), None, Some(&named), &done("{}")).await;
     assert_eq!(ended, [named]);
     assert!(matches!(look(&hub, "a", &other).await, CommandStatus::Pending { .. }));
@@ -112,7 +112,7 @@ async fn a_drawing_ends_the_wait_that_it_names_whatever_its_session() {
 #[tokio::test(start_paused = true)]
 async fn another_owners_wait_is_not_ended() {
     let hub = Hub::start(Limits::default());
-    let id = undertake(&hub, "a", drawing_of(None));
+    let id = start_host_task(&hub, "a", drawing_of(None));
     assert!(hub.end_waits(&"other".into(), None, Some(&id), &done("{}")).await.is_empty());
     assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
 }
@@ -120,7 +120,7 @@ async fn another_owners_wait_is_not_ended() {
 #[tokio::test(start_paused = true)]
 async fn a_person_has_ten_minutes_and_each_read_of_the_wait_at_most_fifty_five_seconds() {
     let hub = Hub::start(Limits::default());
-    let id = undertake(&hub, "a", drawing_of(None));
+    let id = start_host_task(&hub, "a", drawing_of(None));
     let mut waited = Duration::ZERO;
     loop {
         let (took, seen) = read(&hub, "a", &id).await.unwrap();
@@ -139,39 +139,39 @@ async fn a_person_has_ten_minutes_and_each_read_of_the_wait_at_most_fifty_five_s
 async fn waits_and_jobs_are_twenty_each_and_not_among_the_queued() {
     let hub = Hub::start(Limits::default());
     for _ in 0..20 {
-        undertake(&hub, "a", drawing_of(None));
-        undertake(&hub, "a", sync());
+        start_host_task(&hub, "a", drawing_of(None));
+        start_host_task(&hub, "a", sync());
     }
     for (asked, code) in [(drawing_of(None), "too_many_annotations"), (sync(), "too_many_jobs")] {
-        let refused = hub.undertake(&agent("a"), asked.clone()).unwrap_err();
+        let refused = hub.start_host_task(&agent("a"), asked.clone()).unwrap_err();
         assert_eq!(refused.why.code(), code);
         assert_eq!(failures(&hub, "a").get(&refused.id).map(String::as_str), Some(code));
-        assert!(hub.undertake(&agent("b"), asked).is_ok());
+        assert!(hub.start_host_task(&agent("b"), asked).is_ok());
     }
     for _ in 0..5 {
         hub.submit(&agent("a"), script()).await.unwrap();
     }
     hub.cancel(&agent("a"), &hub.lists(&agent("a")).pending[0].correlation_id).await.unwrap();
-    undertake(&hub, "a", drawing_of(None));
+    start_host_task(&hub, "a", drawing_of(None));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_same_key_is_the_same_wait() {
     let hub = Hub::start(Limits::default());
     let keyed = || HostTask { idempotency_key: Some("k".into()), ..drawing_of(None) };
-    let first = hub.undertake(&agent("a"), keyed()).unwrap();
-    let again = hub.undertake(&agent("a"), keyed()).unwrap();
+    let first = hub.start_host_task(&agent("a"), keyed()).unwrap();
+    let again = hub.start_host_task(&agent("a"), keyed()).unwrap();
     assert!(first.is_new() && !again.is_new());
     assert_eq!(first.accepted.id, again.accepted.id);
     let other = HostTask { idempotency_key: Some("k".into()), ..sync() };
-    let refused = hub.undertake(&agent("a"), other).unwrap_err();
+    let refused = hub.start_host_task(&agent("a"), other).unwrap_err();
     assert_eq!(refused.why.code(), "idempotency_key_reused");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
     let hub = Hub::start(Limits::default());
-    let id = undertake(&hub, "a", sync());
+    let id = start_host_task(&hub, "a", sync());
     drop(read(&hub, "a", &id));
     assert!(hub.begin_job(&id));
     assert!(!hub.begin_job(&"job_1_0".into()));
@@ -189,13 +189,13 @@ async fn a_job_goes_on_without_its_client_and_is_read_by_whoever_has_its_id() {
     advance(limits::RETAIN_JOB - seconds(1)).await;
     assert!(matches!(look(&hub, "b", &id).await, CommandStatus::Complete { .. }));
     pass(seconds(2)).await;
-    assert!(matches!(hub.look(&agent("b"), &id, false).await, Ok(CommandLookup::Evicted(_))));
+    assert!(matches!(hub.get(&agent("b"), &id, false).await, Ok(CommandLookup::Evicted(_))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_is_at_a_job_learns_that_it_is_cancelled() {
     let hub = Hub::start(Limits::default());
-    let id = undertake(&hub, "a", sync());
+    let id = start_host_task(&hub, "a", sync());
     assert!(hub.begin_job(&id));
     let mut over = Box::pin(hub.until_over(&id));
     assert!((&mut over).now_or_never().is_none());
@@ -211,8 +211,10 @@ async fn whoever_is_at_a_job_learns_that_it_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn that_an_outcome_was_handed_over_is_told_to_whoever_asks_for_it() {
     let hub = Hub::start(Limits::default());
-    let (read, unread) =
-        (undertake(&hub, "a", drawing_of(None)), undertake(&hub, "a", drawing_of(None)));
+    let (read, unread) = (
+        start_host_task(&hub, "a", drawing_of(None)),
+        start_host_task(&hub, "a", drawing_of(None)),
+    );
     draw(&hub, None).await;
     let waiting = |id: &CorrelationId| {
         let (hub, id) = (hub.clone(), id.clone());
@@ -220,7 +222,7 @@ async fn that_an_outcome_was_handed_over_is_told_to_whoever_asks_for_it() {
     };
     let (was_read, was_not) = (waiting(&read), waiting(&unread));
     settle().await;
-    hub.note_read(&agent("a"), &read);
+    hub.mark_read(&agent("a"), &read);
     assert!(was_read.await.unwrap());
     pass(limits::PERSON).await;
     assert!(!was_not.await.unwrap(), "its record went before anybody had read it");
@@ -230,8 +232,9 @@ async fn that_an_outcome_was_handed_over_is_told_to_whoever_asks_for_it() {
 #[tokio::test(start_paused = true)]
 async fn the_next_life_of_the_daemon_goes_on_with_what_had_not_begun() {
     let hub = Hub::start(Limits::default());
-    let wait = undertake(&hub, "a", drawing_of(Some("checkout")));
-    let (waiting, working) = (undertake(&hub, "a", sync()), undertake(&hub, "a", sync()));
+    let wait = start_host_task(&hub, "a", drawing_of(Some("checkout")));
+    let (waiting, working) =
+        (start_host_task(&hub, "a", sync()), start_host_task(&hub, "a", sync()));
     assert!(hub.begin_job(&working));
     let left = [&wait, &waiting, &working]
         .map(|id| (hub.0.commands.get(id).unwrap().borrow().clone(), None));
@@ -258,7 +261,7 @@ async fn a_thousand_blocked_reads_cost_little_wake_for_their_own_only_and_leave_
         .flat_map(|client| {
             let session = |n| format!("{client}, {n}");
             (0..20)
-                .map(|n| undertake(&hub, client, drawing_of(Some(&session(n)))))
+                .map(|n| start_host_task(&hub, client, drawing_of(Some(&session(n)))))
                 .collect::<Vec<_>>()
         })
         .collect();
@@ -310,7 +313,7 @@ fn opening_for(wait: &CorrelationId) -> Submission {
     };
     Submission {
         action,
-        wish: TargetSelector::default(),
+        selector: TargetSelector::default(),
         timeout: limits::EXECUTE,
         idempotency_key: None,
     }
@@ -318,7 +321,7 @@ fn opening_for(wait: &CorrelationId) -> Submission {
 
 /// A wait whose drawing tools this browser has opened.
 async fn open_tools(hub: &Hub, extension: &mut Extension, session: Option<&str>) -> CorrelationId {
-    let wait = undertake(hub, "a", drawing_of(session));
+    let wait = start_host_task(hub, "a", drawing_of(session));
     let opening = hub.submit(&agent("a"), opening_for(&wait)).await.unwrap().id;
     let (id, attempt, _) = extension.command().await;
     assert_eq!(id, opening);
@@ -350,7 +353,7 @@ async fn tools_stay_as_long_as_anybody_waits_for_their_session() {
     let mut extension = Extension::connect(&hub, "browser", "1");
     let first = open_tools(&hub, &mut extension, Some("cart")).await;
     let elsewhere = open_tools(&hub, &mut extension, None).await;
-    let second = undertake(&hub, "b", drawing_of(Some("cart")));
+    let second = start_host_task(&hub, "b", drawing_of(Some("cart")));
     hub.cancel(&agent("a"), &first).await.unwrap();
     assert!(extension.is_quiet().await);
     pass(limits::PERSON).await;
@@ -376,8 +379,10 @@ async fn the_browser_that_says_what_became_of_a_drawing_is_not_told_of_its_end()
 async fn what_is_to_open_tools_is_cancelled_with_its_wait() {
     let hub = Hub::start(Limits::default());
     let mut extension = Extension::connect(&hub, "browser", "1");
-    let (running, queued) =
-        (undertake(&hub, "a", drawing_of(None)), undertake(&hub, "a", drawing_of(Some("s"))));
+    let (running, queued) = (
+        start_host_task(&hub, "a", drawing_of(None)),
+        start_host_task(&hub, "a", drawing_of(Some("s"))),
+    );
     let sent = hub.submit(&agent("a"), opening_for(&running)).await.unwrap().id;
     extension.command().await;
     let waiting = hub.submit(&agent("a"), opening_for(&queued)).await.unwrap().id;

@@ -22,7 +22,7 @@ pub enum LifecycleEvent {
     LinkClosed,
     /// The browser that holds it is back; what it says of this attempt, if anything
     /// (rows 11a, 12).
-    Back(Peer, Option<InFlightState>),
+    Reconnected(Peer, Option<InFlightState>),
     /// The daemon gets to this job (row 22).
     Begin,
     /// The daemon says how far this job is (row 23).

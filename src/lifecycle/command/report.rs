@@ -22,13 +22,13 @@ impl Command {
     pub fn report(&self, with_trace: bool) -> CommandReport {
         CommandReport {
             status: self.status(),
-            correlation_id: self.facts.id.clone(),
-            command: self.facts.work.name(),
+            correlation_id: self.spec.id.clone(),
+            command: self.spec.work.name(),
             trace: with_trace.then(|| self.trace()),
-            kind: self.facts.work.kind(),
+            kind: self.spec.work.kind(),
             lacks_browser: self.lacks_browser(),
             picture_path: self
-                .facts
+                .spec
                 .work
                 .action()
                 .and_then(Action::picture_file)
@@ -72,7 +72,7 @@ impl Command {
         message: String,
     ) -> CommandStatus {
         CommandStatus::Pending {
-            created_at: self.facts.created,
+            created_at: self.spec.created,
             delivered_at: self.reached(TracePhase::Delivered),
             started_at: self.reached(TracePhase::Started),
             page: progress.as_ref().and_then(|_| self.page_mark(None)),
@@ -81,7 +81,7 @@ impl Command {
             hint: if self.lacks_browser() {
                 BROWSER_AWAY_HINT.into()
             } else {
-                next_step_of_pending(&self.facts.id, self.facts.work.kind()).into()
+                next_step_of_pending(&self.spec.id, self.spec.work.kind()).into()
             },
         }
     }
@@ -101,7 +101,7 @@ impl Command {
     }
 
     fn why_waiting(&self) -> String {
-        match self.facts.work.kind() {
+        match self.spec.work.kind() {
             WorkKind::Annotations => {
                 let until = self.total_by();
                 format!("Waits for the user to finish drawing, until {until}")
@@ -115,22 +115,22 @@ impl Command {
             CommandOutcome::Complete { result, origin } => CommandStatus::Complete {
                 result: result.clone(),
                 page: self.page_mark(origin.as_deref()),
-                created_at: self.facts.created,
+                created_at: self.spec.created,
                 completed_at: at,
-                duration_ms: millis(at.since(self.facts.created)),
+                duration_ms: millis(at.since(self.spec.created)),
             },
             CommandOutcome::Error { error } => CommandStatus::Error {
                 error: beginning(&error.message, MESSAGE_TOLD),
                 reason: error.code.as_str().into(),
                 stack: error.stack.as_deref().map(|stack| beginning(stack, STACK_TOLD)),
-                hint: next_step_of(error, self.facts.work.kind()),
+                hint: next_step_of(error, self.spec.work.kind()),
                 may_have_run: error.may_have_run,
                 page: self.page_mark(None),
                 failed_at: at,
             },
             CommandOutcome::Timeout { error } => CommandStatus::Timeout {
                 error: beginning(&error.message, MESSAGE_TOLD),
-                hint: next_step_of(error, self.facts.work.kind()),
+                hint: next_step_of(error, self.spec.work.kind()),
                 failed_at: at,
                 may_have_run: true,
                 page: self.page_mark(None),
@@ -168,18 +168,18 @@ impl Command {
 
     /// What to do about one that expired, in a sentence.
     fn hint_for(&self, reason: ExpiryReason, may_have_run: bool) -> &'static str {
-        if reason == ExpiryReason::ExtensionNoResponse && may_have_run && !self.facts.work.is_safe()
+        if reason == ExpiryReason::ExtensionNoResponse && may_have_run && !self.spec.work.is_safe()
         {
             return "The extension that had it may have run it: look at the page before you call \
                     again. Check with observe({what:\"browsers\"}) that the browser answers; reload \
                     its extension if not.";
         }
-        reason.hint_for(self.facts.work.kind())
+        reason.hint_for(self.spec.work.kind())
     }
 
     /// The mark of the extension's words, which pages decide for all but jobs.
     fn page_mark(&self, origin: Option<&str>) -> Option<PageMark> {
-        (self.facts.work.kind() != WorkKind::Job).then(|| PageMark::of_origin(origin))
+        (self.spec.work.kind() != WorkKind::Job).then(|| PageMark::of_origin(origin))
     }
 
     /// The command as the command line lists it; `target` is the lane that it was given.
@@ -201,20 +201,20 @@ impl Command {
             | CommandState::Waiting
             | CommandState::Working { .. } => None,
         };
-        let holder = self.hold().map(|hold| hold.by.browser.clone());
+        let holder = self.delivery().map(|delivery| delivery.peer.browser.clone());
         CommandSummary {
-            correlation_id: self.facts.id.clone(),
-            command: self.facts.work.name(),
-            client: self.facts.client.clone(),
+            correlation_id: self.spec.id.clone(),
+            command: self.spec.work.name(),
+            client: self.spec.client.clone(),
             browser: target.map(|lane| lane.browser.clone()).or(holder),
             tab_id: target.and_then(|lane| lane.tab),
             status,
             phase: self.furthest(),
             reason,
-            created_at: self.facts.created,
+            created_at: self.spec.created,
             started_at: self.reached(TracePhase::Started),
             ended_at,
-            duration_ms: ended_at.map(|at| millis(at.since(self.facts.created))),
+            duration_ms: ended_at.map(|at| millis(at.since(self.spec.created))),
         }
     }
 
@@ -241,7 +241,7 @@ impl Command {
             error,
             hint,
             may_have_run: self.may_have_run(),
-            timeout_ms: u64::try_from(self.facts.timeout.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: u64::try_from(self.spec.timeout.as_millis()).unwrap_or(u64::MAX),
             trace: self.trace(),
         }
     }
@@ -269,16 +269,16 @@ impl Command {
     }
 
     fn trace(&self) -> Vec<TraceEntry> {
-        let carrier = |mark: &super::TracePoint| {
-            let last = self.hold().filter(|hold| Some(hold.attempt) == mark.attempt)?;
-            (mark.phase == TracePhase::Delivered).then_some(last.carrier)
+        let transport = |mark: &super::TracePoint| {
+            let last = self.delivery().filter(|delivery| Some(delivery.attempt) == mark.attempt)?;
+            (mark.phase == TracePhase::Delivered).then_some(last.transport)
         };
         let entry = |mark: &super::TracePoint| TraceEntry {
             phase: mark.phase,
             at: mark.at,
-            after_ms: mark.at.since(self.facts.created),
+            after_ms: mark.at.since(self.spec.created),
             attempt: mark.attempt,
-            carrier: carrier(mark),
+            carrier: transport(mark),
         };
         self.trace.iter().map(entry).collect()
     }
@@ -287,9 +287,9 @@ impl Command {
     #[must_use]
     pub fn as_pending(&self) -> Option<PendingCommand> {
         (!self.phase().is_terminal()).then(|| PendingCommand {
-            correlation_id: self.facts.id.clone(),
-            created_at: self.facts.created,
-            command: self.facts.work.name(),
+            correlation_id: self.spec.id.clone(),
+            created_at: self.spec.created,
+            command: self.spec.work.name(),
         })
     }
 
@@ -299,9 +299,9 @@ impl Command {
         match &self.state {
             CommandState::Ended { at, outcome: CommandOutcome::Complete { .. }, .. } => {
                 Some(FinishedCommand {
-                    correlation_id: self.facts.id.clone(),
+                    correlation_id: self.spec.id.clone(),
                     completed_at: *at,
-                    duration_ms: millis(at.since(self.facts.created)),
+                    duration_ms: millis(at.since(self.spec.created)),
                 })
             }
             CommandState::Queued { .. }
@@ -318,7 +318,7 @@ impl Command {
     #[must_use]
     pub fn as_failed(&self, target: Option<&Lane>) -> Option<FailedCommand> {
         let CommandState::Ended { at, outcome, .. } = &self.state else { return None };
-        let kind = self.facts.work.kind();
+        let kind = self.spec.work.kind();
         let (error, hint, message) = match outcome {
             CommandOutcome::Complete { .. } | CommandOutcome::Cancelled { .. } => return None,
             CommandOutcome::Error { error } => {
@@ -334,7 +334,7 @@ impl Command {
             }
         };
         Some(FailedCommand {
-            correlation_id: self.facts.id.clone(),
+            correlation_id: self.spec.id.clone(),
             aim: self.aim(target),
             error: error.into(),
             at: *at,
@@ -349,7 +349,7 @@ impl Command {
     #[must_use]
     pub fn as_unread(&self, target: Option<&Lane>, why: &str, at: Timestamp) -> FailedCommand {
         FailedCommand {
-            correlation_id: self.facts.id.clone(),
+            correlation_id: self.spec.id.clone(),
             aim: self.aim(target),
             error: "expired".into(),
             at,
@@ -360,13 +360,13 @@ impl Command {
     }
 
     fn aim(&self, target: Option<&Lane>) -> CommandAim {
-        self.facts.work.aim(target.and_then(|lane| lane.tab))
+        self.spec.work.aim(target.and_then(|lane| lane.tab))
     }
 
     /// What is said of its result if nobody had read it when its time was over (row 20).
     #[must_use]
     pub fn unread_at_last(&self) -> &'static str {
-        match self.facts.work.kind() {
+        match self.spec.work.kind() {
             WorkKind::Browser => "Result expired after 60s (never retrieved)",
             WorkKind::Annotations | WorkKind::Job => {
                 "Result expired after 10 minutes (never retrieved)"

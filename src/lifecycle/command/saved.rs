@@ -14,7 +14,7 @@ use crate::seeded_bug;
 #[derive(Clone, Debug)]
 pub struct SavedCommand {
     /// What it is.
-    pub facts: CommandSpec,
+    pub spec: CommandSpec,
     /// How far it had come.
     pub stage: SavedStage,
     /// The phases that it had been through, as far as they were recorded.
@@ -29,7 +29,7 @@ pub enum SavedStage {
     /// It may have begun in the page.
     Started {
         /// Who had it.
-        hold: Delivery,
+        delivery: Delivery,
         /// Since when.
         at: Timestamp,
     },
@@ -45,7 +45,7 @@ pub enum SavedStage {
         /// How.
         outcome: CommandOutcome,
         /// Who had it last, if anybody did.
-        hold: Option<Delivery>,
+        delivery: Option<Delivery>,
         /// Whether its owner had the outcome.
         read: bool,
     },
@@ -62,14 +62,14 @@ impl Command {
     /// than its whole time, nor keep it for longer than is its due.
     #[must_use]
     pub fn restore(saved: SavedCommand, is_same_boot: bool, now: Timestamp) -> Self {
-        let SavedCommand { mut facts, stage, mut trace } = saved;
-        facts.created = facts.created.min(now);
+        let SavedCommand { mut spec, stage, mut trace } = saved;
+        spec.created = spec.created.min(now);
         for mark in &mut trace {
             mark.at = mark.at.min(now);
         }
         let mut command = Self {
-            state: CommandState::first(&facts.work),
-            facts: Arc::new(facts),
+            state: CommandState::first(&spec.work),
+            spec: Arc::new(spec),
             trace,
             is_restored: true,
         };
@@ -83,15 +83,16 @@ impl Command {
                 command.expire(ExpiryReason::DaemonRestarted, true, now);
             }
             SavedStage::Working { .. } => command.expire(ExpiryReason::MachineRebooted, true, now),
-            SavedStage::Started { hold, at } => {
-                command.restore_started(hold, at.min(now), now);
+            SavedStage::Started { delivery, at } => {
+                command.restore_started(delivery, at.min(now), now);
                 if !is_same_boot {
                     command.expire(ExpiryReason::MachineRebooted, true, now);
                 }
             }
-            SavedStage::Ended { at, outcome, hold, read } => {
+            SavedStage::Ended { at, outcome, delivery, read } => {
                 let at = at.min(now);
-                command.state = CommandState::Ended { at, outcome, hold, lane_until: None, read };
+                command.state =
+                    CommandState::Ended { at, outcome, delivery, lane_until: None, read };
             }
         }
         command
@@ -102,7 +103,8 @@ impl Command {
     /// without a further word.
     #[must_use]
     pub fn is_to_be_recorded_since(&self, from: CommandPhase) -> bool {
-        let runs_at_once = self.hold().is_some_and(|hold| hold.carrier.runs_at_once());
+        let runs_at_once =
+            self.delivery().is_some_and(|delivery| delivery.transport.runs_at_once());
         match self.phase() {
             CommandPhase::Queued | CommandPhase::Waiting => false,
             CommandPhase::Working => from != CommandPhase::Working,
@@ -127,11 +129,12 @@ impl Command {
     /// Row 17b. Attempts count from 1 again: at a new epoch the extension has forgotten the
     /// old ones. One that only polls says no more of it than that it is done. Whether `go` had left
     /// is not recorded: it may have.
-    fn restore_started(&mut self, hold: Delivery, at: Timestamp, now: Timestamp) {
-        let execute_by = at + self.facts.timeout + limits::REPORT_GRACE;
+    fn restore_started(&mut self, delivery: Delivery, at: Timestamp, now: Timestamp) {
+        let execute_by = at + self.spec.timeout + limits::REPORT_GRACE;
         let asked =
             BrowserAbsence { until: now + limits::AWAY, lost: ExpiryReason::DaemonRestarted };
-        let away = (!hold.carrier.runs_at_once()).then_some(asked);
-        self.state = CommandState::Started { hold, execute_by, away, progress: None, let_go: true };
+        let away = (!delivery.transport.runs_at_once()).then_some(asked);
+        self.state =
+            CommandState::Started { delivery, execute_by, away, progress: None, let_go: true };
     }
 }

@@ -9,11 +9,13 @@ impl Command {
     /// `go` does nothing in the extension.
     pub(super) fn claim(&mut self, peer: Peer, attempt: Attempt, now: Timestamp) -> Transition {
         match &self.state {
-            CommandState::Sent { hold, .. } if hold.is(&peer, attempt) => {
+            CommandState::Sent { delivery, .. } if delivery.is(&peer, attempt) => {
                 self.mark(TracePhase::Claimed, now, Some(attempt));
                 self.start(peer, false, now)
             }
-            CommandState::Started { hold, .. } if hold.attempt == attempt && hold.by == peer => {
+            CommandState::Started { delivery, .. }
+                if delivery.attempt == attempt && delivery.peer == peer =>
+            {
                 Transition::Unchanged(EventReply::Go)
             }
             CommandState::Ended { .. } => {
@@ -31,12 +33,14 @@ impl Command {
 
     /// From here on it is this life of the worker's.
     pub(super) fn start(&mut self, by: Peer, let_go: bool, now: Timestamp) -> Transition {
-        let CommandState::Sent { hold: Delivery { attempt, carrier, .. }, .. } = self.state else {
+        let CommandState::Sent { delivery: Delivery { attempt, transport, .. }, .. } = self.state
+        else {
             return Transition::Unchanged(EventReply::Nothing);
         };
-        let hold = Delivery { attempt, by, carrier };
-        let execute_by = now + self.facts.timeout + limits::REPORT_GRACE;
-        self.state = CommandState::Started { hold, execute_by, away: None, progress: None, let_go };
+        let delivery = Delivery { attempt, peer: by, transport };
+        let execute_by = now + self.spec.timeout + limits::REPORT_GRACE;
+        self.state =
+            CommandState::Started { delivery, execute_by, away: None, progress: None, let_go };
         self.mark(TracePhase::Started, now, Some(attempt));
         self.changed(CommandPhase::Sent, EventReply::Go)
     }

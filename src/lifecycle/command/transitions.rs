@@ -64,7 +64,7 @@ impl Command {
             CommandState::Queued { .. } => {
                 self.expire(ExpiryReason::NotDelivered, may_have_run, at)
             }
-            CommandState::Sent { hold, .. } if hold.carrier.runs_at_once() => {
+            CommandState::Sent { delivery, .. } if delivery.transport.runs_at_once() => {
                 let reason = ExpiryReason::ExtensionNoResponse;
                 self.end_leaving(CommandOutcome::Expired { reason, may_have_run }, at);
             }
@@ -78,7 +78,7 @@ impl Command {
                 self.expire(lost, may_have_run, at);
             }
             CommandState::Started { execute_by, .. } if *execute_by <= due => {
-                let outcome = CommandOutcome::overran(self.facts.timeout);
+                let outcome = CommandOutcome::overran(self.spec.timeout);
                 self.end_leaving(outcome, at);
                 return Some(CancelReason::ExecutionTimeout);
             }
@@ -98,12 +98,14 @@ impl Command {
     fn react(&mut self, event: LifecycleEvent, now: Timestamp) -> Transition {
         match event {
             LifecycleEvent::Reachable => self.reachable(),
-            LifecycleEvent::Deliver(peer, carrier) => self.deliver(peer, carrier, now),
+            LifecycleEvent::Deliver(peer, transport) => self.deliver(peer, transport, now),
             LifecycleEvent::Claim(peer, attempt) => self.claim(peer, attempt, now),
             LifecycleEvent::Go(attempt) => self.let_go(attempt),
-            LifecycleEvent::Report(peer, attempt, report) => self.hear(&peer, attempt, report, now),
+            LifecycleEvent::Report(peer, attempt, report) => {
+                self.handle_report(&peer, attempt, report, now)
+            }
             LifecycleEvent::LinkClosed => self.link_closed(now),
-            LifecycleEvent::Back(peer, says) => self.back(&peer, says, now),
+            LifecycleEvent::Reconnected(peer, says) => self.reconnected(&peer, says, now),
             LifecycleEvent::Begin => self.begin(now),
             LifecycleEvent::Advance(said) => self.advance(said, now),
             LifecycleEvent::Finish(outcome) => self.finish_undertaken(outcome, now),
@@ -130,25 +132,26 @@ impl Command {
     }
 
     /// Row 3.
-    fn deliver(&mut self, by: Peer, carrier: Transport, now: Timestamp) -> Transition {
+    fn deliver(&mut self, by: Peer, transport: Transport, now: Timestamp) -> Transition {
         let CommandState::Queued { attempts, .. } = self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
         let attempt = Attempt(attempts + 1);
-        let respond_by = self.respond_by(carrier, now);
-        self.state = CommandState::Sent { hold: Delivery { attempt, by, carrier }, respond_by };
+        let respond_by = self.respond_by(transport, now);
+        self.state =
+            CommandState::Sent { delivery: Delivery { attempt, peer: by, transport }, respond_by };
         self.mark(TracePhase::Delivered, now, Some(attempt));
         self.changed(CommandPhase::Queued, EventReply::Nothing)
     }
 
     /// When it must be claimed, or heard of, if it is delivered now.
-    fn respond_by(&self, carrier: Transport, now: Timestamp) -> Timestamp {
-        match carrier {
+    fn respond_by(&self, transport: Transport, now: Timestamp) -> Timestamp {
+        match transport {
             Transport::WebSocket | Transport::Http => now + limits::RESPOND,
-            Transport::Poll if self.facts.work.is_said_pending() => now + limits::RESPOND_POLL,
+            Transport::Poll if self.spec.work.reports_pending() => now + limits::RESPOND_POLL,
             // Whichever extension it is need not say anything before it is done.
-            Transport::Sync if self.facts.work.is_said_pending() => {
-                now + self.facts.timeout + limits::REPORT_GRACE
+            Transport::Sync if self.spec.work.reports_pending() => {
+                now + self.spec.timeout + limits::REPORT_GRACE
             }
             // Nothing is heard of it before it is done.
             Transport::Poll | Transport::Sync => self.total_by(),
@@ -156,7 +159,7 @@ impl Command {
     }
 
     /// Rows 6, 6a, 9, 10 and 18.
-    fn hear(
+    fn handle_report(
         &mut self,
         peer: &Peer,
         attempt: Attempt,
@@ -168,8 +171,8 @@ impl Command {
             CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
                 stale
             }
-            CommandState::Sent { hold, .. } | CommandState::Started { hold, .. }
-                if !hold.is(peer, attempt) =>
+            CommandState::Sent { delivery, .. } | CommandState::Started { delivery, .. }
+                if !delivery.is(peer, attempt) =>
             {
                 stale
             }
@@ -203,12 +206,12 @@ impl Command {
         if from == CommandPhase::Sent {
             let _ = self.start(peer.clone(), true, now);
         }
-        let CommandState::Started { hold, progress, away, .. } = &mut self.state else {
+        let CommandState::Started { delivery, progress, away, .. } = &mut self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
         *progress = Some(said);
         *away = None;
-        let attempt = hold.attempt;
+        let attempt = delivery.attempt;
         self.mark_first_pending(now, Some(attempt));
         self.resumed(from, EventReply::Nothing, now)
     }
@@ -223,10 +226,10 @@ impl Command {
         now: Timestamp,
     ) -> Transition {
         let from = self.phase();
-        let CommandState::Ended { outcome, hold, lane_until, .. } = &mut self.state else {
+        let CommandState::Ended { outcome, delivery, lane_until, .. } = &mut self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
-        let from_holder = hold.as_ref().is_some_and(|hold| hold.is(peer, attempt));
+        let from_holder = delivery.as_ref().is_some_and(|delivery| delivery.is(peer, attempt));
         let reply = match CommandOutcome::reported(report) {
             Err(_still_running) => return Transition::Unchanged(EventReply::Nothing),
             Ok(reported) if from_holder && reported == *outcome => EventReply::Ack,
@@ -246,30 +249,30 @@ impl Command {
     fn link_closed(&mut self, now: Timestamp) -> Transition {
         let may_have_run = self.may_have_run();
         match &mut self.state {
-            CommandState::Sent { hold, .. } if hold.attempt.0 >= limits::ATTEMPTS => {
+            CommandState::Sent { delivery, .. } if delivery.attempt.0 >= limits::ATTEMPTS => {
                 self.expire(ExpiryReason::DeliveryFailed, may_have_run, now);
                 self.changed(CommandPhase::Sent, EventReply::Nothing)
             }
-            CommandState::Sent { hold, respond_by } => {
-                let Delivery { attempt, carrier, .. } = *hold;
-                let (attempts, may_have_run) = (attempt.0, carrier.runs_at_once());
+            CommandState::Sent { delivery, respond_by } => {
+                let Delivery { attempt, transport, .. } = *delivery;
+                let (attempts, may_have_run) = (attempt.0, transport.runs_at_once());
                 let respond_by = Some(*respond_by);
                 self.state =
                     CommandState::Queued { attempts, may_have_run, respond_by, reachable: true };
                 self.mark(TracePhase::Requeued, now, Some(attempt));
                 self.changed(CommandPhase::Sent, EventReply::Nothing)
             }
-            CommandState::Started { hold, away: None, .. }
+            CommandState::Started { delivery, away: None, .. }
                 if seeded_bug::is_on("redelivery-after-start")
-                    && hold.attempt.0 < limits::ATTEMPTS =>
+                    && delivery.attempt.0 < limits::ATTEMPTS =>
             {
-                let (attempts, may_have_run, respond_by) = (hold.attempt.0, true, None);
+                let (attempts, may_have_run, respond_by) = (delivery.attempt.0, true, None);
                 self.state =
                     CommandState::Queued { attempts, may_have_run, respond_by, reachable: true };
                 self.changed(CommandPhase::Started, EventReply::Nothing)
             }
             // It says when it is done, whichever life of it polls now.
-            CommandState::Started { hold, .. } if hold.carrier.runs_at_once() => {
+            CommandState::Started { delivery, .. } if delivery.transport.runs_at_once() => {
                 Transition::Unchanged(EventReply::Nothing)
             }
             CommandState::Started { away: away @ None, .. } => {
@@ -286,17 +289,22 @@ impl Command {
     }
 
     /// Rows 11a and 12.
-    fn back(&mut self, peer: &Peer, says: Option<InFlightState>, now: Timestamp) -> Transition {
-        let CommandState::Started { hold, away, .. } = &mut self.state else {
+    fn reconnected(
+        &mut self,
+        peer: &Peer,
+        says: Option<InFlightState>,
+        now: Timestamp,
+    ) -> Transition {
+        let CommandState::Started { delivery, away, .. } = &mut self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
-        if hold.by.browser != peer.browser {
+        if delivery.peer.browser != peer.browser {
             return Transition::Unchanged(EventReply::Nothing);
         }
-        let same_life = hold.by == *peer;
+        let is_same_instance = delivery.peer == *peer;
         let reply = match says {
-            Some(InFlightState::Claimed) if same_life => EventReply::Go,
-            Some(InFlightState::Running) if same_life => EventReply::Nothing,
+            Some(InFlightState::Claimed) if is_same_instance => EventReply::Go,
+            Some(InFlightState::Running) if is_same_instance => EventReply::Nothing,
             // The result follows; until then what was waited for is waited for.
             Some(InFlightState::Done) if is_restart(away.as_ref()) => {
                 return Transition::Unchanged(EventReply::Nothing);
@@ -332,7 +340,7 @@ impl Command {
                 self.end(outcome, now);
                 self.changed(from, EventReply::Nothing)
             }
-            CommandState::Sent { hold, .. } if !hold.carrier.runs_at_once() => {
+            CommandState::Sent { delivery, .. } if !delivery.transport.runs_at_once() => {
                 self.end(outcome, now);
                 self.stopped(from)
             }
@@ -363,9 +371,9 @@ impl Command {
     }
 
     fn end(&mut self, outcome: CommandOutcome, at: Timestamp) {
-        let hold = self.hold().cloned();
-        let attempt = hold.as_ref().map(|hold| hold.attempt);
-        self.state = CommandState::Ended { at, outcome, hold, lane_until: None, read: false };
+        let delivery = self.delivery().cloned();
+        let attempt = delivery.as_ref().map(|delivery| delivery.attempt);
+        self.state = CommandState::Ended { at, outcome, delivery, lane_until: None, read: false };
         self.mark(TracePhase::Done, at, attempt);
     }
 

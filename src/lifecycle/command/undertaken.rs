@@ -8,7 +8,7 @@ use crate::protocol::{CommandProgress, Timestamp, TracePhase, WorkKind};
 impl Command {
     /// Row 25: why it is over at its time.
     pub(super) fn overdue(&self) -> ExpiryReason {
-        match self.facts.work.kind() {
+        match self.spec.work.kind() {
             WorkKind::Annotations => ExpiryReason::NobodyDrew,
             WorkKind::Browser | WorkKind::Job => ExpiryReason::CommandExpired,
         }
@@ -16,7 +16,7 @@ impl Command {
 
     /// Row 22.
     pub(super) fn begin(&mut self, now: Timestamp) -> Transition {
-        if !matches!(self.state, CommandState::Waiting) || self.facts.work.kind() != WorkKind::Job {
+        if !matches!(self.state, CommandState::Waiting) || self.spec.work.kind() != WorkKind::Job {
             return Transition::Unchanged(EventReply::Nothing);
         }
         self.state = CommandState::Working { progress: None };

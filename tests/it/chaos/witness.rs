@@ -125,7 +125,7 @@ impl Ledger {
         let recorded: HashMap<_, _> = journal
             .commands
             .iter()
-            .map(|kept| (kept.saved.facts.id.as_str(), &kept.saved.stage))
+            .map(|kept| (kept.saved.spec.id.as_str(), &kept.saved.stage))
             .collect();
         let mut verdict = Verdict::default();
         for (id, told) in &*self.0.lock().unwrap() {

@@ -326,7 +326,7 @@ impl Order {
     fn submission(&self) -> Submission {
         Submission {
             action: self.action.clone(),
-            wish: TargetSelector { browser: self.browser.clone(), tab: self.tab.map(TabId) },
+            selector: TargetSelector { browser: self.browser.clone(), tab: self.tab.map(TabId) },
             timeout: self.timeout,
             idempotency_key: Some(self.name.as_str().into()),
         }

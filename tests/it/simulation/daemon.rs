@@ -127,7 +127,7 @@ impl Scribe {
     /// is due.
     fn check(&self, command: &Command) {
         let CommandState::Ended { at, .. } = command.state() else { return };
-        let name = self.world.ledger.borrow().name(command.facts().id.as_str());
+        let name = self.world.ledger.borrow().name(command.spec().id.as_str());
         let by = command.total_by().max(self.began + limits::AWAY);
         if *at > by {
             let late = at.since(by);
@@ -161,7 +161,7 @@ impl Scribe {
             if let JournalEntry::Changed(command) = entry
                 && matches!(command.state(), CommandState::Ended { .. })
             {
-                let id = command.facts().id.as_str();
+                let id = command.spec().id.as_str();
                 world.ledger.borrow_mut().end_recorded(world.now(), id);
             }
         }
@@ -208,7 +208,7 @@ async fn take_call(world: &World, hub: &Hub, caller: &Caller, call: Call) -> Val
             Ok(accepted) => json!({"status": "queued", "correlation_id": accepted.id}),
             Err(refused) => refusal(&refused),
         },
-        Call::Look(id) => seen(hub.look(caller, &id, false).await),
+        Call::Look(id) => seen(hub.get(caller, &id, false).await),
         Call::Cancel(id) => seen(hub.cancel(caller, &id).await),
         Call::Wait(id, at_most) => {
             let since = world.now();

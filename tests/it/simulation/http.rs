@@ -87,10 +87,10 @@ fn lost<E>(_broken: E) -> Lost {
 fn arguments(submission: &Submission) -> Value {
     let mut arguments = serde_json::to_value(&submission.action).unwrap();
     arguments["timeout_ms"] = u64::try_from(submission.timeout.as_millis()).unwrap().into();
-    if let Some(tab) = submission.wish.tab {
+    if let Some(tab) = submission.selector.tab {
         arguments["tab_id"] = tab.0.into();
     }
-    if let Some(browser) = &submission.wish.browser {
+    if let Some(browser) = &submission.selector.browser {
         arguments["browser"] = browser.as_str().into();
     }
     arguments

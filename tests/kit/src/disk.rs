@@ -53,12 +53,12 @@ impl SimulatedDisk {
                 }
             }
             JournalEntry::Evicted(Eviction { id, client, gone, forgotten }) => {
-                self.commands.retain(|row| row.command.facts().id != *id);
+                self.commands.retain(|row| row.command.spec().id != *id);
                 self.gone.retain(|(other, ..)| other != id && Some(other) != forgotten.as_ref());
                 self.gone.push((id.clone(), client.clone(), gone.clone()));
             }
             JournalEntry::Withdrawn(id) => {
-                self.commands.retain(|row| row.command.facts().id != *id);
+                self.commands.retain(|row| row.command.spec().id != *id);
                 self.gone.retain(|(other, ..)| other != id);
                 self.keys.retain(|key| key.id != *id);
             }
@@ -79,35 +79,35 @@ impl SimulatedDisk {
     }
 
     fn row(&mut self, id: &CorrelationId) -> Option<&mut Row> {
-        self.commands.iter_mut().find(|row| row.command.facts().id == *id)
+        self.commands.iter_mut().find(|row| row.command.spec().id == *id)
     }
 
     fn accept(&mut self, acceptance: &AcceptedCommand) {
         let AcceptedCommand { command, key, dropped_keys, .. } = acceptance;
-        let facts = command.facts();
+        let spec = command.spec();
         self.keys.retain(|kept| {
-            let is_of = kept.owner == facts.owner && kept.client == facts.client;
+            let is_of = kept.owner == spec.owner && kept.client == spec.client;
             let is_dropped = dropped_keys.contains(&kept.key);
             let is_replaced = key.as_ref().is_some_and(|key| key.key == kept.key);
             !(is_of && (is_dropped || is_replaced))
         });
         if let Some(key) = key {
-            self.keys.push(RecordedKey::of(facts, key));
+            self.keys.push(RecordedKey::of(spec, key));
         }
         let (acceptance, command) = (acceptance.clone(), command.clone());
         self.commands.push(Row { acceptance, command, stage: SavedStage::Accepted });
     }
 
     fn change(&mut self, command: &Command) {
-        let hold = command.hold().cloned();
-        let stage = match (command.state(), hold) {
-            (CommandState::Started { .. }, Some(hold)) => {
-                let attempt = u64::from(hold.attempt.0);
-                self.started.insert((command.facts().id.to_string(), attempt));
-                SavedStage::Started { hold, at: command.started_at() }
+        let delivery = command.delivery().cloned();
+        let stage = match (command.state(), delivery) {
+            (CommandState::Started { .. }, Some(delivery)) => {
+                let attempt = u64::from(delivery.attempt.0);
+                self.started.insert((command.spec().id.to_string(), attempt));
+                SavedStage::Started { delivery, at: command.started_at() }
             }
-            (CommandState::Ended { at, outcome, read, .. }, hold) => {
-                SavedStage::Ended { at: *at, outcome: outcome.clone(), hold, read: *read }
+            (CommandState::Ended { at, outcome, read, .. }, delivery) => {
+                SavedStage::Ended { at: *at, outcome: outcome.clone(), delivery, read: *read }
             }
             (CommandState::Working { .. }, _) => SavedStage::Working { at: command.started_at() },
             (
@@ -118,7 +118,7 @@ impl SimulatedDisk {
                 _,
             ) => return,
         };
-        if let Some(row) = self.row(&command.facts().id) {
+        if let Some(row) = self.row(&command.spec().id) {
             row.command = command.clone();
             row.stage = stage;
         }
@@ -138,12 +138,12 @@ impl SimulatedDisk {
     pub fn history(&self) -> RecordedHistory {
         let kept = |row: &Row| RecordedCommand {
             saved: SavedCommand {
-                facts: row.command.facts().clone(),
+                spec: row.command.spec().clone(),
                 stage: row.stage.clone(),
                 trace: row.command.marks().to_vec(),
             },
             lane: row.acceptance.lane.clone(),
-            wish: row.acceptance.wish.clone(),
+            selector: row.acceptance.selector.clone(),
         };
         let mut gone = self.gone.clone();
         gone.sort_by(|(a, _, this), (b, _, that)| (this.at, a).cmp(&(that.at, b)));

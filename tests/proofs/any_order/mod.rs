@@ -337,8 +337,8 @@ fn what_waits_for_any_browser_is_not_overtaken_by_what_names_the_one_that_comes(
     let world =
         after([script(None), Happening::Attach(1), script(Some(1)), Happening::Up(1, u8::MAX)]);
     let mut commands: Vec<_> = world.oracle.commands().collect();
-    commands.sort_by_key(|command| world.oracle.number(&command.facts().id));
-    assert_eq!(commands.iter().map(|c| c.hold().is_some()).collect::<Vec<_>>(), [true, false]);
+    commands.sort_by_key(|command| world.oracle.number(&command.spec().id));
+    assert_eq!(commands.iter().map(|c| c.delivery().is_some()).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Oracle {
         match entry {
             JournalEntry::Accepted(acceptance) => {
                 let AcceptedCommand { command, lane, .. } = &**acceptance;
-                let id = command.facts().id.clone();
+                let id = command.spec().id.clone();
                 self.accepted.insert(id.clone());
                 self.lanes.extend(lane.clone().map(|lane| (id, lane)));
             }
@@ -123,7 +123,7 @@ impl Oracle {
     pub(super) fn follows(&mut self, update: &CommandUpdate, limits: &Limits, now: Timestamp) {
         match update {
             CommandUpdate::New { command, .. } => {
-                let id = command.facts().id.clone();
+                let id = command.spec().id.clone();
                 let number = self.numbers.len();
                 self.numbers.entry(id.clone()).or_insert(number);
                 self.commands.insert(id.clone(), command.clone());
@@ -135,7 +135,7 @@ impl Oracle {
                 }
             }
             CommandUpdate::Changed { command, .. } => {
-                let id = &command.facts().id;
+                let id = &command.spec().id;
                 let before = self.commands[id].phase();
                 let after = command.phase();
                 if (before, after) == (CommandPhase::Queued, CommandPhase::Sent) {
@@ -189,15 +189,15 @@ impl Oracle {
         if manner(command) == SchedulingMode::PassingLanes {
             return;
         }
-        let (client, lane) = (&command.facts().client, &lanes[id]);
+        let (client, lane) = (&command.spec().client, &lanes[id]);
         let waiting = waiting_in(commands, lanes, lane);
-        let first = waiting.iter().filter(|other| other.facts().client == *client);
-        let first = first.map(|other| &other.facts().id).min_by_key(|id| numbers[*id]);
+        let first = waiting.iter().filter(|other| other.spec().client == *client);
+        let first = first.map(|other| &other.spec().id).min_by_key(|id| numbers[*id]);
         assert_eq!(first, Some(id), "first in, first out");
         assert!(occupants(commands, lanes, lane).is_empty(), "{lane:?} is taken");
         assert!(load(commands, client) < limits.lanes, "{client} has enough lanes");
 
-        let clients: BTreeSet<_> = waiting.iter().map(|other| &other.facts().client).collect();
+        let clients: BTreeSet<_> = waiting.iter().map(|other| &other.spec().client).collect();
         let clients_ever = 3;
         for other in clients.into_iter().filter(|other| *other != client) {
             if load(commands, other) < limits.lanes {
@@ -215,7 +215,7 @@ impl Oracle {
 
     /// A command is over: it is kept, and one too many has to go for it.
     fn ended(&mut self, command: &Command, limits: &Limits) {
-        let (client, id) = (&command.facts().client, &command.facts().id);
+        let (client, id) = (&command.spec().client, &command.spec().id);
         if command.as_failed(None).is_some() {
             self.failed(client, id, limits);
         }
@@ -251,7 +251,7 @@ impl Oracle {
             let until = command.retain_until().expect("it is over");
             assert!(until <= now, "{id} goes before its time");
         }
-        let client = &command.facts().client;
+        let client = &command.spec().client;
         self.gone.insert(id.clone());
         let is_unread = matches!(
             command.state(),
@@ -280,12 +280,12 @@ impl Oracle {
         self.is_restarting = true;
         let commands = history.commands.iter().map(|kept| &kept.saved);
         let known: BTreeMap<_, _> =
-            commands.map(|saved| (saved.facts.id.clone(), &saved.stage)).collect();
+            commands.map(|saved| (saved.spec.id.clone(), &saved.stage)).collect();
         self.commands.clear();
         self.lanes = history
             .commands
             .iter()
-            .filter_map(|kept| Some((kept.saved.facts.id.clone(), kept.lane.clone()?)))
+            .filter_map(|kept| Some((kept.saved.spec.id.clone(), kept.lane.clone()?)))
             .collect();
         self.passed_over.clear();
         self.kept.clear();
@@ -319,7 +319,7 @@ impl Oracle {
     }
 
     fn taken_back(&mut self, command: &Command, now: Timestamp) {
-        let id = command.facts().id.clone();
+        let id = command.spec().id.clone();
         match (command.state(), self.ends.get_mut(&id)) {
             (CommandState::Ended { at, outcome, .. }, Some((was, was_at))) => {
                 assert_eq!((outcome, *at), (&*was, (*was_at).min(now)), "{id} has another end");
@@ -344,7 +344,7 @@ impl Oracle {
 
     fn look(&mut self, world: &World) {
         for command in self.commands.clone().values() {
-            let known = world.engine.command(&command.facts().id).expect("it is kept");
+            let known = world.engine.command(&command.spec().id).expect("it is kept");
             assert_eq!(known.phase(), command.phase(), "observers are told another state");
             self.one_end(command, world);
             self.never_sent_again(command);
@@ -355,14 +355,14 @@ impl Oracle {
         self.nothing_waits_that_could_run(world);
         let waits = |lane: &Lane, client: &ClientId| {
             let waiting = waiting_in(&self.commands, &self.lanes, lane);
-            waiting.iter().any(|command| command.facts().client == *client)
+            waiting.iter().any(|command| command.spec().client == *client)
         };
         self.passed_over.retain(|(lane, client), _| waits(lane, client));
     }
 
     /// Exactly one end, no later than the deadline.
     fn one_end(&mut self, command: &Command, world: &World) {
-        let id = &command.facts().id;
+        let id = &command.spec().id;
         let latest = self.deadlines.get(id).copied().unwrap_or(command.total_by());
         let CommandState::Ended { outcome, at, .. } = command.state() else {
             assert!(!self.ends.contains_key(id), "{id} goes on after its end");
@@ -383,7 +383,7 @@ impl Oracle {
     }
 
     fn never_sent_again(&mut self, command: &Command) {
-        let id = &command.facts().id;
+        let id = &command.spec().id;
         match command.phase() {
             CommandPhase::Started => {
                 self.started.insert(id.clone());
@@ -415,11 +415,11 @@ impl Oracle {
         self.seen.runs = runs.values().sum();
         for (id, n) in &runs {
             assert!(!self.never_ran.contains(*id), "{id} has run, and was said not to have");
-            let is_safe = self.commands.get(*id).is_none_or(|c| c.facts().work.is_safe());
+            let is_safe = self.commands.get(*id).is_none_or(|c| c.spec().work.is_safe());
             assert!(*n == 1 || is_safe, "{id} has run {n} times");
         }
         for (id, command) in &self.commands {
-            let needs_go = !command.facts().work.is_safe() && !self.slandered.contains(id);
+            let needs_go = !command.spec().work.is_safe() && !self.slandered.contains(id);
             if needs_go
                 && matches!(
                     command.state(),
@@ -434,7 +434,7 @@ impl Oracle {
     fn lists(&self, world: &World) {
         let (engine, limits) = (&world.engine, world.engine.limits());
         assert_eq!(engine.commands().count(), self.commands.len());
-        let clients: BTreeSet<_> = self.commands.values().map(|c| &c.facts().client).collect();
+        let clients: BTreeSet<_> = self.commands.values().map(|c| &c.spec().client).collect();
         for client in clients {
             assert!(load(&self.commands, client) <= limits.lanes, "{client}");
         }
@@ -460,7 +460,7 @@ impl Oracle {
             if command.phase() != CommandPhase::Queued || !world.takes_commands(&lane.browser) {
                 continue;
             }
-            let client = &command.facts().client;
+            let client = &command.spec().client;
             let is_held_up =
                 !taken.is_empty() || load(&self.commands, client) >= world.engine.limits().lanes;
             assert!(is_held_up && manner(command) == SchedulingMode::InTurn, "{id} could run");
@@ -469,7 +469,7 @@ impl Oracle {
 }
 
 fn manner(command: &Command) -> SchedulingMode {
-    SchedulingMode::of(&command.facts().work)
+    SchedulingMode::of(&command.spec().work)
 }
 
 fn push_bounded(ring: &mut VecDeque<CorrelationId>, id: &CorrelationId, most: usize) {
@@ -490,13 +490,13 @@ fn word(outcome: &CommandOutcome) -> String {
 }
 
 fn count_queued(commands: &Commands, client: &ClientId) -> usize {
-    let own = commands.values().filter(|command| command.facts().client == *client);
+    let own = commands.values().filter(|command| command.spec().client == *client);
     own.filter(|command| command.phase() == CommandPhase::Queued).count()
 }
 
 /// In how many lanes a client's commands run.
 fn load(commands: &Commands, client: &ClientId) -> usize {
-    let own = commands.values().filter(|command| command.facts().client == *client);
+    let own = commands.values().filter(|command| command.spec().client == *client);
     own.filter(|command| command.phase().holds_lane() && manner(command) == SchedulingMode::InTurn)
         .count()
 }
@@ -522,5 +522,5 @@ fn occupants<'a>(
     lane: &'a Lane,
 ) -> Vec<&'a CorrelationId> {
     let holders = in_lane(commands, lanes, lane).filter(|command| command.phase().holds_lane());
-    holders.map(|command| &command.facts().id).collect()
+    holders.map(|command| &command.spec().id).collect()
 }

@@ -217,7 +217,7 @@ impl World {
         let tab = (!order.action.is_browser_wide()).then(|| TabId(order.tab.into()));
         let call = Submission {
             action: order.action,
-            wish: TargetSelector { browser, tab },
+            selector: TargetSelector { browser, tab },
             timeout: order.timeout,
             idempotency_key: None,
         };
@@ -240,7 +240,7 @@ impl World {
 
     pub(super) fn read(&mut self, nth: usize) {
         let Some(id) = self.oracle.nth(nth) else { return };
-        self.transact(|tx| tx.note_read(&id));
+        self.transact(|tx| tx.mark_read(&id));
         self.oracle.read(&id);
     }
 
@@ -263,7 +263,7 @@ impl World {
             tx.attach(NewLink {
                 id,
                 peer: of,
-                carrier: Transport::WebSocket,
+                transport: Transport::WebSocket,
                 extension_version: "1".to_owned(),
                 room,
             });

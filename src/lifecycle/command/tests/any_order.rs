@@ -25,8 +25,8 @@ impl Dice {
 
     /// Mostly the extension that has the command, sometimes anybody.
     fn sender(&mut self, command: &Command) -> (Peer, Attempt) {
-        match command.hold() {
-            Some(hold) if self.roll(4) > 0 => (hold.by.clone(), hold.attempt),
+        match command.delivery() {
+            Some(delivery) if self.roll(4) > 0 => (delivery.peer.clone(), delivery.attempt),
             Some(_) | None => (
                 self.pick([holder(), holder_reborn(), stranger()]),
                 self.pick([0, 1, 2, 3, 4].map(Attempt)),
@@ -45,7 +45,7 @@ impl Dice {
             5 => LifecycleEvent::Report(peer, attempt, pending()),
             6 => LifecycleEvent::Report(peer, attempt, self.pick(every_report())),
             7 | 12 => LifecycleEvent::LinkClosed,
-            8 => LifecycleEvent::Back(
+            8 => LifecycleEvent::Reconnected(
                 peer,
                 self.pick([None, Some(Claimed), Some(Running), Some(Done)]),
             ),
@@ -94,7 +94,7 @@ fn check_step(before: &Command, now: Timestamp, step: &Transition, after: &Comma
         step,
         Transition::Unchanged(EventReply::Go) | Transition::Changed { reply: EventReply::Go, .. }
     ) {
-        assert!(after.hold().is_some_and(|hold| after.may_go(hold.attempt)), "{what}");
+        assert!(after.delivery().is_some_and(|delivery| after.may_go(delivery.attempt)), "{what}");
     }
     assert!(after.phase() == CommandPhase::Ended || after.next_deadline() > now, "{what}: overdue");
     assert!(after.phase().is_terminal() || now < after.total_by(), "{what}: alive past total");
@@ -105,7 +105,7 @@ fn check_step(before: &Command, now: Timestamp, step: &Transition, after: &Comma
     }
     if let Some((outcome, at)) = ending(before) {
         assert_eq!(ending(after), Some((outcome, at)), "{what}: two ends");
-        assert_eq!(before.hold(), after.hold(), "{what}");
+        assert_eq!(before.delivery(), after.delivery(), "{what}");
     }
 }
 
@@ -129,12 +129,12 @@ fn check_state(command: &Command, what: &str) {
         CommandOutcome::Complete { .. }
         | CommandOutcome::Error { .. }
         | CommandOutcome::Timeout { .. } => {
-            let work = &command.facts().work;
+            let work = &command.spec().work;
             let needs_none = work.is_safe() || work.action().is_none();
             assert!(begun || needs_none, "{what}: {outcome:?} without a start");
         }
         CommandOutcome::Expired { may_have_run, .. } => {
-            let possibly = if command.facts().work.is_safe() { deliveries > 0 } else { begun };
+            let possibly = if command.spec().work.is_safe() { deliveries > 0 } else { begun };
             assert!(possibly || !may_have_run, "{what}: {outcome:?}");
         }
         // The extension may know better than we do.

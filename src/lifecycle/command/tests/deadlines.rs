@@ -38,7 +38,11 @@ fn what_comes_after_execute_loses_against_it_at_its_own_moment() {
         (hears(pending()), CommandPhase::Leaving, EventReply::Nothing),
         (LifecycleEvent::Cancel, CommandPhase::Leaving, EventReply::Nothing),
         (LifecycleEvent::LinkClosed, CommandPhase::Leaving, EventReply::Nothing),
-        (LifecycleEvent::Back(holder_reborn(), None), CommandPhase::Leaving, EventReply::Nothing),
+        (
+            LifecycleEvent::Reconnected(holder_reborn(), None),
+            CommandPhase::Leaving,
+            EventReply::Nothing,
+        ),
         (LifecycleEvent::Read, CommandPhase::Leaving, EventReply::Nothing),
     ] {
         let mut command = started();
@@ -52,7 +56,7 @@ fn what_comes_after_execute_loses_against_it_at_its_own_moment() {
 fn what_comes_after_away_loses_against_it_at_its_own_moment() {
     let gone = expired(ExpiryReason::ExtensionDisconnected, true);
     for (event, reply) in [
-        (LifecycleEvent::Back(holder(), Some(InFlightState::Claimed)), EventReply::Nothing),
+        (LifecycleEvent::Reconnected(holder(), Some(InFlightState::Claimed)), EventReply::Nothing),
         (hears(complete("1")), OVER),
         (hears(pending()), EventReply::Nothing),
         (LifecycleEvent::Cancel, EventReply::Nothing),

@@ -103,7 +103,7 @@ fn whatever_ends_a_command_before_go_has_left_it_has_not_run() {
         (claimed(), LifecycleEvent::Cancel, ms(1_200)),
         (away(), LifecycleEvent::Cancel, ms(2_100)),
         (away(), LifecycleEvent::Tick, ms(5_000)),
-        (claimed(), LifecycleEvent::Back(holder_reborn(), None), ms(2_100)),
+        (claimed(), LifecycleEvent::Reconnected(holder_reborn(), None), ms(2_100)),
     ];
     for (mut command, event, at) in ends {
         assert!(!command.may_have_run());
@@ -116,7 +116,7 @@ fn whatever_ends_a_command_before_go_has_left_it_has_not_run() {
 #[test]
 fn a_go_that_is_asked_for_again_leaves_again() {
     let mut command = after(started(), [(LifecycleEvent::LinkClosed, ms(2_000))]);
-    let back = LifecycleEvent::Back(holder(), Some(InFlightState::Claimed));
+    let back = LifecycleEvent::Reconnected(holder(), Some(InFlightState::Claimed));
     let step = command.apply(back, ms(2_100));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
     assert_eq!(

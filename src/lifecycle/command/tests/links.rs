@@ -5,15 +5,15 @@ use super::*;
 #[test]
 fn redelivery_keeps_the_ids_counts_attempts_and_starts_respond_anew() {
     let command = requeued();
-    let ids = |command: &Command| (command.facts().id.clone(), command.facts().query_id.clone());
+    let ids = |command: &Command| (command.spec().id.clone(), command.spec().query_id.clone());
     let before = ids(&command);
     assert_eq!(command.next_deadline(), RESPOND_BY, "respond runs on in the queue");
     let again =
         after(command, [(LifecycleEvent::Deliver(stranger(), Transport::WebSocket), ms(3_500))]);
     assert_eq!(ids(&again), before);
     assert_eq!(
-        again.hold(),
-        Some(&Delivery { attempt: SECOND, by: stranger(), carrier: Transport::WebSocket })
+        again.delivery(),
+        Some(&Delivery { attempt: SECOND, peer: stranger(), transport: Transport::WebSocket })
     );
     assert_eq!(again.next_deadline(), ms(3_500) + limits::RESPOND, "a delivery starts it anew");
     let mut again = again;
@@ -26,7 +26,7 @@ fn redelivery_keeps_the_ids_counts_attempts_and_starts_respond_anew() {
 fn back_with_a_result_in_its_outbox_waits_for_the_replay() {
     for peer in [holder(), holder_reborn()] {
         let mut command = away();
-        let back = LifecycleEvent::Back(peer.clone(), Some(InFlightState::Done));
+        let back = LifecycleEvent::Reconnected(peer.clone(), Some(InFlightState::Done));
         let step = command.apply(back, ms(3_000));
         assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Nothing));
         assert_eq!(command.next_deadline(), EXECUTE_BY, "it is not away any more");
@@ -41,7 +41,7 @@ fn back_with_a_result_in_its_outbox_waits_for_the_replay() {
 #[test]
 fn back_and_still_running_goes_on_without_a_second_go() {
     let mut command = away();
-    let back = LifecycleEvent::Back(holder(), Some(InFlightState::Running));
+    let back = LifecycleEvent::Reconnected(holder(), Some(InFlightState::Running));
     let step = command.apply(back, ms(3_000));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Nothing));
     assert_eq!(command.next_deadline(), EXECUTE_BY);
@@ -52,7 +52,7 @@ fn back_and_still_running_goes_on_without_a_second_go() {
 #[test]
 fn back_with_a_new_life_and_nothing_to_say_ends_it_even_if_the_loss_was_not_seen() {
     let mut command = started();
-    let step = command.apply(LifecycleEvent::Back(holder_reborn(), None), ms(2_000));
+    let step = command.apply(LifecycleEvent::Reconnected(holder_reborn(), None), ms(2_000));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
     assert_ended(&command, &expired(ExpiryReason::ExtensionDisconnected, true), ms(2_000));
 }
@@ -60,7 +60,10 @@ fn back_with_a_new_life_and_nothing_to_say_ends_it_even_if_the_loss_was_not_seen
 #[test]
 fn back_means_nothing_to_a_command_that_has_not_started_or_is_over() {
     for mut command in [command(), sent(), requeued(), ended_by(complete("1"))] {
-        assert_eq!(command.apply(LifecycleEvent::Back(holder_reborn(), None), ms(2_500)), IGNORED);
+        assert_eq!(
+            command.apply(LifecycleEvent::Reconnected(holder_reborn(), None), ms(2_500)),
+            IGNORED
+        );
     }
 }
 

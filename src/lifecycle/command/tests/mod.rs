@@ -140,7 +140,7 @@ fn cancelled_in_the_page() -> Command {
 }
 
 fn given_up_on() -> Command {
-    after(started(), [(LifecycleEvent::Back(holder_reborn(), None), ENDED_AT)])
+    after(started(), [(LifecycleEvent::Reconnected(holder_reborn(), None), ENDED_AT)])
 }
 
 /// One command for each terminal state, ended at [`ENDED_AT`].
@@ -161,15 +161,15 @@ fn saved(command: &Command) -> SavedCommand {
             SavedStage::Accepted
         }
         CommandState::Working { .. } => SavedStage::Working { at: command.started_at() },
-        CommandState::Started { hold, .. } => SavedStage::Started {
-            hold,
+        CommandState::Started { delivery, .. } => SavedStage::Started {
+            delivery,
             at: command.reached(TracePhase::Started).expect("it has started"),
         },
-        CommandState::Ended { at, outcome, hold, read, .. } => {
-            SavedStage::Ended { at, outcome, hold, read }
+        CommandState::Ended { at, outcome, delivery, read, .. } => {
+            SavedStage::Ended { at, outcome, delivery, read }
         }
     };
-    SavedCommand { facts: command.facts().clone(), stage, trace: command.marks().to_vec() }
+    SavedCommand { spec: command.spec().clone(), stage, trace: command.marks().to_vec() }
 }
 
 /// The command in the next life of the daemon, on a machine that has gone on.

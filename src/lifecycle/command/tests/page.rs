@@ -155,16 +155,16 @@ fn the_caps_table_has_every_limit_with_its_default() {
 
 #[test]
 fn the_sentences_that_people_read_name_the_lengths_that_count() {
-    for (carrier, length) in [
+    for (transport, length) in [
         (Transport::WebSocket, limits::RESPOND),
         (Transport::Http, limits::RESPOND),
         (Transport::Poll, limits::RESPOND_POLL),
         (Transport::Sync, limits::EXECUTE + limits::REPORT_GRACE),
     ] {
-        let delivered = after(command(), [(LifecycleEvent::Deliver(holder(), carrier), SENT_AT)]);
+        let delivered = after(command(), [(LifecycleEvent::Deliver(holder(), transport), SENT_AT)]);
         let expired = after(delivered, [(LifecycleEvent::Tick, SENT_AT + length)]);
         let said = expired.report(false).why_not_complete().unwrap();
-        assert!(said.contains(&format!("within {}s", length.as_secs())), "{carrier:?}: {said}");
+        assert!(said.contains(&format!("within {}s", length.as_secs())), "{transport:?}: {said}");
         assert!(expired.as_failed(None).unwrap().hint.contains(&*said));
     }
     let attempts = format!("each of {} deliveries", limits::ATTEMPTS);

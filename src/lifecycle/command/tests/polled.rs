@@ -63,7 +63,7 @@ fn another_life_of_the_extension_is_offered_it_again_while_nothing_was_heard() {
     assert!(command.may_have_run(), "the life before may have begun it");
     let again =
         after(command, [(LifecycleEvent::Deliver(holder_reborn(), Transport::Poll), ms(2_000))]);
-    assert_eq!(again.hold().map(|hold| hold.attempt), Some(SECOND));
+    assert_eq!(again.delivery().map(|delivery| delivery.attempt), Some(SECOND));
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn a_cancelled_one_may_have_run_and_keeps_its_lane_for_a_while() {
 fn after_a_restart_of_the_daemon_it_counts_as_started_until_its_time_is_over() {
     let command = polled();
     assert!(command.is_to_be_recorded_since(CommandPhase::Queued), "it may be running from now on");
-    let hold = command.hold().cloned().unwrap();
+    let delivery = command.delivery().cloned().unwrap();
     let saved = SavedCommand {
-        facts: command.facts().clone(),
-        stage: SavedStage::Started { hold, at: SENT_AT },
+        spec: command.spec().clone(),
+        stage: SavedStage::Started { delivery, at: SENT_AT },
         trace: command.marks().to_vec(),
     };
     let mut command = Command::restore(saved, true, ms(2_000));

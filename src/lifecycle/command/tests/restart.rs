@@ -23,7 +23,7 @@ fn given_up() -> CommandOutcome {
 #[test]
 fn a_browser_that_still_runs_it_goes_on_without_a_second_go() {
     let mut command = waits_for_its_browser();
-    let step = command.apply(LifecycleEvent::Back(holder(), Some(Running)), ms(6_000));
+    let step = command.apply(LifecycleEvent::Reconnected(holder(), Some(Running)), ms(6_000));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Nothing));
     assert_eq!(command.next_deadline(), EXECUTE_BY, "as if nothing had happened");
     let step = command.apply(hears(complete("1")), ms(7_000));
@@ -34,7 +34,7 @@ fn a_browser_that_still_runs_it_goes_on_without_a_second_go() {
 #[test]
 fn a_browser_that_only_claimed_it_gets_go_again() {
     let mut command = waits_for_its_browser();
-    let step = command.apply(LifecycleEvent::Back(holder(), Some(Claimed)), ms(6_000));
+    let step = command.apply(LifecycleEvent::Reconnected(holder(), Some(Claimed)), ms(6_000));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
     assert!(command.may_go(FIRST));
 }
@@ -44,7 +44,7 @@ fn a_result_that_was_made_while_nobody_listened_counts_however_late_it_is() {
     for peer in [holder(), holder_reborn()] {
         for now in [BACK_AT, TOO_LATE] {
             let mut command = restored(&started(), now);
-            let done = LifecycleEvent::Back(peer.clone(), Some(Done));
+            let done = LifecycleEvent::Reconnected(peer.clone(), Some(Done));
             assert_eq!(command.apply(done, now), IGNORED, "the result will follow");
             let replay = LifecycleEvent::Report(peer.clone(), FIRST, complete("1"));
             let arrives = now + Duration::from_millis(2_999);
@@ -58,9 +58,9 @@ fn a_result_that_was_made_while_nobody_listened_counts_however_late_it_is() {
 #[test]
 fn a_result_that_was_announced_and_does_not_come_is_waited_for_no_longer() {
     let mut command = waits_for_its_browser();
-    let _ = command.apply(LifecycleEvent::Back(holder(), Some(Done)), ms(6_000));
+    let _ = command.apply(LifecycleEvent::Reconnected(holder(), Some(Done)), ms(6_000));
     assert_eq!(command.apply(LifecycleEvent::LinkClosed, ms(6_500)), IGNORED);
-    let _ = command.apply(LifecycleEvent::Back(holder(), Some(Done)), ms(7_500));
+    let _ = command.apply(LifecycleEvent::Reconnected(holder(), Some(Done)), ms(7_500));
     assert_eq!(command.next_deadline(), GIVEN_UP_AT, "nothing prolongs it");
     let step = command.apply(hears(complete("1")), GIVEN_UP_AT);
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, OVER));
@@ -72,7 +72,7 @@ fn a_browser_that_knows_nothing_of_it_or_has_a_new_life_ends_it_at_once() {
     let reborn = [None, Some(Claimed), Some(Running)].map(|says| (holder_reborn(), says));
     for (peer, says) in reborn.into_iter().chain([(holder(), None)]) {
         let mut command = waits_for_its_browser();
-        let step = command.apply(LifecycleEvent::Back(peer, says), ms(6_000));
+        let step = command.apply(LifecycleEvent::Reconnected(peer, says), ms(6_000));
         assert_eq!(
             step,
             moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing),
@@ -86,7 +86,10 @@ fn a_browser_that_knows_nothing_of_it_or_has_a_new_life_ends_it_at_once() {
 fn another_browser_means_nothing_to_it() {
     for says in [None, Some(Claimed), Some(Running), Some(Done)] {
         let mut command = waits_for_its_browser();
-        assert_eq!(command.apply(LifecycleEvent::Back(stranger(), says), ms(6_000)), IGNORED);
+        assert_eq!(
+            command.apply(LifecycleEvent::Reconnected(stranger(), says), ms(6_000)),
+            IGNORED
+        );
         assert_eq!(command.next_deadline(), GIVEN_UP_AT);
     }
 }
@@ -94,7 +97,7 @@ fn another_browser_means_nothing_to_it() {
 #[test]
 fn what_comes_after_the_wait_for_the_browser_loses_against_its_end() {
     for (event, reply) in [
-        (LifecycleEvent::Back(holder(), Some(Running)), EventReply::Nothing),
+        (LifecycleEvent::Reconnected(holder(), Some(Running)), EventReply::Nothing),
         (hears(complete("1")), OVER),
         (hears(pending()), EventReply::Nothing),
         (LifecycleEvent::Cancel, EventReply::Nothing),
@@ -130,9 +133,9 @@ fn execute_and_total_wait_for_the_browser_and_take_effect_when_it_is_back() {
         [(started(), EXECUTE_BY, overrun), (begun_late, TOTAL_BY, late)]
     {
         for (back, late_by) in [
-            (LifecycleEvent::Back(holder(), Some(Running)), 0),
-            (LifecycleEvent::Back(holder(), Some(Running)), 700),
-            (LifecycleEvent::Back(holder(), Some(Claimed)), 700),
+            (LifecycleEvent::Reconnected(holder(), Some(Running)), 0),
+            (LifecycleEvent::Reconnected(holder(), Some(Running)), 700),
+            (LifecycleEvent::Reconnected(holder(), Some(Claimed)), 700),
             (hears(pending()), 700),
         ] {
             let speaks_at = due + Duration::from_millis(late_by);
@@ -153,7 +156,7 @@ fn execute_and_total_wait_for_the_browser_and_take_effect_when_it_is_back() {
 #[test]
 fn a_link_that_is_lost_after_the_browser_was_back_is_an_ordinary_loss() {
     let mut command = waits_for_its_browser();
-    let _ = command.apply(LifecycleEvent::Back(holder(), Some(Running)), ms(6_000));
+    let _ = command.apply(LifecycleEvent::Reconnected(holder(), Some(Running)), ms(6_000));
     let _ = command.apply(LifecycleEvent::LinkClosed, ms(7_000));
     let _ = command.apply(LifecycleEvent::Tick, LATER);
     assert_ended(&command, &expired(ExpiryReason::ExtensionDisconnected, true), ms(10_000));
@@ -222,7 +225,7 @@ fn what_was_over_stays_as_it_was_to_the_byte_and_keeps_the_rest_of_its_retention
             let mut command = Command::restore(saved(before), is_same_boot, LATER);
             assert_eq!(ending(&command), ending(before));
             assert_eq!(is_read(&command), is_read(before));
-            assert_eq!(command.hold(), before.hold());
+            assert_eq!(command.delivery(), before.delivery());
             assert_eq!(command.retain_until(), Some(ENDED_AT + limits::RETAIN));
             assert_eq!(shown(&command), shown(before));
             assert_eq!(trace(&command).len(), trace(before).len());
@@ -250,12 +253,12 @@ fn a_clock_that_was_set_back_gives_nothing_more_than_its_whole_time() {
     let long_ago = ACCEPTED_AT - Duration::from_secs(3_600);
     let command = restored(&sent(), long_ago);
     assert_eq!(command.total_by(), long_ago + TOTAL_BY.since(ACCEPTED_AT));
-    assert_eq!(command.facts().created, long_ago);
+    assert_eq!(command.spec().created, long_ago);
     assert!(trace(&command).is_sorted_by_key(|entry| entry.at));
 
     let mut command = restored(&started(), long_ago);
     assert_eq!(command.next_deadline(), long_ago + limits::AWAY);
-    let _ = command.apply(LifecycleEvent::Back(holder(), Some(Running)), long_ago);
+    let _ = command.apply(LifecycleEvent::Reconnected(holder(), Some(Running)), long_ago);
     assert_eq!(command.next_deadline(), long_ago + limits::EXECUTE + limits::REPORT_GRACE);
 
     let command = restored(&ended_by(complete("1")), long_ago);

@@ -95,8 +95,8 @@ fn row_3_a_delivery_sends_it_under_the_next_attempt() {
         row.take(&mut command, LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT);
     assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Sent, EventReply::Nothing));
     assert_eq!(
-        command.hold(),
-        Some(&Delivery { attempt: FIRST, by: holder(), carrier: Transport::WebSocket })
+        command.delivery(),
+        Some(&Delivery { attempt: FIRST, peer: holder(), transport: Transport::WebSocket })
     );
     assert_eq!(command.next_deadline(), SENT_AT + limits::RESPOND);
     assert_eq!(RESPOND_BY, SENT_AT + limits::RESPOND);
@@ -190,7 +190,7 @@ fn row_7_a_lost_link_puts_it_back_and_respond_runs_on() {
     let mut command = sent();
     let step = row.take(&mut command, LifecycleEvent::LinkClosed, ms(1_500));
     assert_eq!(step, moved(CommandPhase::Sent, CommandPhase::Queued, EventReply::Nothing));
-    assert_eq!(command.hold(), None);
+    assert_eq!(command.delivery(), None);
     assert_eq!(command.next_deadline(), RESPOND_BY);
 }
 
@@ -272,7 +272,7 @@ fn row_11_a_started_command_waits_for_its_browser() {
 fn row_11a_the_same_life_that_only_claimed_it_gets_go_again() {
     let mut row = Row::of("11a");
     let mut command = away();
-    let back = LifecycleEvent::Back(holder(), Some(InFlightState::Claimed));
+    let back = LifecycleEvent::Reconnected(holder(), Some(InFlightState::Claimed));
     let step = row.take(&mut command, back, ms(3_000));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
     assert_eq!(command.next_deadline(), EXECUTE_BY, "execute is not started anew");
@@ -294,7 +294,7 @@ fn row_12_a_browser_without_a_result_for_it_ends_it() {
     let reborn = [None, claimed, running].map(|says| (holder_reborn(), says));
     for (peer, says) in reborn.into_iter().chain([(holder(), None)]) {
         let mut command = away();
-        let step = row.take(&mut command, LifecycleEvent::Back(peer, says), ms(3_000));
+        let step = row.take(&mut command, LifecycleEvent::Reconnected(peer, says), ms(3_000));
         assert_eq!(
             step,
             moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing),
@@ -304,7 +304,7 @@ fn row_12_a_browser_without_a_result_for_it_ends_it() {
     }
 
     let mut command = restored(&started(), ms(3_000));
-    let step = row.take(&mut command, LifecycleEvent::Back(holder(), None), ms(3_500));
+    let step = row.take(&mut command, LifecycleEvent::Reconnected(holder(), None), ms(3_500));
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
     assert_ended(&command, &expired(ExpiryReason::DaemonRestarted, true), ms(3_500));
     row.names("extension_disconnected");
@@ -421,12 +421,12 @@ fn row_17_what_had_not_started_waits_again_with_the_rest_of_its_time() {
     for before in [command(), sent(), requeued()] {
         let mut command = row.restart(&before, true, ms(5_000));
         assert_eq!(command.next_deadline(), TOTAL_BY);
-        assert_eq!(command.hold(), None);
-        assert_eq!(command.facts().id, before.facts().id);
+        assert_eq!(command.delivery(), None);
+        assert_eq!(command.spec().id, before.spec().id);
         let step =
             command.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), ms(6_000));
         assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Sent, EventReply::Nothing));
-        assert_eq!(command.hold().map(|hold| hold.attempt), Some(FIRST));
+        assert_eq!(command.delivery().map(|delivery| delivery.attempt), Some(FIRST));
     }
     let command = row.restart(&command(), true, just_before(TOTAL_BY));
     assert_eq!(command.next_deadline(), TOTAL_BY);
@@ -451,7 +451,7 @@ fn row_17b_what_had_started_waits_for_its_browser_and_is_never_sent_again() {
     for (before, now) in [(started(), ms(5_000)), (away(), ms(5_000)), (started(), LATER)] {
         let mut command = row.restart(&before, true, now);
         assert_eq!(command.next_deadline(), now + limits::AWAY);
-        assert_eq!(command.hold(), before.hold());
+        assert_eq!(command.delivery(), before.delivery());
         assert_eq!(
             command.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), now),
             IGNORED,
@@ -551,7 +551,12 @@ fn row_21_failures_are_listed_and_results_and_cancelled_ones_are_not() {
         (started(), LifecycleEvent::Tick, LATER, "execution_timeout"),
         (started(), hears(timed_out()), ENDED_AT, "execution_timeout"),
         (started(), hears(error("no")), ENDED_AT, "script_threw"),
-        (started(), LifecycleEvent::Back(holder(), None), ENDED_AT, "extension_disconnected"),
+        (
+            started(),
+            LifecycleEvent::Reconnected(holder(), None),
+            ENDED_AT,
+            "extension_disconnected",
+        ),
     ];
     for (mut command, event, now, error) in failures {
         assert!(command.as_failed(None).is_none());

@@ -169,7 +169,7 @@ fn no_extension_has_a_word_in_it() {
             hears(complete("1")),
             hears(pending()),
             LifecycleEvent::LinkClosed,
-            LifecycleEvent::Back(holder(), None),
+            LifecycleEvent::Reconnected(holder(), None),
         ];
         let mut command = before.clone();
         for event in events {
@@ -178,7 +178,7 @@ fn no_extension_has_a_word_in_it() {
             assert!(matches!(step, Transition::Unchanged(_)), "{what}: {step:?}");
         }
         assert_eq!(word(&command), word(&before));
-        assert!(command.hold().is_none());
+        assert!(command.delivery().is_none());
     }
 }
 
