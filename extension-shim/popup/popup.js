@@ -26,6 +26,7 @@ async function tell(ask) {
   /** @type {PanelAnswer} */
   const answer = await chrome.runtime.sendMessage(ask);
   if ('trouble' in answer) return answer.trouble;
+  // Asked each time: the tab may have gone to another page.
   [here] = await chrome.tabs.query({ active: true, currentWindow: true });
   show(answer);
   return '';

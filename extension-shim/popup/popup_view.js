@@ -111,7 +111,7 @@ export function siteHereText({ site, isKeptOut }) {
   return isKeptOut ? `Agents are kept out of ${site}` : site;
 }
 
-/** @param {number} startedAt @param {number} now @returns {string} such as "3 s" or "2 min 5 s" */
+/** @param {number} startedAt @param {number} now @returns {string} for example "3 s" or "2 min 5 s" */
 export function since(startedAt, now) {
   const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

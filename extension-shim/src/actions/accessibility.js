@@ -96,7 +96,7 @@ async function nodesBelow(tabId, objectId, levels) {
   return parts.flat();
 }
 
-/** What is shown in an element, as the protocol names it. @param {number} tabId @param {string} objectId @returns {Promise<string[]>} */
+/** The visible elements in an element, by their names in the protocol. @param {number} tabId @param {string} objectId @returns {Promise<string[]>} */
 async function elementsIn(tabId, objectId) {
   const functionDeclaration = `function(){
     if(!this.checkVisibility()&&getComputedStyle(this).display!=='contents')return[];
@@ -117,7 +117,7 @@ async function treeOf(tabId, room, frameId) {
   return filled(tabId, new AxTree(nodes, await secretNodes(tabId, frameId)), room);
 }
 
-/** With what is in its frames. @param {number} tabId @param {AxTree} tree @param {{frames: number}} room @returns {Promise<AxTree>} */
+/** Adds the trees of its frames. @param {number} tabId @param {AxTree} tree @param {{frames: number}} room @returns {Promise<AxTree>} */
 async function filled(tabId, tree, room) {
   for (const backendNodeId of tree.frames()) {
     const inner = await frameTree(tabId, room, backendNodeId);

@@ -80,7 +80,7 @@ async function runWithoutDebugger(run, onStop) {
  * The script is wrapped for the page that the browser reports, and first checks its own location: so the
  * origin of its result is known without a word of the page. Where every site may be used, a web page need not be looked
  * at: the URL from events is enough, and if they are late, nothing runs before it is looked at.
- * @param {Run} run @param {string | undefined} told the page's URL, as events have told @returns {Promise<Outcome>}
+ * @param {Run} run @param {string | undefined} told the page's URL, as the events have it @returns {Promise<Outcome>}
  */
 async function runWhereItIs(run, told) {
   const isKnown = policy.allowsEverySite && /^https?:/.test(told ?? '');
@@ -122,7 +122,7 @@ async function evaluate(run) {
   } catch (error) {
     if (error === ELSEWHERE) return null;
     if (error instanceof ActionError) throw error;
-    // A script ended by the protocol's own timer fails as "Internal error": the time tells.
+    // A script ended by the protocol's own timer fails as "Internal error": only the elapsed time shows it.
     if (performance.now() - startedAt >= run.timeout) throw executionTimeout(run.timeout);
     throw commandError(error, run.tabId, await tabs.isOpen(run.tabId));
   }
@@ -130,7 +130,7 @@ async function evaluate(run) {
 
 /**
  * Whether a form was refused by the compiler, so that nothing of it has run. Only then is there an exception at once,
- * which names the script: ours around the script throws nothing, and what is rejected later names none.
+ * which names the script: the wrapper around the script throws nothing, and a later rejection names no script.
  * @param {any} failed
  */
 function isRefusedByCompiler({ scriptId, exception }) {

@@ -63,7 +63,7 @@ async function step(by, context) {
   return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId: entry.id }));
 }
 
-/** @param {unknown} [error] what the browser said @returns {never} */
+/** @param {unknown} [error] of the browser @returns {never} */
 function noFurther(error) {
   if (error !== undefined && !/Cannot find a next page/i.test(messageOf(error))) throw error;
   throw new ActionError('navigation_failed', 'the history of this tab ends here', undefined, { hint: 'Go to a URL with interact({action:"navigate", url}).' });
@@ -113,7 +113,7 @@ async function whyNotLoaded(tabId, error) {
   return told ?? new ActionError('navigation_failed', `the browser refused: ${messageOf(error)}`);
 }
 
-/** Dismissed, the page stays: what was typed there is for a person to give up. @param {number} tabId @param {Dialog} dialog */
+/** Once the dialog is dismissed the page stays: only a person may give up typed input. @param {number} tabId @param {Dialog} dialog */
 function stayed(tabId, { type }) {
   if (type !== 'beforeunload') return;
   navigations.fail(tabId, new ActionError('navigation_failed',

@@ -45,7 +45,7 @@ async function insist(id, params, signal) {
   return '';
 }
 
-/** What to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
+/** The area to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
 async function area(tabId, { fullPage, maxSide }) {
   const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
   const seenArea = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };

@@ -72,7 +72,7 @@ export function drop(tabId) {
   return true;
 }
 
-/** @param {number} tabId whether more than commands need it, and what they need stays switched on */
+/** @param {number} tabId whether a recording needs it, and its domains stay switched on */
 export function isHeld(tabId) {
   return held.has(tabId);
 }
@@ -111,7 +111,7 @@ export function cdp(tabId, method, params) {
 
 /**
  * Gives up the page that a tab is about to go to. Until it is there or given up, the browser holds back
- * nearly all that is sent to the one before, what completes an attach among it. @param {number} tabId
+ * nearly all commands to the former one, among them those that complete an attach. @param {number} tabId
  */
 export async function stopLoading(tabId) {
   if (dismissed.has(tabId)) throw dismissedError();

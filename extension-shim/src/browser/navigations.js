@@ -66,6 +66,7 @@ export class Navigations {
   /** A load that becomes a download ends before the browser reports the download. @param {DownloadItem} item */
   handleDownload(item) {
     for (const watch of this.#watches.values()) {
+      // The browser does not name the tab of a download: its URL has to match.
       if (watch.hasPage || watch.current !== item.url) continue;
       watch.download = item;
       this.#follow(watch, item.finalUrl);
@@ -153,7 +154,7 @@ export class Navigations {
     this.fail(tabId, closedMeanwhile(tabId));
   }
 
-  /** @param {number} tabId @param {unknown} error what else ended it */
+  /** @param {number} tabId @param {unknown} error another reason that ended it */
   fail(tabId, error) {
     this.#watches.get(tabId)?.failed(error);
   }
@@ -161,6 +162,7 @@ export class Navigations {
   /** @param {NavigationDetails} details */
   #ours({ tabId, frameId, documentLifecycle, url }) {
     const watch = frameId === 0 && documentLifecycle !== 'prerender' ? this.#watches.get(tabId) : undefined;
+    // The end of the blank page's own load may come after the navigation has begun.
     return typeof watch?.aim === 'object' && watch.aim.after === url ? undefined : watch;
   }
 }

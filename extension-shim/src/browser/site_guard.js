@@ -1,6 +1,6 @@
 // @ts-check
-// Checks the rules for sites again right before a page is used: whatever the browser reported of a tab
-// before, what counts is the document that is there now.
+// Checks the rules for sites again right before a page is used: the events about a tab
+// may be late, and only the document that is there now counts.
 
 import { messageOf, navigationInterrupted } from '../lib/errors.js';
 import { within } from '../lib/within.js';

@@ -74,7 +74,7 @@ export class Tabs {
   }
 
   /**
-   * The same, asking the browser: for what events tell late or not at all. @param {number | undefined} tabId
+   * The same, asking the browser: some facts come late by events, or not at all. @param {number | undefined} tabId
    * @returns {Promise<chrome.tabs.Tab & {id: number}>}
    */
   async fresh(tabId) {
@@ -98,7 +98,7 @@ export class Tabs {
     return tab?.id;
   }
 
-  /** @param {number} tabId whether it is open now, whatever events have come */
+  /** @param {number} tabId whether it is open now, as the browser has it */
   async isOpen(tabId) {
     return chrome.tabs.get(tabId).then(() => true, () => false);
   }
@@ -120,7 +120,7 @@ export class Tabs {
     return drawn === undefined ? active : this.#tabs.get(drawn);
   }
 
-  /** @param {number | undefined} tabId @returns {string} what a person calls it */
+  /** @param {number | undefined} tabId @returns {string} its title, for the person */
   titleOf(tabId) {
     const tab = tabId === undefined ? undefined : this.#tabs.get(tabId);
     return tab?.title || tab?.url || (tabId === undefined ? 'the browser' : `tab ${tabId}`);

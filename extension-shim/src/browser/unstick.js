@@ -11,7 +11,7 @@ import { CRASH_MS, PAGE_ANSWER_MS, PAGE_PROBE_MS, RELOAD_MS } from './limits.js'
 
 /**
  * @param {number} tabId whose page may still be at it
- * @param {{word?: string, silentMs?: number}} [known] `word`: an expression that tells the page; `silentMs`: how long
+ * @param {{word?: string, silentMs?: number}} [known] `word`: an expression that aborts the script's signal; `silentMs`: how long
  *   the page has not answered already
  * @returns {Promise<string>} a note for the report
  */
@@ -29,10 +29,11 @@ function notStopped(error) {
 }
 
 /**
- * @param {number} tabId @param {string} [word] an expression that tells the page @param {number} [patienceMs] for its answer
+ * @param {number} tabId @param {string} [word] an expression that aborts the script's signal @param {number} [patienceMs] for its answer
  * @returns {Promise<UnstickResult>}
  */
 export async function endScript(tabId, word = '1', patienceMs = PAGE_PROBE_MS) {
+  // Without the debugger the page can be neither asked nor ended.
   if (!isAttached(tabId) || await answers(tabId, patienceMs, word)) return 'usable';
   // Ends the running JavaScript, and nothing else: the page stays as it is. Newer browsers refuse it to
   // extensions, at once.

@@ -9,7 +9,7 @@ import {
 } from './limits.js';
 import { byteLength } from './text.js';
 
-/** For what stands around the entries of a frame. */
+/** Room for the JSON around the entries of a frame. */
 const FRAME_BYTES = 100;
 
 /**

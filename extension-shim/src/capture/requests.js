@@ -1,7 +1,7 @@
 // @ts-check
 // The requests of one tab, put together from their events. Pure. A request that was on a denied
 // site anywhere on its way ends without a trace: a page can have it sent with the person's cookies and without
-// being let read the answer, and whoever records must not read it in the page's place.
+// being allowed to read the answer, and a recording must not read it in the page's place.
 
 /** @import {NetworkEntry} from '../../types/protocol.js' */
 
@@ -43,7 +43,7 @@ export class Requests {
       case 'Network.responseReceived': this.#with(params, (request) => {
         request.response = params.response;
         request.respondedAt = params.timestamp;
-        // A service worker may have answered with what it has fetched elsewhere.
+        // A service worker may have answered with a response from elsewhere.
         request.denied ||= this.#isDenied(params.response.url ?? '');
       }); break;
       case 'Network.loadingFinished':
@@ -65,7 +65,7 @@ export class Requests {
       this.#with(params, (request) => {
         request.response = redirectResponse;
         request.respondedAt = timestamp;
-        // The answer names where it leads, and what comes from there may lead back with a secret in its URL.
+        // The redirect names a denied site, and that site may redirect back with a secret in the URL.
         denied ||= request.denied;
         request.denied = denied;
       });

@@ -70,6 +70,7 @@ export class TabRecording {
   /** @param {Set<Stream>} streams @returns {Promise<void>} done, or why not */
   change(streams) {
     this.streams = streams;
+    // One change after the other: two at once would leave domains switched on that no stream needs.
     this.settled = this.settled.catch(console.debug).then(() => this.#switch(streams));
     return this.settled;
   }
@@ -108,6 +109,7 @@ export class TabRecording {
     this.#mainFrame = frameId;
     this.#url = clip(url, URL_MAX);
     this.#owner = null;
+    // A second navigation may come while the first document's owner is looked up: then only the second counts.
     this.#arrivals += 1;
     const arrival = this.#arrivals;
     if (!hidesOwner(url)) return;
@@ -148,6 +150,7 @@ export class TabRecording {
   /** @param {Watch} watch */
   async #endWatch({ identifier, binding }) {
     await this.#cdp('Page.removeScriptToEvaluateOnNewDocument', { identifier });
+    // The watch lives in the page and has no other way to learn that it is over.
     const stop = await this.#inject(STOP_WATCH);
     await this.#cdp('Page.removeScriptToEvaluateOnNewDocument', stop);
     await this.#cdp('Runtime.removeBinding', { name: binding });
@@ -181,6 +184,7 @@ export class TabRecording {
     const pauseMs = this.#guard.mute(domain, Date.now());
     // The lines of a short burst are read afterwards.
     if (pauseMs > FLOOD_PAUSE_MS || domain === 'Network') this.#noteFlood(domain, pauseMs);
+    // A page in a loop takes no command: then the debugger itself is let go.
     const heeded = this.#cdp(`${domain}.disable`).then(() => true);
     while (!await Promise.race([heeded, after(FLOOD_PATIENCE_MS)])) {
       if (this.#guard.isInLoop(domain) && drop(this.#tabId)) return this.#rest(domain);
@@ -260,6 +264,7 @@ export class TabRecording {
   /** @param {FinishedRequest} finished */
   async #addBodies(finished) {
     const { request: { id: requestId, sent } } = finished;
+    // Beyond the limit a body is left out, not queued: a queue would hold whole bodies in memory.
     const isBusy = this.#fetching >= BODIES_AT_ONCE;
     this.#fetching += 1;
     const ask = (/** @type {boolean} */ is, /** @type {string} */ method) =>

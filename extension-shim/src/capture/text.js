@@ -22,7 +22,7 @@ export function clipBytes(text, most) {
   return { text: decoder.decode(bytes.subarray(0, end)), truncated: true };
 }
 
-/** Without what is not there: absent fields do not go over the wire. @template {object} T @param {T} fields @returns {T} */
+/** Drops undefined fields, which do not go over the wire. @template {object} T @param {T} fields @returns {T} */
 export function present(fields) {
   return /** @type {T} */ (Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
 }

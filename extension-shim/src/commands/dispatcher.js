@@ -55,10 +55,11 @@ export class Dispatcher {
     this.#gate = gate;
   }
 
-  /** A restarted daemon counts attempts anew and sends again what had not started. @param {string} epoch */
+  /** A restarted daemon counts attempts anew and sends commands that had not started again. @param {string} epoch */
   enterEpoch(epoch) {
     if (epoch === this.#epoch) return;
     this.#epoch = epoch;
+    // A running command goes on: its report is matched by id.
     for (const [id, entry] of this.#entries) if (!entry.running) this.#entries.delete(id);
   }
 
@@ -139,6 +140,7 @@ export class Dispatcher {
   handleNack({ correlation_id, attempt, reason }) {
     if (correlation_id === undefined) return console.debug('tabwire: nack', reason);
     const entry = this.#entries.get(correlation_id);
+    // A nack for an older attempt must not end a newer one.
     const same = entry && (attempt === undefined || entry.attempt === attempt);
     if (same && !entry.running) this.#entries.delete(correlation_id);
     this.#outbox.drop(correlation_id, attempt);
@@ -155,6 +157,7 @@ export class Dispatcher {
     const { correlation_id, attempt, command } = entry;
     this.#entries.set(correlation_id, entry);
     const admit = () => {
+      // A safe command may run twice, so it needs no leave to start and saves a round trip.
       if (command.safe) this.#start(entry);
       else this.#send({ type: 'claim', correlation_id, attempt });
     };
@@ -209,6 +212,7 @@ export class Dispatcher {
    */
   #stop(entry, why, report) {
     const { running } = entry;
+    // Without a clean-up the action has left nothing behind in its tab.
     if (!running?.cleanUp) return this.#settle(entry, () => report(''));
     if (running.stopping) return;
     running.stopping = true;
@@ -248,6 +252,7 @@ export class Dispatcher {
   /** @param {string} id */
   #remember(id) {
     this.#finished.add(id);
+    // A set iterates in the order of insertion: the first entry is the oldest.
     if (this.#finished.size <= FINISHED_IDS_MAX) return;
     const [oldest] = this.#finished;
     this.#finished.delete(oldest);

@@ -81,8 +81,10 @@ export class Outbox {
 
   /** @param {string} id @param {StoredReport} kept */
   #sendAndKeep(id, kept) {
+    // Sent before it is stored: storing first would delay every result.
     const sent = this.#send(kept.text);
     this.#kept.set(id, kept);
+    // One huge report must not take the room of all others.
     if (utf8Length(kept.text) > STORED_MAX_BYTES) return;
     if (sent) setTimeout(() => this.#store(id, kept), STORE_AFTER_MS);
     else this.#store(id, kept);

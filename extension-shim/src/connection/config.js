@@ -20,7 +20,7 @@ function isKey(text) {
   if (typeof text !== 'string') return false;
   try {
     const bytes = fromBase64Url(text);
-    // The way back finds what decoding forgives: padding, and bits beyond the last byte.
+    // Encoding it again shows errors that decoding forgives: padding, and bits beyond the last byte.
     return bytes.length === KEY_BYTES && toBase64Url(bytes) === text;
   } catch {
     return false;

@@ -65,6 +65,7 @@ export class Handshake {
   /** @param {Welcome} welcome @returns {Promise<boolean>} false: it was decided by another one */
   async #isProven(welcome) {
     const expected = await welcomeMac(this.#self.extKey, { ...this.#transcript(), epoch: String(welcome.epoch) });
+    // Two welcomes at once must not both pass: the first that is checked decides.
     if (this.#phase === 'over') return false;
     this.#phase = 'over';
     if (!sameMac(expected, welcome.mac)) throw new Error('it does not know the key');

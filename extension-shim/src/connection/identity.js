@@ -43,7 +43,7 @@ export async function browserSession() {
   return made;
 }
 
-/** A name a person recognises, such as "Google Chrome on Linux". */
+/** A name that a person recognises, for example "Google Chrome on Linux". */
 export function browserLabel() {
   /** @type {any} userAgentData is not in TypeScript's DOM library. */
   const data = /** @type {any} */ (navigator).userAgentData;

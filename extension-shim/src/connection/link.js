@@ -166,6 +166,7 @@ export class Link {
   #trySocketLater() {
     clearTimeout(this.#socketTimer);
     this.#socketTimer = setTimeout(() => {
+      // Tried beside the current connection over HTTP, which goes on until the socket is proven.
       const now = this.#current;
       if (now?.transport.kind === 'http' && !this.#candidate) this.#dial(openSocket, now.config, now.browserId);
     }, SOCKET_AGAIN_MS);
@@ -208,6 +209,7 @@ export class Link {
     if (transport.kind === 'socket' && code < FIRST_OWN_CODE) {
       this.#socketFailures += 1;
       // If the daemon is down, this fails as well.
+      // A proxy or a policy may forbid WebSockets only.
       if (this.#socketFailures >= SOCKET_FAILURES) return this.#dial(openHttp, config, browserId);
     }
     const isUnreachable = transport.kind === 'http' && code < FIRST_OWN_CODE;
@@ -263,6 +265,7 @@ export class Link {
   /** @param {number} delayMs */
   #retryIn(delayMs) {
     clearTimeout(this.#retryTimer);
+    // One timer at most: a new reason to retry replaces the wait for the former one.
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = undefined;
       this.#open();

@@ -165,7 +165,7 @@ export class Pairing {
     const asked = { at: Date.now(), wait_ms, trouble: this.#trouble };
     // Before the host is started: a worker that is ended meanwhile must not start it again at once.
     await chrome.storage.session.set({ [ASKED]: asked });
-    const deeds = this.#personSteps;
+    const steps = this.#personSteps;
     /** @type {Config | null} */
     let told = null;
     try {
@@ -175,13 +175,13 @@ export class Pairing {
       this.#trouble = messageOf(error);
     }
     await chrome.storage.session.set({ [ASKED]: { ...asked, at: Date.now(), trouble: this.#trouble } });
-    if (told && deeds === this.#personSteps) await this.#keep(told);
+    if (told && steps === this.#personSteps) await this.#keep(told);
   }
 
-  /** @param {Config} told */
-  async #keep(told) {
-    if (this.#known.some((one) => nameOf(one) === nameOf(told))) return;
-    await chrome.storage.local.set({ [KEPT]: { ...told, by: 'host' } });
+  /** @param {Config} config of the host's answer */
+  async #keep(config) {
+    if (this.#known.some((one) => nameOf(one) === nameOf(config))) return;
+    await chrome.storage.local.set({ [KEPT]: { ...config, by: 'host' } });
     this.#hooks.onNews();
   }
 

@@ -215,11 +215,13 @@ class HttpSession {
     const headers = {};
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (this.#token !== '') headers.Authorization = `Bearer ${this.#token}`;
+    // A connection that hangs looks like a slow answer, so every request has a limit.
     const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(patience)]);
     const method = body === undefined ? 'GET' : 'POST';
     const response = await fetch(this.#base + path, { method, headers, body, signal, cache: 'no-store' });
     const answer = await response.json();
     if (!response.ok) {
+      // The daemon's refusal carries the close code that a socket would have had.
       const { code = LOST, message = response.status, hint } = answer;
       throw new RefusedError(code, hint === undefined ? String(message) : `${message}. ${hint}`);
     }
@@ -230,6 +232,7 @@ class HttpSession {
   #deliverAll({ frames, last }) {
     const first = last - frames.length + 1;
     frames.forEach((/** @type {ToExtension} */ frame, /** @type {number} */ n) => {
+      // A frame that came with an earlier answer already counts once.
       if (first + n <= this.#after) return;
       this.#after = first + n;
       this.#deliver(frame);

@@ -69,7 +69,7 @@ export class Deliveries {
     this.#drawings.get(tabId)?.settle({ state: 'waiting' });
   }
 
-  /** Sends small frames that nobody else keeps, until each is acknowledged. @param {AnnotationsFrame[]} frames */
+  /** Sends small frames that no other part keeps, until each is acknowledged. @param {AnnotationsFrame[]} frames */
   async owe(frames) {
     if (frames.length === 0) return;
     await this.restore();

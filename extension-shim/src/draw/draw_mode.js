@@ -55,7 +55,7 @@ export class DrawMode {
   /**
    * Lets the person draw on a picture of a tab, or finds that they do.
    * @param {chrome.tabs.Tab & {id: number}} tab @param {DrawingWait} [ask] absent: the person wants to draw
-   * @param {() => void} [begin] called when it is its turn; throws if nobody wants it any more
+   * @param {() => void} [begin] called when it is its turn; throws if the command was cancelled
    */
   open(tab, ask, begin = () => {}) {
     if (ask) this.#coming.add(ask.correlation_id);
@@ -215,7 +215,7 @@ export class DrawMode {
     else await this.#giveUp(tabId, 'page_closed');
   }
 
-  /** Nothing will come: the waits are told. @param {number} tabId @param {'user' | 'page_closed'} why */
+  /** No drawing will come: each wait gets a frame that ends it. @param {number} tabId @param {'user' | 'page_closed'} why */
   async #giveUp(tabId, why) {
     this.#deliveries.giveUp(tabId);
     const drawing = await this.#drawings.take(tabId);
@@ -260,7 +260,7 @@ export class DrawMode {
     }
   }
 
-  /** The first page that loads may be quicker than the browser tells which tab it opened. @param {number} drawTab */
+  /** The first page may load before the browser has answered which tab it opened. @param {number} drawTab */
   async #tabDrawnIn(drawTab) {
     const known = await this.#drawings.shownIn(drawTab);
     if (known !== undefined) return known;
@@ -307,7 +307,7 @@ async function documentIn(tabId) {
 }
 
 /**
- * Rules may have changed since it was taken, and the message may be what has woken the worker. To give a drawing up is always possible.
+ * Rules may have changed since it was taken, and the message may have woken the worker. To give a drawing up is always possible.
  * @param {OpenDrawing} drawing
  */
 async function assertPermitted({ page_url, owner = null }) {

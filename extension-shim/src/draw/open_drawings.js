@@ -102,7 +102,7 @@ export class OpenDrawings {
     if (asks) await this.change(tabId, { asks });
   }
 
-  /** Forgets it. @param {number} tabId @returns {Promise<OpenDrawing | undefined>} what was open there */
+  /** Forgets it. @param {number} tabId @returns {Promise<OpenDrawing | undefined>} the former entry */
   async take(tabId) {
     const drawing = await this.get(tabId);
     if (!drawing) return undefined;

@@ -14,7 +14,7 @@ import { imageSize } from '../lib/image_size.js';
 import { within } from '../lib/within.js';
 import { DRAW_DRAFT_MAX, DRAW_DRAFT_SIDE, DRAW_LOOK_MS, DRAW_OPEN_MS } from './limits.js';
 
-/** What the person sees of a page now. @param {number} tabId @returns {Promise<PagePicture>} */
+/** The visible part of a page. @param {number} tabId @returns {Promise<PagePicture>} */
 export async function pictureOf(tabId) {
   await attach(tabId);
   try {
@@ -42,7 +42,7 @@ async function captureAs(tabId, format, maxSide) {
   return { picture: `data:image/${format};base64,${data}`, ...await shownSize(tabId, imageSize(data)) };
 }
 
-/** What a picture shows, in CSS pixels. @param {number} tabId @param {{width: number, height: number}} image in pixels of its own */
+/** The pictured area, in CSS pixels. @param {number} tabId @param {{width: number, height: number}} image in pixels of its own */
 async function shownSize(tabId, image) {
   const { cssVisualViewport: css, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
   // Only one that was scaled down is narrower than the viewport; it is cut off at the scroll bar.
@@ -51,7 +51,7 @@ async function shownSize(tabId, image) {
   return { width: Math.round(width), height: Math.round(image.height * width / image.width) };
 }
 
-/** @param {number} tabId @param {Target[]} marks @param {boolean} styles whether computed styles are told, too */
+/** @param {number} tabId @param {Target[]} marks @param {boolean} styles whether with computed styles */
 export async function elementsUnder(tabId, marks, styles) {
   const look = withLook(`${underSource(styles)}(look).find(${JSON.stringify(marks)})`);
   return within(DRAW_LOOK_MS, attach(tabId).then(() => readIsolated(tabId, look)));

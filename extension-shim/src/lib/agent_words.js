@@ -2,7 +2,7 @@
 // How a person is shown the words of an agent, in the popup and in the page to draw in: as text, in boxes of their own
 // (`agent_words.css`). The boxes hold agents' words only, and agents' words stand in boxes only.
 
-/** @param {{client: string, prompt: string}} request @returns {HTMLElement[]} who asks, and for what */
+/** @param {{client: string, prompt: string}} request @returns {HTMLElement[]} the agent's name, and its prompt */
 export function agentWords({ client, prompt }) {
   const who = document.createElement('div');
   who.className = 'agent';

@@ -6,7 +6,7 @@
 export class ActionError extends Error {
   /**
    * @param {ErrorCode} code @param {string} message @param {string} [pageStack] the page's stack, not ours
-   * @param {{hint?: string, mayHaveRun?: boolean}} [more] what to do next; whether anything has begun in the page
+   * @param {{hint?: string, mayHaveRun?: boolean}} [more] the next step; whether anything has begun in the page
    */
   constructor(code, message, pageStack, more = {}) {
     super(message);
@@ -21,7 +21,7 @@ export class ActionError extends Error {
   }
 }
 
-/** @param {number} timeoutMs @param {string} [note] what else came of it */
+/** @param {number} timeoutMs @param {string} [note] on the state of the tab */
 export function executionTimeout(timeoutMs, note = '') {
   return new ActionError('execution_timeout', `execution exceeded ${timeoutMs / 1000} s${note}`);
 }

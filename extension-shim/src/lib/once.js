@@ -10,6 +10,7 @@ export function once(work) {
   let done;
   return () => {
     done ??= within(BROWSER_CALL_MS, work()).catch((error) => {
+      // A storage error must not disable the worker for its whole life.
       done = undefined;
       throw error;
     });

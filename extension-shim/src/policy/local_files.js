@@ -54,6 +54,7 @@ export class LocalFiles {
     this.#open = null;
     this.#generation += 1;
     this.#verdicts.clear();
+    // An empty answer closes every file that was asked about.
     for (const answer of this.#asked.values()) answer([]);
   }
 
@@ -132,6 +133,7 @@ export class LocalFiles {
     this.#verdicts.delete(file);
     this.#verdicts.set(file, isAdmitted);
     if (this.#verdicts.size <= FILES_KNOWN_MAX) return;
+    // Each verdict is entered anew when it is renewed, so the first one is the oldest.
     const [oldest] = this.#verdicts.keys();
     this.#verdicts.delete(oldest);
   }

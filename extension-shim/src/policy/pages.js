@@ -7,7 +7,7 @@ const ORDINARY = new Set(['http:', 'https:', 'file:', 'about:', 'data:', 'blob:'
 const STORES = [/^https:\/\/chromewebstore\.google\.com\//, /^https:\/\/chrome\.google\.com\/webstore(\/|$)/,
   /^https:\/\/microsoftedge\.microsoft\.com\/addons(\/|$)/];
 
-/** @param {string} url @returns {string | null} what is wrong with it */
+/** @param {string} url @returns {string | null} the kind of page that is closed to extensions, if it is one */
 function restriction(url) {
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '';
   if (!ORDINARY.has(scheme)) return `${scheme} pages`;
@@ -36,7 +36,7 @@ export function assertReachable(tab) {
   if (wrong) throw restrictedPage(wrong);
 }
 
-/** @param {string | undefined} url @returns {string | undefined} "null" for opaque origins, as the page itself says */
+/** @param {string | undefined} url @returns {string | undefined} "null" for opaque origins, as `self.origin` has it */
 export function originOf(url) {
   return url && URL.canParse(url) ? new URL(url).origin : undefined;
 }

@@ -35,7 +35,9 @@ export class Policy {
     // Content scripts, even under foreign control, must not write here.
     await chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' });
     const { rules, stopped } = /** @type {any} */ ((await chrome.storage.local.get(KEY))[KEY] ?? {});
+    // Rules that the daemon has sent meanwhile are newer than the stored ones.
     this.#rules ??= rules ?? null;
+    // A stop that came while the storage was read counts as well.
     this.#stopped ||= stopped === true;
   }
 

@@ -55,12 +55,12 @@ function withoutDot(host) {
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
-/** @param {string} url @returns {boolean} whether it shows what whoever has opened it wrote, and nothing else */
+/** @param {string} url @returns {boolean} whether its only content is written by its opener */
 export function isEmptyPage(url) {
   return EMPTY_PAGE.test(url);
 }
 
-/** @param {string} url @returns {boolean} whether only the document itself can say who has made it */
+/** @param {string} url @returns {boolean} whether only the document itself can name its maker */
 export function hidesOwner(url) {
   return isEmptyPage(url) || BLOB_OF_NO_SITE.test(url);
 }
@@ -111,7 +111,7 @@ function placeOf(url) {
   return { scheme, host, port: port || (USUAL_PORTS[scheme] ?? ''), name: host || `a ${protocol} page` };
 }
 
-/** What a URL shows or holds. @param {string} url @returns {URL | null} null: it is no URL */
+/** The URL that a URL shows or holds. @param {string} url @returns {URL | null} null: it is no URL */
 function innermost(url) {
   let inner = parsed(url);
   // Of the parsed URL: the parser drops control characters, which could hide a scheme.

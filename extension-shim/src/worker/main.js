@@ -129,6 +129,7 @@ function onStatus(status, detail) {
   showStatus(status, detail);
   recorder.handleLink(status === 'connected');
   if (status === 'connected') return;
+  // Both are the daemon's knowledge, which may be outdated when it returns.
   olderExtensions.forget();
   policy.files.handleLost();
 }
@@ -159,6 +160,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     stopped: policy.isStopped,
     older_extensions: true,
   });
+  // After `ready`: the daemon must know the attempts before their reports come.
   outbox.replay();
   drawMode.handleConnected();
   recorder.configure(capture);

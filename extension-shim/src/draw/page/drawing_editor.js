@@ -92,7 +92,7 @@ export class DrawingEditor {
     this.#save();
   }
 
-  /** Nobody waits for these any more. @param {string[]} over */
+  /** These waits have ended. @param {string[]} over */
   withdraw(over) {
     // A drawing that is being sent arrives all the same: the person is done with it.
     if (this.#phase !== 'drawing' || over.length === 0) return;

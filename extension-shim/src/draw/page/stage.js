@@ -59,6 +59,7 @@ export class DrawStage {
   /** @param {DrawScene} scene */
   show(scene) {
     this.#scene = scene;
+    // A pointer moves more often than the screen is painted.
     if (this.#isToPaint) return;
     this.#isToPaint = true;
     requestAnimationFrame(() => this.#paint());
@@ -76,10 +77,11 @@ export class DrawStage {
     paintCanvas(paint, { image: this.#image, size: this.size, ...scene });
   }
 
-  /** What is sent: the same, without a crosshair. @param {DrawMark[]} marks @returns {string} a data URL */
+  /** Composes the picture that is sent: the same, without a crosshair. @param {DrawMark[]} marks @returns {string} a data URL */
   compose(marks) {
     const png = this.#composeAs('image/png', SCREENSHOT_MAX_SIDE, marks);
     if (png.length <= DRAW_PICTURE_MAX) return png;
+    // A photograph as PNG can be larger than a frame; JPEG at half the size nearly never is.
     for (let maxSide = SCREENSHOT_MAX_SIDE; ; maxSide /= 2) {
       const jpeg = this.#composeAs('image/jpeg', maxSide, marks);
       if (jpeg.length <= DRAW_PICTURE_MAX || maxSide < SCREENSHOT_SIDES.least) return jpeg;

@@ -20,7 +20,7 @@ export class DrawToolbar {
   #tools = /** @type {[DrawTool, HTMLButtonElement][]} */ (Object.entries(TOOL_IDS).map(([tool, id]) => [tool, drawElement(id)]));
   #message = drawElement('message');
 
-  /** @param {{choose: (tool: DrawTool) => void, run: (command: DrawCommand) => void}} on what a click does */
+  /** @param {{choose: (tool: DrawTool) => void, run: (command: DrawCommand) => void}} on the effects of clicks */
   constructor({ choose, run }) {
     for (const [tool, button] of this.#tools) button.addEventListener('click', () => choose(tool));
     for (const command of /** @type {DrawCommand[]} */ (['undo', 'cancel', 'send'])) {
