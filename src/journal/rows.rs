@@ -177,7 +177,7 @@ fn write_accepted(
 
 fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqlite::Result<()> {
     let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
-                     holder = :holder, instance = :instance, transport = :transport, trace = :trace, outcome = :outcome, \
+                     holder = :holder, instance = :instance, carrier = :carrier, trace = :trace, outcome = :outcome, \
                      body = :body, origin = :origin, may_have_run = :may_have_run WHERE number = :number";
     let (stage, at, end) = match command.state() {
         // It may be running: nobody will say when it begins.
