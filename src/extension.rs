@@ -273,8 +273,7 @@ pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
         let path = path.to_owned();
         move |source| UnpackError::Io { path, source }
     };
-    let is_empty = fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_none());
-    if fs::symlink_metadata(to).is_ok() && !is_empty && !is_ours(to) {
+    if fs::symlink_metadata(to).is_ok() && !is_empty_folder(to) && !is_ours(to) {
         return Err(UnpackError::Occupied(to.to_owned()));
     }
     if let Some(parent) = to.parent() {
@@ -291,6 +290,11 @@ pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
         fs::remove_dir_all(from).map_err(io(from))?;
     }
     symlink(to, from).map_err(io(from))
+}
+
+/// Whether there is a folder with nothing in it.
+pub(crate) fn is_empty_folder(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Removes what is in a folder of ours, the manifest last.

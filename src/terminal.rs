@@ -36,8 +36,8 @@ pub enum OutputError {
 /// # Errors
 ///
 /// [`OutputError`].
-pub fn say(line: impl fmt::Display) -> Result<(), OutputError> {
-    write(format_args!("{line}\n"))
+pub fn print_line(line: impl fmt::Display) -> Result<(), OutputError> {
+    print(format_args!("{line}\n"))
 }
 
 /// Writes to standard output as it is.
@@ -45,7 +45,7 @@ pub fn say(line: impl fmt::Display) -> Result<(), OutputError> {
 /// # Errors
 ///
 /// [`OutputError`].
-pub fn write(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
+pub fn print(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
     let mut output = io::stdout().lock();
     output.write_fmt(text).and_then(|()| output.flush()).map_err(|error| {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -174,7 +174,7 @@ fn is_unprintable(c: char) -> bool {
 /// The text in lines of the terminal, broken between words. It is to stand behind `indent` other
 /// characters, and its further lines behind as many spaces. Elsewhere it stays one line.
 #[must_use]
-pub fn hanging(text: &str, indent: usize) -> String {
+pub fn wrapped_behind(text: &str, indent: usize) -> String {
     if !is_terminal() {
         return text.to_owned();
     }
@@ -184,7 +184,7 @@ pub fn hanging(text: &str, indent: usize) -> String {
 
 /// The line, cut where the terminal ends. Elsewhere it stays whole.
 #[must_use]
-pub fn fitted(line: &str) -> Cow<'_, str> {
+pub fn cut_to_width(line: &str) -> Cow<'_, str> {
     if is_terminal() { shortened(line, size().0) } else { Cow::Borrowed(line) }
 }
 
@@ -328,7 +328,7 @@ impl Spinner {
         let turns = 0;
         if is_terminal() && is_dumb() {
             // Nobody is worse off for not seeing it.
-            let _ = say(what);
+            let _ = print_line(what);
             return Self { what: None, turns };
         }
         let cut = || what.chars().take(size().0.saturating_sub(3)).collect();
@@ -341,14 +341,14 @@ impl Spinner {
         let sign = Self::SIGNS[self.turns % Self::SIGNS.len()];
         self.turns += 1;
         // Nobody is worse off for not seeing it.
-        let _ = write(format_args!("\r{sign} {what}\x1b[K"));
+        let _ = print(format_args!("\r{sign} {what}\x1b[K"));
     }
 }
 
 impl Drop for Spinner {
     fn drop(&mut self) {
         if self.what.is_some() {
-            let _ = write(format_args!("\r\x1b[K"));
+            let _ = print(format_args!("\r\x1b[K"));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
 use crate::hub::ClockSample;
 use crate::protocol::{CorrelationId, Timestamp};
-use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, say, shortened};
+use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, print_line, shortened};
 
 /// The columns of a terminal, with the most characters of each: 80 with the gaps between them.
 const ACTION: (&str, usize) = ("ACTION", 13);
@@ -43,15 +43,15 @@ pub(super) async fn list(location: &DaemonLocation, json: bool) -> anyhow::Resul
     let daemon = DaemonClient::of(location)?;
     let body = daemon.get("/api/commands").await?.ok()?;
     if json {
-        say(serde_json::to_string_pretty(&body)?)?;
+        print_line(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let commands = body["commands"].as_array().map(Vec::as_slice).unwrap_or_default();
     if commands.is_empty() && terminal::is_terminal() {
-        say("no commands are known (they are kept for 60 s after their end)")?;
+        print_line("no commands are known (they are kept for 60 s after their end)")?;
     }
     for line in table(commands, CommandTimes::Ages(ClockSample::now().system)).lines() {
-        say(line)?;
+        print_line(line)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -121,7 +121,7 @@ enum CommandView {
 impl CommandView {
     fn show(&mut self, line: &str) -> anyhow::Result<()> {
         if let Self::Json = self {
-            say(line)?;
+            print_line(line)?;
             return Ok(());
         }
         let event: Value = serde_json::from_str(line)?;
@@ -136,7 +136,7 @@ impl CommandView {
             Self::Json => {}
             Self::Plain(said) => {
                 for command in &commands {
-                    plain(said, command)?;
+                    print_change(said, command)?;
                 }
             }
             Self::Table(live) => live.show(commands)?,
@@ -148,7 +148,7 @@ impl CommandView {
         let note = format!("{count} change(s) not shown: they came too fast");
         match self {
             Self::Json => {}
-            Self::Plain(_) => say(format!("# {note}"))?,
+            Self::Plain(_) => print_line(format!("# {note}"))?,
             Self::Table(live) => {
                 live.note = note;
                 live.show(Vec::new())?;
@@ -158,7 +158,7 @@ impl CommandView {
     }
 }
 
-fn plain(said: &mut HashMap<String, String>, command: &Value) -> anyhow::Result<()> {
+fn print_change(said: &mut HashMap<String, String>, command: &Value) -> anyhow::Result<()> {
     let id = text(&command["correlation_id"]).to_owned();
     let state = format!("{}\t{}", text(&command["status"]), text(&command["phase"]));
     if said.get(&id) == Some(&state) {
@@ -169,7 +169,7 @@ fn plain(said: &mut HashMap<String, String>, command: &Value) -> anyhow::Result<
     }
     said.insert(id, state);
     for line in fields(std::slice::from_ref(command)).lines() {
-        say(line)?;
+        print_line(line)?;
     }
     Ok(())
 }
@@ -207,7 +207,7 @@ impl LiveTable {
             shown => format!("\x1b[{shown}F\x1b[J"),
         };
         self.shown = lines.len();
-        terminal::write(format_args!("{back}{}\n", lines.join("\n")))?;
+        terminal::print(format_args!("{back}{}\n", lines.join("\n")))?;
         Ok(())
     }
 }
@@ -222,8 +222,8 @@ fn columns(commands: &[Value], times: CommandTimes<'_>) -> TextTable {
     let mut table = TextTable::new(&[ACTION, CLIENT, STATUS, TOOK, WHEN, ID].map(|(name, _)| name));
     for command in commands {
         let status = status(command);
-        let took = command["duration_ms"].as_f64().map_or_else(|| "-".to_owned(), length);
-        let when = moment(&command["created_at"]).map(|at| match times {
+        let took = command["duration_ms"].as_f64().map_or_else(|| "-".to_owned(), duration_text);
+        let when = timestamp(&command["created_at"]).map(|at| match times {
             CommandTimes::Ages(now) => ago(at, now),
             CommandTimes::Clock(zone) => zone.clock(at),
         });
@@ -261,7 +261,7 @@ fn fields(commands: &[Value]) -> TextTable {
 }
 
 /// A duration in at most six characters: `24 ms`, `12.3 s`, `10 min`.
-fn length(ms: f64) -> String {
+fn duration_text(ms: f64) -> String {
     if ms < 999.5 {
         format!("{ms:.0} ms")
     } else if ms < 59_950.0 {
@@ -292,13 +292,13 @@ pub(super) fn style(status: &str) -> TextStyle {
 }
 
 /// A point in time as the daemon writes it.
-pub(super) fn moment(value: &Value) -> Option<Timestamp> {
+pub(super) fn timestamp(value: &Value) -> Option<Timestamp> {
     serde_json::from_value(value.clone()).ok()
 }
 
 /// `22:38:41.675` of `2026-11-21T22:38:41.675Z`.
-fn time_of_day(moment: &str) -> &str {
-    moment.get(11..23).unwrap_or(moment)
+fn time_of_day(timestamp: &str) -> &str {
+    timestamp.get(11..23).unwrap_or(timestamp)
 }
 
 pub(super) fn text(value: &Value) -> &str {
@@ -322,7 +322,7 @@ mod tests {
             (61_000.0, "1 min"),
             (5_940_000.0, "99 min"),
         ] {
-            assert_eq!(length(ms), says);
+            assert_eq!(duration_text(ms), says);
             assert!(says.len() <= TOOK.1);
         }
     }
@@ -335,7 +335,7 @@ mod tests {
             "created_at": "2026-11-21T22:38:41.675Z",
             "correlation_id": "exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37",
         });
-        let now = moment(&json!("2026-11-21T23:37:42.000Z")).unwrap();
+        let now = timestamp(&json!("2026-11-21T23:37:42.000Z")).unwrap();
         let row = columns(&[command], CommandTimes::Ages(now)).lines().join("\n");
         let cells: Vec<_> = row.split('\t').collect();
         assert_eq!(

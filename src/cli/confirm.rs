@@ -4,39 +4,39 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::person::{agrees, has_person, refused};
+use super::person::{ask_yes_or_no, can_ask, consent_failure};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::protocol::UnconfirmedWidening;
-use crate::terminal::{clean, say};
+use crate::terminal::{clean, print_line};
 
 pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let Some(home) = StateDirectory::find(&location.home()?)? else { return tell(&[], &[], json) };
+    let Some(home) = StateDirectory::find(&location.home()?)? else { return print_outcome(&[], &[], json) };
     let unconfirmed = home.unconfirmed()?;
     if unconfirmed.is_empty() {
-        return tell(&[], &[], json);
+        return print_outcome(&[], &[], json);
     }
-    if !has_person() {
-        return Err(refused(
+    if !can_ask() {
+        return Err(consent_failure(
             "nothing was confirmed: a person confirms at a terminal, or in the popup of the Tabwire \
              extension. `tabwire status` lists what waits",
         ));
     }
     let (mut kept, mut left) = (Vec::new(), Vec::new());
     for widening in unconfirmed {
-        let line = line(&widening);
-        if agrees(&format!("{line}\nKeep that?"))? {
+        let widening_line = widening_line(&widening);
+        if ask_yes_or_no(&format!("{widening_line}\nKeep that?"))? {
             home.confirm_widenings(std::slice::from_ref(&widening.id))?;
             kept.push(widening);
         } else {
             left.push(widening);
         }
     }
-    tell(&kept, &left, json)
+    print_outcome(&kept, &left, json)
 }
 
 /// What a person is told of a widening, and how it is taken back.
-pub(super) fn line(
+pub(super) fn widening_line(
     UnconfirmedWidening { at, what, take_back, .. }: &UnconfirmedWidening,
 ) -> String {
     let back = take_back
@@ -45,17 +45,17 @@ pub(super) fn line(
     format!("{at}: let {}{back}", clean(what))
 }
 
-fn tell(
+fn print_outcome(
     kept: &[UnconfirmedWidening],
     left: &[UnconfirmedWidening],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     if json {
-        say(json!({"confirmed": kept, "unconfirmed": left}))?;
+        print_line(json!({"confirmed": kept, "unconfirmed": left}))?;
     } else if kept.is_empty() && left.is_empty() {
-        say("Nothing waits to be confirmed.")?;
+        print_line("Nothing waits to be confirmed.")?;
     } else {
-        say(format!("{} confirmed, {} not.", kept.len(), left.len()))?;
+        print_line(format!("{} confirmed, {} not.", kept.len(), left.len()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

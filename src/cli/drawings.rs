@@ -10,9 +10,9 @@ use serde_json::json;
 use crate::config::DaemonLocation;
 use crate::home::{DrawingStore, KeptDrawing, StateDirectory};
 use crate::protocol::{DrawingId, Owner, SessionName};
-use crate::terminal::{TextStyle, TextTable, say};
+use crate::terminal::{TextStyle, TextTable, print_line};
 
-const NOTHING: &str = "nothing was drawn yet";
+const NO_DRAWINGS: &str = "nothing was drawn yet";
 
 #[derive(Subcommand, Debug)]
 pub(super) enum DrawingsCommand {
@@ -48,39 +48,43 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitCode> {
     let command = command.unwrap_or(DrawingsCommand::List);
     let Some(home) = StateDirectory::find(&location.home()?)? else {
-        return nothing(&command, json);
+        return run_without_home(&command, json);
     };
     let (drawings, owner) = (home.drawings(), Owner::from(owner));
     match command {
         DrawingsCommand::List => list(&drawings, &owner, json)?,
         DrawingsCommand::Delete { id } => {
-            drawings.delete(&owner, &whole_id(&drawings, &owner, &id)?)?;
-            said_deleted(1, json)?;
+            drawings.delete(&owner, &id_beginning_with(&drawings, &owner, &id)?)?;
+            print_deleted(1, json)?;
         }
         DrawingsCommand::Clear { session } => {
             let deleted = match &session {
                 Some(session) => drawings.clear_session(&owner, Some(session))?,
                 None => drawings.clear(&owner)?,
             };
-            said_deleted(deleted, json)?;
+            print_deleted(deleted, json)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is said where there is no state directory yet. None is made for the question.
-fn nothing(command: &DrawingsCommand, json: bool) -> anyhow::Result<ExitCode> {
+fn run_without_home(command: &DrawingsCommand, json: bool) -> anyhow::Result<ExitCode> {
     match command {
-        DrawingsCommand::List if json => say(json!({"drawings": [], "damaged": []}))?,
-        DrawingsCommand::List => say(NOTHING)?,
-        DrawingsCommand::Clear { .. } => said_deleted(0, json)?,
+        DrawingsCommand::List if json => print_line(json!({"drawings": [], "damaged": []}))?,
+        DrawingsCommand::List => print_line(NO_DRAWINGS)?,
+        DrawingsCommand::Clear { .. } => print_deleted(0, json)?,
         DrawingsCommand::Delete { id } => bail!("there is no drawing `{id}`"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The one drawing whose id begins so. Damaged ones count too, since they can be deleted.
-fn whole_id(drawings: &DrawingStore, owner: &Owner, beginning: &str) -> anyhow::Result<DrawingId> {
+fn id_beginning_with(
+    drawings: &DrawingStore,
+    owner: &Owner,
+    beginning: &str,
+) -> anyhow::Result<DrawingId> {
     if let Some(whole) = DrawingId::parse(beginning) {
         return Ok(whole);
     }
@@ -100,11 +104,11 @@ fn whole_id(drawings: &DrawingStore, owner: &Owner, beginning: &str) -> anyhow::
     }
 }
 
-fn said_deleted(count: usize, json: bool) -> anyhow::Result<()> {
+fn print_deleted(count: usize, json: bool) -> anyhow::Result<()> {
     if json {
-        say(json!({"deleted": count}))?;
+        print_line(json!({"deleted": count}))?;
     } else {
-        say(match count {
+        print_line(match count {
             1 => "1 drawing deleted".to_owned(),
             count => format!("{count} drawings deleted"),
         })?;
@@ -127,11 +131,11 @@ fn list(drawings: &DrawingStore, owner: &Owner, json: bool) -> anyhow::Result<()
             |file| json!({"drawing_id": file.drawing_id, "path": file.path, "error": file.why}),
         );
         let (described, damaged) = (described.collect::<Vec<_>>(), damaged.collect::<Vec<_>>());
-        say(json!({"drawings": described, "damaged": damaged}))?;
+        print_line(json!({"drawings": described, "damaged": damaged}))?;
         return Ok(());
     }
     if list.drawings.is_empty() && list.damaged.is_empty() {
-        say(NOTHING)?;
+        print_line(NO_DRAWINGS)?;
         return Ok(());
     }
     let mut table = TextTable::new(&["ID", "WHEN", "SESSION", "MARKS", "SIZE", "READ", "PAGE"]);
@@ -147,10 +151,10 @@ fn list(drawings: &DrawingStore, owner: &Owner, json: bool) -> anyhow::Result<()
         ]);
     }
     for line in table.lines() {
-        say(line)?;
+        print_line(line)?;
     }
     for file in list.damaged {
-        say(format!("damaged: {} ({})", file.path.display(), file.why))?;
+        print_line(format!("damaged: {} ({})", file.path.display(), file.why))?;
     }
     Ok(())
 }

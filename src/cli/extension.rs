@@ -8,13 +8,13 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::install::installation;
-use super::person::{UnattendedFlag, person_widens_reversibly};
+use super::person::{UnattendedFlag, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::extension;
 use crate::home::StateDirectory;
 use crate::install::OperatingSystem;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION, is_extension_id};
-use crate::terminal::{hanging, say};
+use crate::terminal::{print_line, wrapped_behind};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum ExtensionCommand {
@@ -55,9 +55,9 @@ pub(super) fn run(
     match command {
         ExtensionCommand::Unpack { dir, json } => unpack(location, dir, json)?,
         ExtensionCommand::Id { json: true } => {
-            say(json!({"id": EXTENSION_ID, "version": SERVER_VERSION}))?
+            print_line(json!({"id": EXTENSION_ID, "version": SERVER_VERSION}))?
         }
-        ExtensionCommand::Id { json: false } => say(EXTENSION_ID)?,
+        ExtensionCommand::Id { json: false } => print_line(EXTENSION_ID)?,
         ExtensionCommand::Allow { id, consent, json } => allow(location, &id, consent, json)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -88,21 +88,21 @@ fn unpack(location: &DaemonLocation, dir: Option<PathBuf>, json: bool) -> anyhow
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
     home.note_unpacked(&dir)?;
     if json {
-        say(json!({
+        print_line(json!({
             "dir": dir, "id": EXTENSION_ID, "port": port, "version": SERVER_VERSION,
             "replaced": replaced,
         }))?;
         return Ok(());
     }
     if let Some(before) = replaced.filter(|before| before != SERVER_VERSION) {
-        say(format!(
+        print_line(format!(
             "It replaces version {before} with {SERVER_VERSION}: reload it in the browser."
         ))?;
     }
-    say("To load it:")?;
-    say_steps(how_to_load(OperatingSystem::current()))?;
-    say(format!("\n{}", hanging(KEEP_FOLDER, 0)))?;
-    say(format!("\nThe folder (for port {port}):\n{}", dir.display()))?;
+    print_line("To load it:")?;
+    print_steps(how_to_load(OperatingSystem::current()))?;
+    print_line(format!("\n{}", wrapped_behind(KEEP_FOLDER, 0)))?;
+    print_line(format!("\nThe folder (for port {port}):\n{}", dir.display()))?;
     Ok(())
 }
 
@@ -123,9 +123,9 @@ pub(super) fn how_to_load(system: OperatingSystem) -> Vec<String> {
 pub(super) const KEEP_FOLDER: &str = "The folder holds a key to your browser: keep it to yourself.";
 
 /// Says what a person does, one step after the other.
-pub(super) fn say_steps(steps: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+pub(super) fn print_steps(steps: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
     for (number, step) in steps.into_iter().enumerate() {
-        say(format!("  {}. {}", number + 1, hanging(&step, 5)))?;
+        print_line(format!("  {}. {}", number + 1, wrapped_behind(&step, 5)))?;
     }
     Ok(())
 }
@@ -148,16 +148,16 @@ fn allow(
     if is_new {
         let what = format!("the extension {id} connect");
         let take_back = format!("tabwire legacy remove {id}");
-        person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
+        require_consent_to_reversible(&home, &what, &take_back, consent.unattended)?;
         home.allow_extension(id)?;
     }
     let key = home.auth().extension_key(id);
     let config = extension::pairing(port, &key);
     if json {
-        say(json!({"id": id, "new": is_new, "config": config}))?;
+        print_line(json!({"id": id, "new": is_new, "config": config}))?;
         return Ok(());
     }
-    say(if is_new { "Allowed, from its next try on." } else { "It was allowed already." })?;
-    say(format!("It needs this as its config.json (keep it private):\n{config}"))?;
+    print_line(if is_new { "Allowed, from its next try on." } else { "It was allowed already." })?;
+    print_line(format!("It needs this as its config.json (keep it private):\n{config}"))?;
     Ok(())
 }

@@ -7,11 +7,11 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::person::{UnattendedFlag, person_widens_reversibly};
+use super::person::{UnattendedFlag, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::home::{AgentFolders, StateDirectory};
-use crate::install::native_host::in_shell;
-use crate::terminal::{clean, say};
+use crate::install::native_host::shell_quoted;
+use crate::terminal::{clean, print_line};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum FilesCommand {
@@ -53,7 +53,7 @@ pub(super) fn run(
     // No state directory is made for the question.
     let home = StateDirectory::find(&state)?;
     let folders = home.map(|home| home.agent_folders()).transpose()?.unwrap_or_default();
-    tell(&location.agent_files()?.path(), &folders, json)
+    print_folders(&location.agent_files()?.path(), &folders, json)
 }
 
 fn allow(home: &StateDirectory, dir: &Path, consent: UnattendedFlag) -> anyhow::Result<()> {
@@ -61,8 +61,8 @@ fn allow(home: &StateDirectory, dir: &Path, consent: UnattendedFlag) -> anyhow::
     let folder = home.check_agent_folder(dir, person.as_deref())?;
     if !home.agent_folders()?.write.contains(&folder) {
         let what = format!("agents write files below {}", folder.display());
-        let take_back = format!("tabwire files remove {}", in_shell(&folder.to_string_lossy()));
-        person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
+        let take_back = format!("tabwire files remove {}", shell_quoted(&folder.to_string_lossy()));
+        require_consent_to_reversible(home, &what, &take_back, consent.unattended)?;
         home.open_agent_folder(&folder)?;
     }
     Ok(())
@@ -78,15 +78,15 @@ fn remove(home: &StateDirectory, dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(usual: &Path, folders: &AgentFolders, json: bool) -> anyhow::Result<ExitCode> {
+fn print_folders(usual: &Path, folders: &AgentFolders, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        say(json!({"usual": usual, "write": folders.write}))?;
+        print_line(json!({"usual": usual, "write": folders.write}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    say("Agents may write new files below:")?;
-    say(format!("  {}  (always)", clean(&usual.to_string_lossy())))?;
+    print_line("Agents may write new files below:")?;
+    print_line(format!("  {}  (always)", clean(&usual.to_string_lossy())))?;
     for folder in &folders.write {
-        say(format!("  {}", clean(&folder.to_string_lossy())))?;
+        print_line(format!("  {}", clean(&folder.to_string_lossy())))?;
     }
     Ok(ExitCode::SUCCESS)
 }

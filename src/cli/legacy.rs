@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::commands::text;
 use super::daemon_client::DaemonClient;
-use super::person::{UnattendedFlag, person_widens, person_widens_reversibly};
+use super::person::{UnattendedFlag, require_consent, require_consent_to_reversible};
 use crate::admission::PollerStatus;
 use crate::config::DaemonLocation;
 use crate::home::{LegacyApprover, LegacyMode, StateDirectory};
 use crate::hub::KnockList;
 use crate::protocol::is_extension_id;
-use crate::terminal::{say, write};
+use crate::terminal::{print, print_line};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum LegacyCommand {
@@ -111,7 +111,7 @@ pub(super) async fn run(
         }
         LegacyCommand::Remove { id } => {
             if !home.legacy().remove(&id)? && !json {
-                say(format!("{id} was not let in by name."))?;
+                print_line(format!("{id} was not let in by name."))?;
             }
         }
         LegacyCommand::Ask(consent) => set_mode(&home, LegacyMode::Ask, consent)?,
@@ -121,9 +121,9 @@ pub(super) async fn run(
     }
     let status = status(&home, location).await?;
     if json {
-        say(serde_json::to_string_pretty(&status)?)?;
+        print_line(serde_json::to_string_pretty(&status)?)?;
     } else {
-        lines(&status).into_iter().try_for_each(say)?;
+        lines(&status).into_iter().try_for_each(print_line)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -134,7 +134,7 @@ fn allow(home: &StateDirectory, id: &str, consent: UnattendedFlag) -> anyhow::Re
     if known != Some(LegacyApprover::Person) {
         let what = format!("the older extension {id} run what agents ask for in its browser");
         let take_back = format!("tabwire legacy remove {id}");
-        person_widens_reversibly(home, &what, &take_back, consent.unattended)?;
+        require_consent_to_reversible(home, &what, &take_back, consent.unattended)?;
         home.legacy().allow(id)?;
     }
     Ok(())
@@ -148,7 +148,7 @@ fn set_mode(
 ) -> anyhow::Result<()> {
     let before = home.legacy().read()?.mode;
     if let Some(what) = widening(before, mode) {
-        person_widens(home, what, consent.unattended)?;
+        require_consent(home, what, consent.unattended)?;
     }
     if !home.legacy().replace_mode(before, mode)? {
         bail!(
@@ -190,46 +190,46 @@ async fn status(home: &StateDirectory, location: &DaemonLocation) -> anyhow::Res
 
 /// One of those that ask, by the number that a person gives.
 fn choose(status: &Value) -> anyhow::Result<String> {
-    let asking = asking(status);
-    if asking.is_empty() {
+    let asking_ids = asking_ids(status);
+    if asking_ids.is_empty() {
         bail!(
             "no older extension asks to be let in. Open the browser that has it while the daemon \
              runs (`tabwire serve`), or name its id, which chrome://extensions shows"
         );
     }
-    let list: Vec<_> = asking.iter().map(|id| format!("tabwire legacy allow {id}")).collect();
+    let list: Vec<_> = asking_ids.iter().map(|id| format!("tabwire legacy allow {id}")).collect();
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         bail!("say which older extension is to be let in:\n  {}", list.join("\n  "));
     }
     for line in lines(status) {
-        say(line)?;
+        print_line(line)?;
     }
-    if let [only] = asking.as_slice() {
+    if let [only] = asking_ids.as_slice() {
         return Ok(only.clone());
     }
-    for (number, id) in asking.iter().enumerate() {
-        say(format!("  {}  {id}", number + 1))?;
+    for (number, id) in asking_ids.iter().enumerate() {
+        print_line(format!("  {}  {id}", number + 1))?;
     }
-    write(format_args!("Let in which? A number, or Enter for none: "))?;
+    print(format_args!("Let in which? A number, or Enter for none: "))?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
-    match picked(&answer, &asking) {
+    match picked(&answer, &asking_ids) {
         Some(id) => Ok(id.clone()),
         None => bail!("none was chosen; nothing was changed"),
     }
 }
 
-fn picked<'a>(answer: &str, asking: &'a [String]) -> Option<&'a String> {
-    asking.get(answer.trim().parse::<usize>().ok()?.checked_sub(1)?)
+fn picked<'a>(answer: &str, asking_ids: &'a [String]) -> Option<&'a String> {
+    asking_ids.get(answer.trim().parse::<usize>().ok()?.checked_sub(1)?)
 }
 
 /// The ids of those that ask, oldest first.
-pub(super) fn asking(status: &Value) -> Vec<String> {
+pub(super) fn asking_ids(status: &Value) -> Vec<String> {
     ids(&status["asking"], "extension_id")
 }
 
 /// The ids of those that ask while all are switched off.
-pub(super) fn switched_off(status: &Value) -> Vec<String> {
+pub(super) fn switched_off_ids(status: &Value) -> Vec<String> {
     ids(&status["switched_off"], "extension_id")
 }
 
@@ -291,7 +291,7 @@ pub(super) fn rows(status: &Value) -> Vec<String> {
         )
     });
     let known = ids(&status["let_in"], "id");
-    let off = switched_off(status).into_iter().filter(|id| !known.contains(id)).map(|id| {
+    let off = switched_off_ids(status).into_iter().filter(|id| !known.contains(id)).map(|id| {
         format!("  off     {id}  asks, and all are switched off: `tabwire legacy ask` ends that")
     });
     let nameless = status["nameless"].as_object().map(|poller| {
@@ -312,16 +312,16 @@ pub(super) fn rows(status: &Value) -> Vec<String> {
 /// The ids of those that ask the running daemon, if one runs.
 pub(super) async fn asking_now(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
     let Some(home) = StateDirectory::find(&location.home()?)? else { return Ok(Vec::new()) };
-    Ok(asking(&status(&home, location).await?))
+    Ok(asking_ids(&status(&home, location).await?))
 }
 
 /// Asks a person at the terminal about each older extension that asks to be let in. Those that
 /// still ask then: nobody is at a terminal, or does not want them.
-pub(super) async fn offer(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
-    let asking = asking_now(location).await?;
+pub(super) async fn offer_admission(location: &DaemonLocation) -> anyhow::Result<Vec<String>> {
+    let asking_ids = asking_now(location).await?;
     let home = StateDirectory::open(&location.home()?)?;
     let consent = UnattendedFlag { unattended: false };
-    Ok(asking.into_iter().filter(|id| allow(&home, id, consent).is_err()).collect())
+    Ok(asking_ids.into_iter().filter(|id| allow(&home, id, consent).is_err()).collect())
 }
 
 #[cfg(test)]
@@ -343,10 +343,10 @@ mod tests {
 
     #[test]
     fn a_number_picks_one_of_those_that_ask_and_nothing_else_does() {
-        let asking = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(picked("2\n", &asking), Some(&asking[1]));
+        let asking_ids = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(picked("2\n", &asking_ids), Some(&asking_ids[1]));
         for answer in ["", "\n", "0", "3", "b", "1 2", "-1"] {
-            assert_eq!(picked(answer, &asking), None, "{answer:?}");
+            assert_eq!(picked(answer, &asking_ids), None, "{answer:?}");
         }
     }
 

@@ -35,7 +35,7 @@ use crate::demo;
 use crate::home::StateDirectory;
 use crate::install::ServerEntry;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
-use crate::terminal::{OutputError, say};
+use crate::terminal::{OutputError, print_line};
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
 
 /// There is no daemon to ask.
@@ -324,7 +324,7 @@ impl Cli {
             CliCommand::NativeHost { caller } => pair::native_host(&location, &caller),
             CliCommand::Serve { serving, older, consent, json } => {
                 older.set(&location, consent)?;
-                monitor_roots::require_consent(&location, &serving, consent)?;
+                monitor_roots::require_consent_to_roots(&location, &serving, consent)?;
                 serve::serve(&location, &serving, json).await
             }
             CliCommand::Mcp { client, job_notifications } => {
@@ -357,9 +357,9 @@ fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<E
         .with_context(|| format!("`{owner}` is no owner: use 1 to 64 letters, digits, - or _"))?;
     let token = StateDirectory::open(&location.home()?)?.auth().token(&owner);
     if json {
-        say(json!({"owner": owner, "token": token}))?;
+        print_line(json!({"owner": owner, "token": token}))?;
     } else {
-        say(token)?;
+        print_line(token)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -367,7 +367,7 @@ fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<E
 fn mcp_config(location: &DaemonLocation) -> anyhow::Result<ExitCode> {
     let ServerEntry { command, args } = install::server(location, location.port)?;
     let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
-    say(serde_json::to_string_pretty(&config)?)?;
+    print_line(serde_json::to_string_pretty(&config)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::person::{UnattendedFlag, person_widens};
+use super::person::{UnattendedFlag, require_consent};
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::home::StateDirectory;
 
 /// Returns if a person agrees to every folder that the daemon is started for, or has agreed before.
-pub(super) fn require_consent(
+pub(super) fn require_consent_to_roots(
     location: &DaemonLocation,
     options: &ServeOptions,
     consent: UnattendedFlag,
@@ -31,7 +31,7 @@ pub(super) fn require_consent(
             root.display()
         );
         // A daemon in the background has nobody to ask, and is to start all the same.
-        person_widens(&home, &what, consent.unattended || options.detach)?;
+        require_consent(&home, &what, consent.unattended || options.detach)?;
         home.note_synced_folder(&root)?;
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::extension;
 use crate::home::StateDirectory;
 use crate::install::{Installation, McpClient};
 use crate::protocol::SERVER_VERSION;
-use crate::terminal::{clean, fitted, say};
+use crate::terminal::{clean, cut_to_width, print_line};
 
 /// How far somebody is with Tabwire.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ struct SetupOverview {
 
 pub(super) async fn overview(location: &DaemonLocation) -> anyhow::Result<ExitCode> {
     for line in SetupOverview::find(location).await?.lines() {
-        say(fitted(&clean(&line)))?;
+        print_line(cut_to_width(&clean(&line)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use crate::extension::{pairing, pairing_line};
 use crate::home::StateDirectory;
 use crate::install::native_host::{self, PairingRefusal};
 use crate::protocol::EXTENSION_ID;
-use crate::terminal::{is_terminal, say};
+use crate::terminal::{is_terminal, print_line};
 
 pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
     let home = StateDirectory::open(&location.home()?)?;
@@ -21,15 +21,17 @@ pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<Exit
     let key = home.auth().extension_key(EXTENSION_ID);
     let line = pairing_line(port, &key);
     if json {
-        let mut told = pairing(port, &key);
-        told["line"] = line.into();
-        say(told)?;
+        let mut pairing_answer = pairing(port, &key);
+        pairing_answer["line"] = line.into();
+        print_line(pairing_answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    say(line)?;
+    print_line(line)?;
     if is_terminal() {
-        say("\nPaste this line into the popup on the extension's icon. It holds the key to your \
-             browser: keep it to yourself.")?;
+        print_line(
+            "\nPaste this line into the popup on the extension's icon. It holds the key to your \
+             browser: keep it to yourself.",
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -43,18 +45,18 @@ pub(super) async fn unpair(location: &DaemonLocation, json: bool) -> anyhow::Res
         "the secret is replaced, but a daemon may still run with the old one: `tabwire stop` ends it",
     )?;
     if json {
-        say(json!({"unpaired": true, "daemon_ended": ended.map(|record| record.pid)}))?;
+        print_line(json!({"unpaired": true, "daemon_ended": ended.map(|record| record.pid)}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    say("Every key and every token that was given out is dead.")?;
+    print_line("Every key and every token that was given out is dead.")?;
     if let Some(record) = ended {
-        say(format!(
+        print_line(format!(
             "The daemon (process {}) was ended; the next call of an MCP client, or `tabwire serve`, \
              starts one.",
             record.pid
         ))?;
     }
-    say(
+    print_line(
         "An extension whose browser `tabwire install` has set up pairs itself again. For any other: \
          `tabwire install` and reload it, or paste the line of `tabwire pair`. Tokens: `tabwire \
          token`.",
@@ -67,14 +69,16 @@ pub(super) fn native_host(
     location: &DaemonLocation,
     caller: &[String],
 ) -> anyhow::Result<ExitCode> {
-    // The first argument is who asks; on Windows the number of a window follows.
+    // Chromium names the extension that asks in the first argument.
     let caller = caller.first().map(String::as_str);
-    native_host::serve(caller, io::stdin().lock(), io::stdout().lock(), || told(location))?;
+    native_host::serve(caller, io::stdin().lock(), io::stdout().lock(), || {
+        pairing_answer(location)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What our extension is told. Looked up anew for each message, so that it is never old.
-fn told(location: &DaemonLocation) -> Result<Value, PairingRefusal> {
+fn pairing_answer(location: &DaemonLocation) -> Result<Value, PairingRefusal> {
     let refused =
         |code| move |error: anyhow::Error| PairingRefusal { code, message: format!("{error:#}") };
     let home =

@@ -27,11 +27,7 @@ pub(super) struct UnattendedFlag {
 /// # Errors
 ///
 /// Nobody agrees, or it cannot be noted: the change must not be made.
-pub(super) fn person_widens(
-    home: &StateDirectory,
-    what: &str,
-    unattended: bool,
-) -> anyhow::Result<()> {
+pub(super) fn require_consent(home: &StateDirectory, what: &str, unattended: bool) -> anyhow::Result<()> {
     widen(home, what, None, unattended)
 }
 
@@ -39,8 +35,8 @@ pub(super) fn person_widens(
 ///
 /// # Errors
 ///
-/// See [`person_widens`].
-pub(super) fn person_widens_reversibly(
+/// See [`require_consent`].
+pub(super) fn require_consent_to_reversible(
     home: &StateDirectory,
     what: &str,
     take_back: &str,
@@ -59,23 +55,23 @@ fn widen(
         home.note_widening(what, take_back, ClockSample::now().system)?;
         return Ok(());
     }
-    if !has_person() {
-        return Err(needs_person(what));
+    if !can_ask() {
+        return Err(nobody_to_ask(what));
     }
-    if agrees(&format!("Let {}?", clean(what)))? {
+    if ask_yes_or_no(&format!("Let {}?", clean(what)))? {
         return Ok(());
     }
-    Err(refused("you did not agree, so nothing was changed"))
+    Err(consent_failure("you did not agree, so nothing was changed"))
 }
 
 /// Whether there is a terminal to ask at. Standard output may go to a file or to `jq`: the
 /// question is not for it.
-pub(super) fn has_person() -> bool {
+pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks at the terminal; anything but a yes is a no.
-pub(super) fn agrees(question: &str) -> io::Result<bool> {
+pub(super) fn ask_yes_or_no(question: &str) -> io::Result<bool> {
     write!(io::stderr(), "{question} [y/N] ")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
@@ -86,8 +82,8 @@ fn is_yes(answer: &str) -> bool {
     ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
 }
 
-fn needs_person(what: &str) -> anyhow::Error {
-    refused(&format!(
+fn nobody_to_ask(what: &str) -> anyhow::Error {
+    consent_failure(&format!(
         "nothing was changed: this would let {}, and a person has to agree to that. Run the command \
          in a terminal, or make the change in the popup of the Tabwire extension if the popup has \
          it. A script can add --unattended: the change is then made, and the extension's icon, its \
@@ -96,7 +92,7 @@ fn needs_person(what: &str) -> anyhow::Error {
     ))
 }
 
-pub(super) fn refused(message: &str) -> anyhow::Error {
+pub(super) fn consent_failure(message: &str) -> anyhow::Error {
     ExitFailure { code: NEEDS_PERSON, message: message.to_owned() }.into()
 }
 

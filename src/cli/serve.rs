@@ -13,7 +13,7 @@ use crate::config::{DaemonLocation, ServeOptions};
 use crate::daemon::{Daemon, StartError};
 use crate::home::{DaemonRecord, StateDirectory};
 use crate::protocol::SERVER_VERSION;
-use crate::terminal::{ProgressNotice, say};
+use crate::terminal::{ProgressNotice, print_line};
 
 /// How often, and how far apart, a daemon that was asked to end is looked for.
 const STOP_LOOKS: u32 = 250;
@@ -33,11 +33,11 @@ pub(super) async fn serve(
     let daemon = match Daemon::start(options.settings(location)?).await {
         Ok(daemon) => daemon,
         Err(error @ StartError::Running(_)) => {
-            say(format!("{error}; nothing to do"))?;
+            print_line(format!("{error}; nothing to do"))?;
             return Ok(ExitCode::SUCCESS);
         }
         Err(StartError::PortTaken { port, holder }) if holder.is_own_tabwire => {
-            say(format!(
+            print_line(format!(
                 "port {port} is served by {holder} already, on another state directory; use that one \
                  (TABWIRE_HOME), or another port"
             ))?;
@@ -53,9 +53,11 @@ pub(super) async fn serve(
     logs::of_daemon(daemon.home(), options.detach);
     let port = daemon.port();
     let said = if json {
-        say(json!({"pid": std::process::id(), "port": port, "version": SERVER_VERSION}))
+        print_line(json!({"pid": std::process::id(), "port": port, "version": SERVER_VERSION}))
     } else {
-        say(format!("tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"))
+        print_line(format!(
+            "tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"
+        ))
     };
     // A daemon that nobody listens to is a daemon all the same.
     if let Err(error) = said {
@@ -86,10 +88,10 @@ pub(super) async fn stop(location: &DaemonLocation, json: bool) -> anyhow::Resul
         None => None,
     };
     match ended {
-        Some(record) if json => say(json!({"stopped": true, "pid": record.pid}))?,
-        Some(record) => say(format!("daemon ended (process {})", record.pid))?,
-        None if json => say(json!({"stopped": false}))?,
-        None => say("no daemon runs")?,
+        Some(record) if json => print_line(json!({"stopped": true, "pid": record.pid}))?,
+        Some(record) => print_line(format!("daemon ended (process {})", record.pid))?,
+        None if json => print_line(json!({"stopped": false}))?,
+        None => print_line("no daemon runs")?,
     }
     Ok(ExitCode::SUCCESS)
 }

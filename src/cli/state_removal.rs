@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::person::{UnattendedFlag, person_widens};
+use super::person::{UnattendedFlag, require_consent};
 use super::serve::end_daemon;
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryRemoval};
 use crate::install::{ChangePlan, Installation};
-use crate::terminal::{clean, say};
+use crate::terminal::{clean, print_line};
 
 /// How many paths that stay a person is shown.
 const SHOWN: usize = 20;
@@ -41,7 +41,7 @@ impl StateRemoval {
 
     /// Returns if a person agrees that the rules for sites and what nobody has confirmed go. Without
     /// them agents may use more, once Tabwire is installed again.
-    pub(super) fn agreed(
+    pub(super) fn require_consent(
         installation: &Installation,
         consent: UnattendedFlag,
     ) -> anyhow::Result<()> {
@@ -54,7 +54,7 @@ impl StateRemoval {
             return Ok(());
         }
         let what = "agents use every site once Tabwire is installed again (the rules for sites go)";
-        person_widens(&home, what, consent.unattended)?;
+        require_consent(&home, what, consent.unattended)?;
         if !consent.unattended {
             // What was widened before goes with the rest, and a person has seen to that.
             let ids: Vec<_> = unconfirmed?.into_iter().map(|widening| widening.id).collect();
@@ -111,46 +111,46 @@ impl StateRemoval {
     }
 
     /// Says what would become of it.
-    pub(super) fn say_plan(&self, state: &Path) -> anyhow::Result<()> {
+    pub(super) fn print_plan(&self, state: &Path) -> anyhow::Result<()> {
         if let Self::Ours { daemon, removal } = self {
-            say("\nOf the state directory this would:")?;
+            print_line("\nOf the state directory this would:")?;
             if let Some(record) = daemon {
-                say(format!("  end the daemon (process {})", record.pid))?;
+                print_line(format!("  end the daemon (process {})", record.pid))?;
             }
             for path in &removal.goes {
-                say(format!("  remove {}", clean(&path.to_string_lossy())))?;
+                print_line(format!("  remove {}", clean(&path.to_string_lossy())))?;
             }
         }
-        self.say_rest(state)
+        self.print_rest(state)
     }
 
     /// Says what has become of it.
-    pub(super) fn say_done(&self, state: &Path) -> anyhow::Result<()> {
+    pub(super) fn print_done(&self, state: &Path) -> anyhow::Result<()> {
         if self.is_whole() {
-            say(format!("  remove {}", clean(&state.to_string_lossy())))?;
+            print_line(format!("  remove {}", clean(&state.to_string_lossy())))?;
         }
-        self.say_rest(state)
+        self.print_rest(state)
     }
 
     /// Says what stays, and why.
-    fn say_rest(&self, state: &Path) -> anyhow::Result<()> {
+    fn print_rest(&self, state: &Path) -> anyhow::Result<()> {
         let state = state.to_string_lossy();
         let state = clean(&state);
         if matches!(self, Self::NoKey) {
-            say(format!(
+            print_line(format!(
                 "\n{state} stays: without its auth.key nobody can tell that it is Tabwire's. If it \
                  is, remove it by hand."
             ))?;
         }
         let stays = self.stays();
         if !stays.is_empty() {
-            say(format!("\n{state} stays, since this does:"))?;
+            print_line(format!("\n{state} stays, since this does:"))?;
         }
         for path in stays.iter().take(SHOWN) {
-            say(format!("  {}", clean(&path.to_string_lossy())))?;
+            print_line(format!("  {}", clean(&path.to_string_lossy())))?;
         }
         if stays.len() > SHOWN {
-            say(format!("  and {} more (`--print --json` lists all)", stays.len() - SHOWN))?;
+            print_line(format!("  and {} more (`--print --json` lists all)", stays.len() - SHOWN))?;
         }
         Ok(())
     }

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::commands::{moment, text};
+use super::commands::{text, timestamp};
 use super::daemon_client::DaemonClient;
 use super::{ExitFailure, NOT_RUNNING, confirm, doctor, legacy};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::hub::ClockSample;
 use crate::protocol::{SERVER_VERSION, Timestamp, UnconfirmedWidening};
-use crate::terminal::{TextStyle, TextTable, ago, say};
+use crate::terminal::{TextStyle, TextTable, ago, print_line};
 
 pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
     let daemon = match DaemonClient::of(location) {
@@ -24,13 +24,13 @@ pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Res
         body["unconfirmed"] = json!(unconfirmed);
         body["running"] = true.into();
         body["home"] = json!(location.home()?);
-        say(serde_json::to_string_pretty(&body)?)?;
+        print_line(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for line in lines(&body, ClockSample::now().system) {
-        say(line)?;
+    for line in status_lines(&body, ClockSample::now().system) {
+        print_line(line)?;
     }
-    say_unconfirmed(&unconfirmed)?;
+    print_unconfirmed(&unconfirmed)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -40,15 +40,15 @@ fn unconfirmed(location: &DaemonLocation) -> anyhow::Result<Vec<UnconfirmedWiden
     Ok(home.map(|home| home.unconfirmed()).transpose()?.unwrap_or_default())
 }
 
-fn say_unconfirmed(unconfirmed: &[UnconfirmedWidening]) -> anyhow::Result<()> {
+fn print_unconfirmed(unconfirmed: &[UnconfirmedWidening]) -> anyhow::Result<()> {
     if unconfirmed.is_empty() {
         return Ok(());
     }
-    say("\nChanged without a person, and not confirmed:")?;
+    print_line("\nChanged without a person, and not confirmed:")?;
     for widening in unconfirmed {
-        say(format!("  {}", confirm::line(widening)))?;
+        print_line(format!("  {}", confirm::widening_line(widening)))?;
     }
-    say("`tabwire confirm` confirms them, and so does the popup of the extension.")?;
+    print_line("`tabwire confirm` confirms them, and so does the popup of the extension.")?;
     Ok(())
 }
 
@@ -64,10 +64,10 @@ fn not_running(
                 let told = json!({
                     "running": false, "message": message, "unconfirmed": unconfirmed,
                 });
-                say(told)?;
+                print_line(told)?;
             } else {
-                say(message)?;
-                say_unconfirmed(unconfirmed)?;
+                print_line(message)?;
+                print_unconfirmed(unconfirmed)?;
             }
             Ok(ExitCode::from(NOT_RUNNING))
         }
@@ -78,84 +78,62 @@ fn not_running(
 /// What there is to say of an extension that speaks an older protocol than the daemon.
 const OUTDATED: &str = "an extension tried to connect that is older than the daemon: run `tabwire install`, then reload it at chrome://extensions";
 
-fn lines(body: &Value, now: Timestamp) -> Vec<String> {
-    let since = |at: &Value| moment(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
+fn status_lines(body: &Value, now: Timestamp) -> Vec<String> {
+    let since = |at: &Value| timestamp(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
     let mut table = TextTable::new(&["", "", ""]).wrapping();
+    let mut row = |name: &str, state: &str, style: TextStyle, what: &str| {
+        table.row([(name, TextStyle::Bold), (state, style), (what, TextStyle::Plain)]);
+    };
     let daemon = format!(
         "process {}, port {}, up {}",
         body["pid"],
         body["port"],
-        length(body["uptime_seconds"].as_f64().unwrap_or_default())
+        uptime_text(body["uptime_seconds"].as_f64().unwrap_or_default())
     );
     let version = text(&body["version"]);
-    table.row([
-        ("daemon", TextStyle::Bold),
-        (version, unless_equal(version, SERVER_VERSION)),
-        (&daemon, TextStyle::Plain),
-    ]);
+    row("daemon", version, unless_equal(version, SERVER_VERSION), &daemon);
     let commands = format!("{} pending, {} kept", body["pending"], body["kept"]);
-    table.row([
-        ("commands", TextStyle::Bold),
-        ("", TextStyle::Plain),
-        (&commands, TextStyle::Plain),
-    ]);
-    let (state, style, what) = storage(&body["storage"]);
-    table.row([("journal", TextStyle::Bold), (state, style), (&what, TextStyle::Plain)]);
+    row("commands", "", TextStyle::Plain, &commands);
+    let (state, style, what) = describe_storage(&body["storage"]);
+    row("journal", state, style, &what);
     let browsers = body["browsers"].as_array().map(Vec::as_slice).unwrap_or_default();
     if browsers.is_empty() {
-        table.row([
-            ("browsers", TextStyle::Bold),
-            ("none", TextStyle::Notable),
-            ("", TextStyle::Plain),
-        ]);
+        row("browsers", "none", TextStyle::Notable, "");
     }
     for browser in browsers {
-        let mut what = if browser["polls"] == true {
-            polling(browser, browsers)
+        let what = if browser["polls"] == true {
+            describe_poller(browser, browsers)
         } else {
-            ours(browser, version)
+            describe_browser(browser, version)
         };
-        let (state, style) = if browser["connected"] == true {
-            ("connected", TextStyle::Good)
+        if browser["connected"] == true {
+            row("browser", "connected", TextStyle::Good, &what);
         } else {
-            what = format!("{what}, last seen {}", since(&browser["last_seen"]));
-            ("away", TextStyle::Notable)
-        };
-        table.row([("browser", TextStyle::Bold), (state, style), (&what, TextStyle::Plain)]);
+            let what = format!("{what}, last seen {}", since(&browser["last_seen"]));
+            row("browser", "away", TextStyle::Notable, &what);
+        }
     }
-    for row in legacy::rows(&body["older_extensions"]) {
-        table.row([
-            ("older", TextStyle::Bold),
-            ("", TextStyle::Plain),
-            (row.trim(), TextStyle::Plain),
-        ]);
+    for older in legacy::rows(&body["older_extensions"]) {
+        row("older", "", TextStyle::Plain, older.trim());
     }
     if body["outdated_extension"] == true {
-        table.row([
-            ("browser", TextStyle::Bold),
-            ("too old", TextStyle::Notable),
-            (OUTDATED, TextStyle::Plain),
-        ]);
+        row("browser", "too old", TextStyle::Notable, OUTDATED);
     }
     for client in body["clients"].as_array().into_iter().flatten() {
         let pending = format!("{} pending", client["pending"]);
         let id = text(&client["client"]);
         let name = client["program"]
             .as_str()
-            .map_or_else(|| id.to_owned(), |says| format!("{says} ({id})"));
+            .map_or_else(|| id.to_owned(), |program| format!("{program} ({id})"));
         let what = format!("{name}, last call {}", since(&client["last_seen"]));
-        table.row([
-            ("client", TextStyle::Bold),
-            (&pending, TextStyle::Plain),
-            (&what, TextStyle::Plain),
-        ]);
+        row("client", &pending, TextStyle::Plain, &what);
     }
     table.lines()
 }
 
 /// What there is to say of a browser with the Tabwire extension. Of one that a daemon knows from an
 /// earlier run alone nothing but its id is known.
-fn ours(browser: &Value, daemon_version: &str) -> String {
+fn describe_browser(browser: &Value, daemon_version: &str) -> String {
     let mut what = doctor::label(browser);
     let extension = text(&browser["extension_version"]);
     if !extension.is_empty() {
@@ -174,7 +152,7 @@ fn ours(browser: &Value, daemon_version: &str) -> String {
 }
 
 /// What there is to say of a browser whose extension only polls.
-fn polling(browser: &Value, browsers: &[Value]) -> String {
+fn describe_poller(browser: &Value, browsers: &[Value]) -> String {
     let is_proven = |other: &&Value| other["connected"] == true && other["polls"] != true;
     let (label, version) = (doctor::label(browser), text(&browser["extension_version"]));
     let id = text(&browser["browser"]);
@@ -191,8 +169,8 @@ fn polling(browser: &Value, browsers: &[Value]) -> String {
 }
 
 /// How what must outlive the daemon is kept: a word, how it looks, and what there is to say.
-fn storage(storage: &Value) -> (&'static str, TextStyle, String) {
-    let text = |name: &str| storage[name].as_str().unwrap_or_default();
+fn describe_storage(describe_storage: &Value) -> (&'static str, TextStyle, String) {
+    let text = |name: &str| describe_storage[name].as_str().unwrap_or_default();
     match (text("state"), text("moved_aside")) {
         ("journal", "") => ("kept", TextStyle::Good, String::new()),
         ("journal", aside) => {
@@ -216,7 +194,7 @@ fn unless_equal(found: &str, expected: &str) -> TextStyle {
 
 /// A length of time in its two largest units.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of uptime")]
-fn length(seconds: f64) -> String {
+fn uptime_text(seconds: f64) -> String {
     let seconds = seconds as u64;
     match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0, s) => format!("{s} s"),
@@ -235,7 +213,7 @@ mod tests {
         for (seconds, says) in
             [(0.4, "0 s"), (61.0, "1 min 1 s"), (7_260.0, "2 h 1 min"), (90_000.0, "1 d 1 h")]
         {
-            assert_eq!(length(seconds), says);
+            assert_eq!(uptime_text(seconds), says);
         }
     }
 
@@ -245,8 +223,8 @@ mod tests {
             "browsers": [{"label": "A", "last_seen": "2026-11-21T22:38:41.675Z"}],
             "clients": [{"client": "probe", "pending": 0, "last_seen": "2026-11-21T22:40:00.000Z"}],
         });
-        let now = moment(&json!("2026-11-21T22:42:41.675Z")).unwrap();
-        let said = lines(&body, now).join("\n");
+        let now = timestamp(&json!("2026-11-21T22:42:41.675Z")).unwrap();
+        let said = status_lines(&body, now).join("\n");
         assert!(said.contains("last seen 4 min ago"), "{said}");
         assert!(said.contains("last call 2 min ago"), "{said}");
     }
@@ -256,7 +234,7 @@ mod tests {
         let browser = |version: &str| json!({"label": "A", "connected": true, "tabs": 1, "extension_version": version});
         let of = |version: &str| {
             let body = json!({"version": "2", "browsers": [browser(version)]});
-            lines(&body, ClockSample::now().system).join("\n")
+            status_lines(&body, ClockSample::now().system).join("\n")
         };
         assert!(of("1").contains("another version"));
         assert!(!of("2").contains("another version"));
@@ -269,7 +247,7 @@ mod tests {
             "last_seen": "2026-11-22T10:00:00Z",
         });
         let body = json!({"version": "2", "browsers": [browser]});
-        let shown = lines(&body, ClockSample::now().system).join("\n");
+        let shown = status_lines(&body, ClockSample::now().system).join("\n");
         assert!(shown.contains("away\tbrowser b_1, last seen "), "{shown}");
         assert!(!shown.contains("version"), "{shown}");
     }
@@ -280,7 +258,7 @@ mod tests {
             let mut browser = json!({"label": "A", "connected": true, "extension_version": "2"});
             browser[name] = true.into();
             let body = json!({"version": "2", "browsers": [browser]});
-            lines(&body, ClockSample::now().system).join("\n")
+            status_lines(&body, ClockSample::now().system).join("\n")
         };
         assert!(with("stopped").contains("stopped by you (popup: \"Let agents go on\")"));
         assert!(with("extension_changed").contains("run `tabwire install`"));
@@ -288,14 +266,15 @@ mod tests {
 
     #[test]
     fn an_old_extension_that_polls_beside_ours_is_said_to_and_not_to_be_of_another_version() {
-        let ours = json!({"label": "Mine", "connected": true, "tabs": 1, "extension_version": "2"});
+        let describe_browser =
+            json!({"label": "Mine", "connected": true, "tabs": 1, "extension_version": "2"});
         let old = json!({
             "label": "Older extension", "browser": "legacy-aa", "connected": true, "polls": true,
             "extension_version": "5.6.0",
         });
         let of = |browsers: &[&Value]| {
             let body = json!({"version": "2", "browsers": browsers});
-            lines(&body, ClockSample::now().system).join("\n")
+            status_lines(&body, ClockSample::now().system).join("\n")
         };
         let beside = of(&[&ours, &old]);
         assert!(beside.contains("legacy-aa") && beside.contains("go to Mine"), "{beside}");

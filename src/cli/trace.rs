@@ -6,11 +6,11 @@ use anyhow::bail;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::commands::{moment, style, text};
+use super::commands::{style, text, timestamp};
 use super::daemon_client::{DaemonAnswer, DaemonClient};
 use crate::config::DaemonLocation;
 use crate::protocol::CorrelationId;
-use crate::terminal::{LocalTime, TextStyle, TextTable, clean, say};
+use crate::terminal::{LocalTime, TextStyle, TextTable, clean, print_line};
 
 pub(super) async fn trace(
     location: &DaemonLocation,
@@ -21,13 +21,13 @@ pub(super) async fn trace(
     let answer = look(&daemon, id).await?;
     if json {
         let found = answer.status == StatusCode::OK;
-        say(serde_json::to_string_pretty(&answer.body)?)?;
+        print_line(serde_json::to_string_pretty(&answer.body)?)?;
         return Ok(if found { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let story = match answer {
         DaemonAnswer { status: StatusCode::GONE, body } => bail!(
             "{id} is over, and its record went at {}: records are kept for 60 s after the end",
-            moment(&body["gone_at"]).map_or_else(String::new, |at| LocalTime::new().clock(at))
+            timestamp(&body["gone_at"]).map_or_else(String::new, |at| LocalTime::new().clock(at))
         ),
         DaemonAnswer { status: StatusCode::NOT_FOUND, body }
             if body["error"] == "no_such_command" =>
@@ -40,7 +40,7 @@ pub(super) async fn trace(
         answer => answer.ok()?,
     };
     for line in lines(&story) {
-        say(line)?;
+        print_line(line)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -119,7 +119,7 @@ fn timeline(trace: &Value) -> TextTable {
     let mut before = 0.0;
     for entry in trace.as_array().into_iter().flatten() {
         let after = entry["after_ms"].as_f64().unwrap_or_default();
-        let at = moment(&entry["at"]).map(|at| zone.clock_with_millis(at));
+        let at = timestamp(&entry["at"]).map(|at| zone.clock_with_millis(at));
         let attempt = entry["attempt"].as_u64().map(|attempt| attempt.to_string());
         table.row([
             (text(&entry["phase"]), TextStyle::Plain),

@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use crate::extension;
 use crate::home::StateDirectory;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
-use crate::terminal::{ProgressNotice, clean, say};
+use crate::terminal::{ProgressNotice, clean, print_line};
 pub use browser::{Browser, find_browser};
 use client::Client;
 pub use page::PageServer;
@@ -129,9 +129,9 @@ impl Manner {
     /// Says a step, as text or as JSON.
     fn tell(self, text: &str, as_json: impl FnOnce() -> Value) -> anyhow::Result<()> {
         if self.json {
-            say(as_json())?;
+            print_line(as_json())?;
         } else {
-            say(text)?;
+            print_line(text)?;
         }
         Ok(())
     }

@@ -63,8 +63,10 @@ impl StateDirectory {
     pub fn note_unpacked(&self, to: &Path) -> Result<(), StateDirectoryError> {
         // A name that JSON cannot hold is not remembered.
         let Some(to) = to.to_str() else { return Ok(()) };
-        write_json(&self.dir.join(UNPACKED_VERSION), &SERVER_VERSION)?;
-        write_json(&self.dir.join(UNPACKED), &to)
+        // The version comes last: it makes the check of the folder's files begin, so it must not
+        // stand there for another folder if the second write is cut off.
+        write_json(&self.dir.join(UNPACKED), &to)?;
+        write_json(&self.dir.join(UNPACKED_VERSION), &SERVER_VERSION)
     }
 }
 

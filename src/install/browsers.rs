@@ -19,72 +19,36 @@ pub struct ChromiumBrowser {
     linux: Option<&'static str>,
     /// The same below `~/Library/Application Support`.
     mac_os: &'static str,
-    /// Its key below `HKEY_CURRENT_USER\Software`. Brave and Vivaldi read Chrome's, and Arc is
-    /// taken to.
-    windows: &'static str,
 }
 
 /// All browsers that are known.
 pub static BROWSERS: [ChromiumBrowser; 6] = [
-    ChromiumBrowser {
-        name: "Chrome",
-        linux: Some("google-chrome"),
-        mac_os: "Google/Chrome",
-        windows: r"Google\Chrome",
-    },
-    ChromiumBrowser {
-        name: "Chromium",
-        linux: Some("chromium"),
-        mac_os: "Chromium",
-        windows: "Chromium",
-    },
-    ChromiumBrowser {
-        name: "Edge",
-        linux: Some("microsoft-edge"),
-        mac_os: "Microsoft Edge",
-        windows: r"Microsoft\Edge",
-    },
+    ChromiumBrowser { name: "Chrome", linux: Some("google-chrome"), mac_os: "Google/Chrome" },
+    ChromiumBrowser { name: "Chromium", linux: Some("chromium"), mac_os: "Chromium" },
+    ChromiumBrowser { name: "Edge", linux: Some("microsoft-edge"), mac_os: "Microsoft Edge" },
     ChromiumBrowser {
         name: "Brave",
         linux: Some("BraveSoftware/Brave-Browser"),
         mac_os: "BraveSoftware/Brave-Browser",
-        windows: r"Google\Chrome",
     },
-    ChromiumBrowser {
-        name: "Vivaldi",
-        linux: Some("vivaldi"),
-        mac_os: "Vivaldi",
-        windows: r"Google\Chrome",
-    },
-    ChromiumBrowser {
-        name: "Arc",
-        linux: None,
-        mac_os: "Arc/User Data",
-        windows: r"Google\Chrome",
-    },
+    ChromiumBrowser { name: "Vivaldi", linux: Some("vivaldi"), mac_os: "Vivaldi" },
+    ChromiumBrowser { name: "Arc", linux: None, mac_os: "Arc/User Data" },
 ];
 
 impl ChromiumBrowser {
-    /// The folder that it makes when it first runs; `None` where the registry is asked.
+    /// The folder that it makes when it first runs; `None`: no such browser on this system.
     #[must_use]
     pub fn folder(&self, user_folders: &UserFolders) -> Option<PathBuf> {
         match user_folders.system {
             OperatingSystem::Linux => self.linux.map(|folder| user_folders.settings.join(folder)),
             OperatingSystem::MacOs => Some(user_folders.settings.join(self.mac_os)),
-            OperatingSystem::Windows => None,
         }
     }
 
-    /// The file in which it looks for our host; `None` where the registry is asked.
+    /// The file in which it looks for our host; `None`: no such browser on this system.
     #[must_use]
     pub fn manifest(&self, user_folders: &UserFolders) -> Option<PathBuf> {
         self.folder(user_folders).map(|folder| manifest_below(&folder))
-    }
-
-    /// The registry key whose value is the manifest's path (Windows).
-    #[must_use]
-    pub fn registry_key(&self) -> String {
-        format!(r"HKCU\Software\{}\NativeMessagingHosts\{HOST_NAME}", self.windows)
     }
 }
 
@@ -151,11 +115,6 @@ mod tests {
         ] {
             let path = format!("/h/Library/Application Support/{folder}/{tail}");
             assert_eq!(at(name, &mac), Some(path.into()));
-        }
-        for (name, key) in [("Chrome", r"Google\Chrome"), ("Edge", r"Microsoft\Edge")] {
-            let key = format!(r"HKCU\Software\{key}\NativeMessagingHosts\dev.tabwire.host");
-            assert_eq!(of(name).registry_key(), key);
-            assert_eq!(at(name, &user_folders(OperatingSystem::Windows)), None);
         }
     }
 

@@ -35,8 +35,7 @@ impl Installation {
         // A folder of this name that holds something else is not ours, and a link is none.
         let is_ours = |dir: &&PathBuf| {
             let is_folder = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir());
-            let is_empty = || fs::read_dir(dir).is_ok_and(|mut all| all.next().is_none());
-            is_folder && (extension::find(dir).is_some() || is_empty())
+            is_folder && (extension::find(dir).is_some() || extension::is_empty_folder(dir))
         };
         let folders = former.iter().chain([&extension]).filter(is_ours);
         link.chain(folders).map(|dir| PlannedChange::RemoveExtension { dir: dir.clone() }).collect()

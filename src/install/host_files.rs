@@ -58,7 +58,9 @@ impl Installation {
             == Some(path)
     }
 
-    fn system(&self) -> OperatingSystem {
+    /// The operating system that the installation is for.
+    #[must_use]
+    pub fn system(&self) -> OperatingSystem {
         self.user_folders
             .as_ref()
             .map_or(OperatingSystem::current(), |user_folders| user_folders.system)
@@ -75,15 +77,15 @@ impl Installation {
 
     /// The same, whether their browsers are here or not.
     pub(super) fn own_files_anywhere(&self) -> Vec<(PathBuf, String, u32)> {
-        let wrapper = self.state.join(native_host::wrapper_name(self.system()));
-        let text = native_host::wrapper(self.system(), &self.program, &self.state, self.port);
+        let wrapper = self.state.join(native_host::WRAPPER_NAME);
+        let text = native_host::wrapper(&self.program, &self.state, self.port);
         let manifest = browsers::manifest(&wrapper);
         let manifests: Vec<_> = match &self.user_folders {
-            Some(user_folders) if user_folders.system != OperatingSystem::Windows => {
+            Some(user_folders) => {
                 BROWSERS.iter().filter_map(|browser| browser.manifest(user_folders)).collect()
             }
-            // For the registry to name, or a browser with a profile of its own.
-            Some(_) | None => vec![manifest_below(&self.state)],
+            // For a browser with a profile of its own.
+            None => vec![manifest_below(&self.state)],
         };
         let manifests = manifests.into_iter().map(|path| (path, manifest.clone(), 0o644));
         std::iter::once((wrapper, text, 0o700)).chain(manifests).collect()

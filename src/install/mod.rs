@@ -24,7 +24,7 @@ pub use host_files::{HostFile, HostFileState};
 pub use plan::{ApplyError, ChangePlan, FileChange, PlannedChange};
 use record::{EditRecord, SettingsEdit};
 pub use settings::{ServerEntry, SettingsError, SettingsFormat};
-pub use user_folders::{OperatingSystem, UserFolders, lasting_name};
+pub use user_folders::{OperatingSystem, UserFolders, stable_program_path};
 
 /// What is installed, and where.
 #[derive(Clone, Debug)]
@@ -137,13 +137,9 @@ impl Installation {
         for (path, text, mode) in self.own_files() {
             changes.extend(FileChange::put(&path, text, mode)?.map(PlannedChange::File));
         }
-        changes.extend(
-            self.registry_keys()
-                .map(|key| PlannedChange::Register { key, manifest: manifest_below(&self.state) }),
-        );
         let mut edits = Vec::new();
         for (client, path) in self.files_of(clients) {
-            edits.extend(edit(client, &path, server, &mut record)?);
+            edits.extend(plan_edit(client, &path, server, &mut record)?);
         }
         // Noted before it is done: what was not done then is no harm.
         if !edits.is_empty() {
@@ -165,28 +161,15 @@ impl Installation {
         if self.user_folders.is_some() {
             // By the record: a file stays where it was, whatever the environment says today.
             for edit in record.take_all() {
-                changes.extend(undo_edit(&edit)?);
+                changes.extend(plan_undo(&edit)?);
             }
         }
-        changes.extend(self.registry_keys().map(|key| PlannedChange::Unregister { key }));
         for (path, ..) in self.own_files_anywhere() {
             changes.extend(FileChange::remove(&path)?.map(PlannedChange::File));
         }
         changes.extend(self.extension_removals());
         changes.extend(self.record_change(&record)?);
         Ok(ChangePlan { changes })
-    }
-
-    /// The registry keys that lead browsers to the manifest, each once (Windows).
-    fn registry_keys(&self) -> impl Iterator<Item = String> + use<> {
-        let is_asked = self
-            .user_folders
-            .as_ref()
-            .is_some_and(|user_folders| user_folders.system == OperatingSystem::Windows);
-        let mut keys: Vec<_> = BROWSERS.iter().map(ChromiumBrowser::registry_key).collect();
-        keys.sort();
-        keys.dedup();
-        keys.into_iter().filter(move |_| is_asked)
     }
 
     /// The settings of these clients, each file once.
@@ -213,7 +196,7 @@ impl Installation {
 }
 
 /// What puts our server into a client's settings; `None` if it is there already.
-fn edit(
+fn plan_edit(
     client: McpClient,
     path: &Path,
     server: &ServerEntry,
@@ -254,7 +237,7 @@ fn edit(
 }
 
 /// What takes our server out of a client's settings; `None` if it is not there any more.
-fn undo_edit(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
+fn plan_undo(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
     let Some(client) = noted.client() else { return Ok(None) };
     let (path, before) = read_linked(&noted.path)?;
     let drop = noted.backup.clone().filter(|backup| backup.exists());

@@ -9,7 +9,6 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::browsers::origin;
-use super::user_folders::OperatingSystem;
 
 /// The longest message that is read, in bytes. Ours are some dozens.
 pub const MESSAGE_MAX: usize = 1024 * 1024;
@@ -52,13 +51,13 @@ pub fn serve(
             Ok(None) => return Ok(()),
             Err(error) => {
                 if let HostError::TooLong(_) = error {
-                    write(&mut output, &told(Err(bad_message("too long"))))?;
+                    write(&mut output, &answer_json(Err(bad_message("too long"))))?;
                 }
                 return Err(error);
             }
         };
         let answer = answer(caller, &message, &pairing);
-        write(&mut output, &told(answer))?;
+        write(&mut output, &answer_json(answer))?;
     }
 }
 
@@ -83,7 +82,7 @@ fn bad_message(what: &str) -> PairingRefusal {
     PairingRefusal { code: "bad_message", message }
 }
 
-fn told(answer: Result<Value, PairingRefusal>) -> Value {
+fn answer_json(answer: Result<Value, PairingRefusal>) -> Value {
     answer.unwrap_or_else(
         |PairingRefusal { code, message }| json!({"error": code, "message": message}),
     )
@@ -118,41 +117,23 @@ fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
 /// The script that a browser starts. A host manifest carries no arguments, and a browser not the
 /// environment of a shell: so everything stands here.
 #[must_use]
-pub fn wrapper(system: OperatingSystem, program: &Path, state: &Path, port: u16) -> String {
+pub fn wrapper(program: &Path, state: &Path, port: u16) -> String {
     let (program, state) = (program.display().to_string(), state.display().to_string());
-    if system == OperatingSystem::Windows {
-        return format!(
-            "@echo off\r\nset \"TABWIRE_HOME={}\"\r\nset \"TABWIRE_PORT={port}\"\r\n\"{}\" native-host %*\r\n",
-            in_batch(&state),
-            in_batch(&program)
-        );
-    }
     format!(
         "#!/bin/sh\nTABWIRE_HOME={} TABWIRE_PORT={port} exec {} native-host \"$@\"\n",
-        in_shell(&state),
-        in_shell(&program)
+        shell_quoted(&state),
+        shell_quoted(&program)
     )
 }
 
 /// A word as a shell takes it literally.
 #[must_use]
-pub fn in_shell(word: &str) -> String {
+pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A word as a batch file takes it literally between quotation marks, which no path has.
-fn in_batch(word: &str) -> String {
-    word.replace('%', "%%")
-}
-
-/// What the wrapper is called in the state directory.
-#[must_use]
-pub const fn wrapper_name(system: OperatingSystem) -> &'static str {
-    match system {
-        OperatingSystem::Linux | OperatingSystem::MacOs => "native-host",
-        OperatingSystem::Windows => "native-host.bat",
-    }
-}
+/// The wrapper's file name in the state directory.
+pub(super) const WRAPPER_NAME: &str = "native-host";
 
 #[cfg(test)]
 mod tests {
@@ -212,12 +193,12 @@ mod tests {
     #[test]
     fn a_message_that_is_too_long_or_cut_short_ends_it() {
         let length = u32::try_from(MESSAGE_MAX + 1).unwrap().to_ne_bytes();
-        let (told, ended) = answers(Some(&origin()), &length);
-        assert_eq!(told[0]["error"], "bad_message");
+        let (refused, ended) = answers(Some(&origin()), &length);
+        assert_eq!(refused[0]["error"], "bad_message");
         assert!(matches!(ended, Err(HostError::TooLong(_))), "{ended:?}");
         for cut in [&framed(b"{}")[..5], &framed(b"{}")[..2]] {
-            let (told, ended) = answers(Some(&origin()), cut);
-            assert!(told.is_empty() && matches!(ended, Err(HostError::Io(_))), "{ended:?}");
+            let (none, ended) = answers(Some(&origin()), cut);
+            assert!(none.is_empty() && matches!(ended, Err(HostError::Io(_))), "{ended:?}");
         }
         assert!(answers(Some(&origin()), b"").1.is_ok(), "the end is the end");
     }
@@ -236,15 +217,10 @@ mod tests {
 
     #[test]
     fn the_wrapper_says_everything_and_no_path_can_say_more() {
-        let of = |system, program: &str, state: &str| {
-            wrapper(system, Path::new(program), Path::new(state), 7891)
-        };
+        let of = |program: &str, state: &str| wrapper(Path::new(program), Path::new(state), 7891);
         assert_eq!(
-            of(OperatingSystem::Linux, "/o'b $(x)/tabwire", "/s p"),
+            of("/o'b $(x)/tabwire", "/s p"),
             "#!/bin/sh\nTABWIRE_HOME='/s p' TABWIRE_PORT=7891 exec '/o'\\''b $(x)/tabwire' native-host \"$@\"\n"
         );
-        let windows = of(OperatingSystem::Windows, r"C:\100%\tabwire.exe", r"C:\s");
-        assert!(windows.contains("\"C:\\100%%\\tabwire.exe\" native-host %*\r\n"), "{windows}");
-        assert!(windows.contains("set \"TABWIRE_HOME=C:\\s\"\r\n"), "{windows}");
     }
 }

@@ -4,7 +4,6 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -47,18 +46,6 @@ pub enum PlannedChange {
     File(FileChange),
     /// A client's settings are edited.
     Edit(McpClient, FileChange),
-    /// A registry key is set (Windows).
-    Register {
-        /// Which one.
-        key: String,
-        /// The manifest that it names.
-        manifest: PathBuf,
-    },
-    /// A registry key is removed (Windows).
-    Unregister {
-        /// Which one.
-        key: String,
-    },
 }
 
 /// How one file is to change.
@@ -125,9 +112,6 @@ impl PlannedChange {
             Self::MoveExtension { from, to } => Ok(extension::relocate(from, to)?),
             Self::RemoveExtension { dir } => remove_extension(dir),
             Self::File(change) | Self::Edit(_, change) => change.apply(),
-            Self::Register { key, .. } | Self::Unregister { key } => {
-                self.registry().map_or(Ok(()), |mut command| run(&mut command, Path::new(key)))
-            }
         }
     }
 
@@ -139,30 +123,8 @@ impl PlannedChange {
             Self::File(change) | Self::Edit(_, change) => {
                 change.after.is_none().then_some(&change.path)
             }
-            Self::Unpack { .. }
-            | Self::MoveExtension { .. }
-            | Self::Register { .. }
-            | Self::Unregister { .. } => None,
+            Self::Unpack { .. } | Self::MoveExtension { .. } => None,
         }
-    }
-
-    /// What sets or removes the registry key.
-    fn registry(&self) -> Option<Command> {
-        let mut command = Command::new("reg.exe");
-        match self {
-            Self::Register { key, manifest } => {
-                command.args(["add", key, "/ve", "/t", "REG_SZ", "/d"]).arg(manifest).arg("/f");
-            }
-            Self::Unregister { key } => {
-                command.args(["delete", key, "/f"]);
-            }
-            Self::Unpack { .. }
-            | Self::MoveExtension { .. }
-            | Self::RemoveExtension { .. }
-            | Self::File(_)
-            | Self::Edit(..) => return None,
-        }
-        Some(command)
     }
 
     /// The same for a program.
@@ -174,10 +136,6 @@ impl PlannedChange {
             Self::RemoveExtension { dir } => json!({"action": "remove", "path": dir}),
             Self::File(change) => change.to_json(None),
             Self::Edit(client, change) => change.to_json(Some(*client)),
-            Self::Register { key, manifest } => {
-                json!({"action": "register", "key": key, "manifest": manifest})
-            }
-            Self::Unregister { key } => json!({"action": "unregister", "key": key}),
         }
     }
 
@@ -200,10 +158,6 @@ impl PlannedChange {
                 lines[0] = format!("{} ({})", lines[0], client.name());
                 lines
             }
-            Self::Register { key, manifest } => {
-                vec![format!("set {key} to {}", manifest.display())]
-            }
-            Self::Unregister { key } => vec![format!("remove {key}")],
         }
     }
 }
@@ -211,7 +165,7 @@ impl PlannedChange {
 impl FileChange {
     /// One that leaves this text in a file of ours; `None` if it is there.
     pub(super) fn put(path: &Path, text: String, mode: u32) -> Result<Option<Self>, PlanError> {
-        let before = found(path)?;
+        let before = read_if_there(path)?;
         let is_there = before.as_deref() == Some(text.as_bytes());
         Ok((!is_there).then(|| Self {
             path: path.to_owned(),
@@ -226,7 +180,7 @@ impl FileChange {
 
     /// One that removes a file of ours; `None` if there is none.
     pub(super) fn remove(path: &Path) -> Result<Option<Self>, PlanError> {
-        let before = found(path)?;
+        let before = read_if_there(path)?;
         Ok(before.is_some().then(|| Self {
             path: path.to_owned(),
             before,
@@ -240,13 +194,14 @@ impl FileChange {
 
     fn apply(&self) -> Result<(), ApplyError> {
         self.check_unchanged()?;
-        let mode = fs::metadata(&self.path).map_or(self.mode, |found| found.permissions().mode());
+        let mode =
+            fs::metadata(&self.path).map_or(self.mode, |metadata| metadata.permissions().mode());
         if let (Some(keep), Some(before)) = (&self.keep, &self.before) {
-            put(keep, before, mode, || Ok(()))?;
+            write_whole(keep, before, mode, || Ok(()))?;
         }
         match &self.after {
             Some(after) if self.before.as_ref() != Some(after) => {
-                put(&self.path, after, mode, || self.check_unchanged())?;
+                write_whole(&self.path, after, mode, || self.check_unchanged())?;
             }
             None if self.before.is_some() => remove(&self.path)?,
             Some(_) | None => {}
@@ -256,7 +211,7 @@ impl FileChange {
 
     /// Fails if the file is not as it was when this was planned.
     fn check_unchanged(&self) -> Result<(), ApplyError> {
-        match found(&self.path) {
+        match read_if_there(&self.path) {
             Ok(now) if now == self.before => Ok(()),
             Ok(_) | Err(_) => Err(ApplyError::Changed(self.path.clone())),
         }
@@ -285,7 +240,7 @@ impl FileChange {
     }
 }
 
-fn found(path: &Path) -> Result<Option<Vec<u8>>, PlanError> {
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, PlanError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -295,7 +250,7 @@ fn found(path: &Path) -> Result<Option<Vec<u8>>, PlanError> {
 
 /// Writes a file whole, or leaves what is there. `may_replace` is asked at the last moment: it
 /// takes milliseconds to bring the bytes to the disk, and others write their settings often.
-fn put(
+fn write_whole(
     path: &Path,
     bytes: &[u8],
     mode: u32,
@@ -336,8 +291,7 @@ fn remove_extension(dir: &Path) -> Result<(), ApplyError> {
     if dir.is_symlink() {
         return fs::remove_file(dir).map_err(io);
     }
-    let is_empty = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
-    if !is_empty && extension::find(dir).is_none() {
+    if !extension::is_empty_folder(dir) && extension::find(dir).is_none() {
         return Err(UnpackError::Occupied(dir.to_owned()).into());
     }
     fs::remove_dir_all(dir).map_err(io)?;
@@ -346,12 +300,6 @@ fn remove_extension(dir: &Path) -> Result<(), ApplyError> {
         let _ = fs::remove_dir(folder);
     }
     Ok(())
-}
-
-fn run(command: &mut Command, what: &Path) -> Result<(), ApplyError> {
-    let io = |source| ApplyError::Io { path: what.to_owned(), source };
-    let status = command.status().map_err(io)?;
-    if status.success() { Ok(()) } else { Err(io(io::Error::other(status.to_string()))) }
 }
 
 #[cfg(test)]
@@ -367,27 +315,9 @@ mod tests {
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "ours is written by then");
             Err(ApplyError::Changed(path.clone()))
         };
-        let error = put(&path, b"ours", 0o600, refuse).unwrap_err();
+        let error = write_whole(&path, b"ours", 0o600, refuse).unwrap_err();
         assert!(matches!(error, ApplyError::Changed(_)), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn the_registry_is_changed_by_the_tool_that_comes_with_windows() {
-        let words = |change: PlannedChange| {
-            let command = change.registry().unwrap();
-            command.get_args().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
-        let key = || r"HKCU\Software\X".to_owned();
-        let manifest = PathBuf::from(r"C:\a b\x.json");
-        assert_eq!(
-            words(PlannedChange::Register { key: key(), manifest }),
-            ["add", r"HKCU\Software\X", "/ve", "/t", "REG_SZ", "/d", r"C:\a b\x.json", "/f"]
-        );
-        assert_eq!(
-            words(PlannedChange::Unregister { key: key() }),
-            ["delete", r"HKCU\Software\X", "/f"]
-        );
     }
 }

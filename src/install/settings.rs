@@ -128,10 +128,10 @@ fn with_json(
     check_once(&servers, NAME)?;
     let ours = servers.object_value_or_create(NAME).ok_or_else(|| misshapen(NAME))?;
     if with_type {
-        set(&ours, "type", &json!("stdio"));
+        set_property(&ours, "type", &json!("stdio"));
     }
-    set(&ours, "command", &json!(server.command));
-    set(&ours, "args", &json!(server.args));
+    set_property(&ours, "command", &json!(server.command));
+    set_property(&ours, "args", &json!(server.args));
     let text = root.to_string();
     Ok(if had_value { text } else { format!("{}\n", text.trim_end()) })
 }
@@ -147,7 +147,7 @@ fn check_once(object: &CstObject, name: &str) -> Result<(), SettingsError> {
 }
 
 /// Sets a property, unless it is so already: then it stays as it was written.
-fn set(object: &CstObject, name: &str, value: &Value) {
+fn set_property(object: &CstObject, name: &str, value: &Value) {
     match object.get(name) {
         Some(property) if property.to_serde_value().as_ref() == Some(value) => {}
         Some(property) => property.set_value(input(value)),
@@ -198,7 +198,8 @@ fn with_toml(text: &str, section: &str, server: &ServerEntry) -> Result<String, 
     let before = (is_new && !is_inline).then(|| take_trailing(&mut document)).flatten();
     let servers = document[section].as_table_like_mut().ok_or_else(|| misshapen(section))?;
     if is_new {
-        let ours = if is_inline { Item::Value(inline()) } else { Item::Table(last(before)) };
+        let ours =
+            if is_inline { Item::Value(inline_table()) } else { Item::Table(last_table(before)) };
         servers.insert(NAME, ours);
     }
     let ours = servers.get_mut(NAME).and_then(Item::as_table_like_mut);
@@ -219,12 +220,12 @@ fn with_line_ends_of(text: &str, document: &DocumentMut) -> String {
     edited.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-fn inline() -> toml_edit::Value {
+fn inline_table() -> toml_edit::Value {
     toml_edit::Value::InlineTable(toml_edit::InlineTable::new())
 }
 
 /// A table at the end of the file, after `before` and an empty line.
-fn last(before: Option<String>) -> Table {
+fn last_table(before: Option<String>) -> Table {
     let mut table = Table::new();
     table.set_position(Some(isize::MAX));
     table.decor_mut().set_prefix(format!("{}\n", before.unwrap_or_default()));

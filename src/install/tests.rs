@@ -313,32 +313,6 @@ fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
 }
 
 #[test]
-fn on_windows_the_registry_names_the_manifest() {
-    let world = World::new(OperatingSystem::Windows);
-    let plan = world.plan(&[]).unwrap();
-    let manifest = manifest_below(&world.installation.state);
-    let keys = plan.changes.iter().filter_map(|change| match change {
-        PlannedChange::Register { key, manifest: named } if *named == manifest => Some(key.clone()),
-        PlannedChange::Register { .. }
-        | PlannedChange::Unregister { .. }
-        | PlannedChange::Unpack { .. }
-        | PlannedChange::MoveExtension { .. }
-        | PlannedChange::RemoveExtension { .. }
-        | PlannedChange::File(_)
-        | PlannedChange::Edit(..) => None,
-    });
-    let keys: Vec<_> = keys.collect();
-    assert_eq!(keys.len(), 3, "Chrome's, Chromium's, Edge's: {keys:?}");
-    let is_manifest =
-        |change: &PlannedChange| matches!(change, PlannedChange::File(f) if f.path == manifest);
-    assert!(plan.changes.iter().any(is_manifest));
-    let wrapper = world.installation.state.join("native-host.bat");
-    let is_wrapper =
-        |change: &PlannedChange| matches!(change, PlannedChange::File(f) if f.path == wrapper);
-    assert!(plan.changes.iter().any(is_wrapper));
-}
-
-#[test]
 fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
     let mut world = World::new(OperatingSystem::Linux);
     for client in McpClient::ALL {

@@ -11,21 +11,13 @@ pub enum OperatingSystem {
     Linux,
     /// macOS.
     MacOs,
-    /// Windows.
-    Windows,
 }
 
 impl OperatingSystem {
     /// The one that this program was built for.
     #[must_use]
     pub const fn current() -> Self {
-        if cfg!(target_os = "macos") {
-            Self::MacOs
-        } else if cfg!(windows) {
-            Self::Windows
-        } else {
-            Self::Linux
-        }
+        if cfg!(target_os = "macos") { Self::MacOs } else { Self::Linux }
     }
 }
 
@@ -49,10 +41,10 @@ impl UserFolders {
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
-            Ok(below) if self.system != OperatingSystem::Windows => {
+            Ok(below) => {
                 format!("~/{}", below.to_string_lossy())
             }
-            Ok(_) | Err(_) => path.to_string_lossy().into_owned(),
+            Err(_) => path.to_string_lossy().into_owned(),
         }
     }
 
@@ -62,7 +54,6 @@ impl UserFolders {
         let settings = home.join(match system {
             OperatingSystem::Linux => ".config",
             OperatingSystem::MacOs => "Library/Application Support",
-            OperatingSystem::Windows => r"AppData\Roaming",
         });
         let codex = home.join(".codex");
         Self { system, home: home.to_owned(), settings, claude_code: home.to_owned(), codex }
@@ -79,7 +70,6 @@ impl UserFolders {
         let settings = match user_folders.system {
             OperatingSystem::Linux => set("XDG_CONFIG_HOME"),
             OperatingSystem::MacOs => None,
-            OperatingSystem::Windows => set("APPDATA"),
         };
         let take = |place: &mut PathBuf, set: Option<PathBuf>| {
             if let Some(set) = set {
@@ -97,7 +87,7 @@ impl UserFolders {
 /// `PATH`) leads to it by, if it does. Package managers put a new version into another folder,
 /// and a link of the same name before it.
 #[must_use]
-pub fn lasting_name(program: &Path, path: Option<&std::ffi::OsStr>) -> PathBuf {
+pub fn stable_program_path(program: &Path, path: Option<&std::ffi::OsStr>) -> PathBuf {
     let (Some(name), Ok(real)) = (program.file_name(), program.canonicalize()) else {
         return program.to_owned();
     };
@@ -128,8 +118,8 @@ mod tests {
         symlink(at("cellar/1.0/tabwire"), at("bin/tabwire")).unwrap();
         let program = at("cellar/1.0/tabwire");
         let path = env::join_paths([at("other"), at("none"), at("bin")]).unwrap();
-        assert_eq!(lasting_name(&program, Some(&path)), at("bin/tabwire"));
-        assert_eq!(lasting_name(&program, Some(OsStr::new("."))), program);
-        assert_eq!(lasting_name(&program, None), program);
+        assert_eq!(stable_program_path(&program, Some(&path)), at("bin/tabwire"));
+        assert_eq!(stable_program_path(&program, Some(OsStr::new("."))), program);
+        assert_eq!(stable_program_path(&program, None), program);
     }
 }

@@ -50,7 +50,7 @@ pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
 pub use parts::LONGEST_PART;
 pub use picture::Picture;
-pub use result::ToolResult;
+pub use result::{FAILED_STATUSES, PENDING_STATUSES, ToolResult};
 
 /// The tools, and what they work on. Cheap to clone.
 #[derive(Clone, Debug)]

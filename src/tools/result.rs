@@ -46,6 +46,13 @@ pub(super) mod status {
     words! { Deleted Expired None NotFound Ok Queued Refused Stored WaitingForUser }
 }
 
+/// Values of `status` in answers about a command that is not over.
+pub const PENDING_STATUSES: [&str; 4] = ["queued", "pending", "running", "waiting_for_user"];
+
+/// Values of `status` in answers about a command or call that failed.
+pub const FAILED_STATUSES: [&str; 6] =
+    ["error", "timeout", "expired", "cancelled", "refused", "not_found"];
+
 /// What is told of a command.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::terminal::{self, TextStyle, say, wrapped};
+use crate::terminal::{self, TextStyle, print_line, wrapped};
 use crate::tools;
 
 /// Where descriptions begin, and how wide a line gets on a wide terminal.
@@ -93,17 +93,17 @@ fn kind(schema: &Value) -> String {
 /// Prints all tools.
 pub(super) fn show(json: bool) -> anyhow::Result<()> {
     if json {
-        say(serde_json::to_string_pretty(tools::list())?)?;
+        print_line(serde_json::to_string_pretty(tools::list())?)?;
         return Ok(());
     }
     let width = terminal::size().0.min(WIDEST);
     for tool in ToolSchema::all() {
         for line in tool.lines(width) {
-            say(line)?;
+            print_line(line)?;
         }
-        say("")?;
+        print_line("")?;
     }
-    say("Example: tabwire call interact action=execute_js script=document.title")?;
+    print_line("Example: tabwire call interact action=execute_js script=document.title")?;
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bridge::{self, Target};
 use crate::mcp::CANCELLED;
+use crate::tools::PENDING_STATUSES;
 
 /// How many bytes of a line are on their way at the same time.
 const PIPE: usize = 64 * 1024;
@@ -140,8 +141,7 @@ impl ToolAnswer {
             "" => self.job("status"),
             status => status,
         };
-        let words = ["queued", "pending", "running", "waiting_for_user"];
-        !self.is_error && !self.command_id().is_empty() && words.contains(&state)
+        !self.is_error && !self.command_id().is_empty() && PENDING_STATUSES.contains(&state)
     }
 
     /// A field of the first answer about a job.

@@ -4,9 +4,10 @@
 use serde_json::{Deserializer, Value};
 
 use super::catalog::ToolSchema;
+use crate::install::native_host::shell_quoted;
 
 /// The text with each call in it as a command.
-pub(super) fn in_shell(text: &str) -> String {
+pub(super) fn with_shell_commands(text: &str) -> String {
     let mut told = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((at, tool)) = next_call(rest) {
@@ -83,7 +84,7 @@ fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
     }
-    format!("'{}'", text.replace('\'', "'\\''"))
+    shell_quoted(text)
 }
 
 #[cfg(test)]
@@ -112,7 +113,7 @@ mod tests {
             ("observe({what: ...}) and observe({", "observe({what: ...}) and observe({"),
             ("Use another site.", "Use another site."),
         ] {
-            assert_eq!(in_shell(hint), told);
+            assert_eq!(with_shell_commands(hint), told);
         }
     }
 }

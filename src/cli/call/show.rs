@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::session::{AnswerPicture, ToolAnswer};
-use super::shell_form::in_shell;
+use super::shell_form::with_shell_commands;
 use crate::cli::output_file::{write_named, write_new};
 use crate::cli::print_error;
-use crate::terminal::{clean, clean_lines, is_terminal, say};
+use crate::terminal::{clean, clean_lines, is_terminal, print_line};
+use crate::tools::FAILED_STATUSES;
 
 /// Fields that say how a call went, beside the value.
 const ENVELOPE: [&str; 3] = ["status", "hint", "page"];
@@ -34,10 +35,10 @@ impl AnswerPrinter<'_> {
             }
             print_text(&serde_json::to_string_pretty(&answer.body)?)?;
         } else if failed {
-            say_failure(&answer);
+            print_failure(&answer);
         } else {
             print_value(&answer, picture.as_deref())?;
-            say_hint(&answer);
+            print_hint(&answer);
         }
         match self.out {
             Some(out) if !has_picture && !failed => {
@@ -65,7 +66,7 @@ impl AnswerPrinter<'_> {
             return print_text(&serde_json::to_string_pretty(&answer.body)?);
         }
         let id = answer.command_id();
-        say(clean(id))?;
+        print_line(clean(id))?;
         print_error(format_args!(
             "it is not over. `tabwire call observe what=command_result correlation_id={}` waits for it",
             clean(id)
@@ -77,15 +78,14 @@ impl AnswerPrinter<'_> {
 /// Whether a call has failed. For MCP, reading the result of a failed command succeeds; a call on
 /// the command line stands for the command that it waited for.
 fn has_failed(answer: &ToolAnswer) -> bool {
-    let failures = ["error", "timeout", "expired", "cancelled", "refused", "not_found"];
-    answer.is_error || failures.contains(&answer.text("status"))
+    answer.is_error || FAILED_STATUSES.contains(&answer.text("status"))
 }
 
 /// Prints the value of an answer. A screenshot's value is its file; a drawing has a value besides.
 fn print_value(answer: &ToolAnswer, picture: Option<&Path>) -> anyhow::Result<()> {
     match picture {
         Some(path) if answer.body.get("annotations").is_none() => {
-            say(path.display())?;
+            print_line(path.display())?;
             return Ok(());
         }
         Some(path) => print_error(format_args!("the picture is in {}", path.display())),
@@ -116,15 +116,15 @@ fn value_of(answer: &ToolAnswer) -> Value {
 /// pipe gets every byte.
 fn print_text(text: &str) -> anyhow::Result<()> {
     if is_terminal() {
-        say(clean_lines(text))?;
+        print_line(clean_lines(text))?;
     } else {
-        say(text)?;
+        print_line(text)?;
     }
     Ok(())
 }
 
 /// Says to standard error why a call failed, and the next step.
-fn say_failure(answer: &ToolAnswer) {
+fn print_failure(answer: &ToolAnswer) {
     let (message, error) = (answer.text("message"), answer.text("error"));
     let why = match (message, error, answer.text("status")) {
         ("", "", status) => status,
@@ -132,7 +132,7 @@ fn say_failure(answer: &ToolAnswer) {
         (message, _, _) => message,
     };
     print_error(format_args!("{}", clean_lines(why)));
-    say_hint(answer);
+    print_hint(answer);
     if let Some(choices) = choices(&answer.body) {
         print_error(format_args!("choose from: {}", clean_lines(&choices)));
     }
@@ -142,10 +142,10 @@ fn say_failure(answer: &ToolAnswer) {
 }
 
 /// Says the next step to standard error.
-fn say_hint(answer: &ToolAnswer) {
+fn print_hint(answer: &ToolAnswer) {
     let hint = answer.text("hint");
     if !hint.is_empty() {
-        print_error(format_args!("{}", clean_lines(&in_shell(hint))));
+        print_error(format_args!("{}", clean_lines(&with_shell_commands(hint))));
     }
 }
 

@@ -58,12 +58,12 @@ pub(super) fn extension_connected(
 
 /// What there is to say and to do of extensions that poll in vain.
 fn not_let_in(older: &Value) -> Option<(String, String)> {
-    let asking = legacy::asking(older);
+    let asking = legacy::asking_ids(older);
     if let Some(id) = asking.first() {
         let says = format!("an older extension asks to be let in: {}", asking.join(", "));
         return Some((says, format!("if it is yours, run `tabwire legacy allow {id}`")));
     }
-    let ids = legacy::switched_off(older);
+    let ids = legacy::switched_off_ids(older);
     if !ids.is_empty() {
         let ids = ids.join(", ");
         let says =

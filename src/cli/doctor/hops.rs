@@ -58,7 +58,7 @@ pub(super) async fn walk(location: &DaemonLocation) -> HopFindings {
     let port = record.map_or(location.port, |record| record.port);
     let is_connected = connected.as_ref().is_some_and(|connected| !connected.is_empty());
     let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
-    let has_older = !legacy::asking(older).is_empty();
+    let has_older = !legacy::asking_ids(older).is_empty();
     folder(&mut findings, location, home.as_ref(), port, is_connected, has_older);
     native_host(&mut findings, location, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {

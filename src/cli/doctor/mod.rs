@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::output_file::check_new;
 use crate::config::DaemonLocation;
-use crate::terminal::{ProgressNotice, TextStyle, clean, hanging, say};
+use crate::terminal::{ProgressNotice, TextStyle, clean, print_line, wrapped_behind};
 pub(super) use extensions::{CHANGED, RESTORE, label};
 
 /// How a hop is.
@@ -54,10 +54,10 @@ impl HopFinding {
             HopState::Unknown => TextStyle::Dim.paint("–"),
         };
         let indent = widest + 4;
-        say(format!("{sign} {hop:widest$}  {}", hanging(&clean(says), indent)))?;
+        print_line(format!("{sign} {hop:widest$}  {}", wrapped_behind(&clean(says), indent)))?;
         if let Some(remedy) = remedy.as_ref().filter(|_| *state == HopState::Broken) {
             let indent = indent + 2;
-            say(format!("{:>indent$}{}", "→ ", hanging(&clean(remedy), indent)))?;
+            print_line(format!("{:>indent$}{}", "→ ", wrapped_behind(&clean(remedy), indent)))?;
         }
         Ok(())
     }
@@ -136,14 +136,18 @@ impl HopFindings {
                 let text = "Nothing is wrong so far. The daemon starts with the first call of an MCP \
                             client, and the extension then connects; `tabwire doctor` says whether all \
                             is well.";
-                say(format!("\n{}", hanging(text, 0)))?;
+                print_line(format!("\n{}", wrapped_behind(text, 0)))?;
             }
-            None => say("\nAll is well.")?,
+            None => print_line("\nAll is well.")?,
             Some(HopFinding { hop, remedy, .. }) => {
                 let broken = format!("Broken: {hop}.");
                 let remedy = remedy.as_deref().unwrap_or_default();
-                let text = hanging(&clean(&format!("{broken} What to do: {remedy}")), 0);
-                say(format!("\n{}{}", TextStyle::Bold.paint(&broken), &text[broken.len()..]))?;
+                let text = wrapped_behind(&clean(&format!("{broken} What to do: {remedy}")), 0);
+                print_line(format!(
+                    "\n{}{}",
+                    TextStyle::Bold.paint(&broken),
+                    &text[broken.len()..]
+                ))?;
             }
         }
         Ok(())
@@ -154,7 +158,7 @@ impl HopFindings {
         let broken = || self.0.iter().filter(|finding| finding.state == HopState::Broken);
         let widest = broken().map(|finding| finding.hop.len()).max().unwrap_or(0);
         if broken().next().is_some() {
-            say("\n`tabwire doctor` finds broken:")?;
+            print_line("\n`tabwire doctor` finds broken:")?;
         }
         broken().try_for_each(|finding| finding.show(widest))
     }
@@ -184,7 +188,7 @@ pub(super) async fn doctor(
     if let Some(Some(file)) = &report {
         check_new(file)?;
     }
-    let findings = look(location).await;
+    let findings = check_every_hop(location).await;
     let is_well = findings.first_broken().is_none();
     let mut told = findings.to_json();
     if !json {
@@ -195,17 +199,17 @@ pub(super) async fn doctor(
         if json {
             told["report"] = json!(path);
         } else {
-            say(report::contents(&path))?;
+            print_line(report::contents(&path))?;
         }
     }
     if json {
-        say(serde_json::to_string_pretty(&told)?)?;
+        print_line(serde_json::to_string_pretty(&told)?)?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Looks at every hop, which takes a moment.
-pub(super) async fn look(location: &DaemonLocation) -> HopFindings {
+pub(super) async fn check_every_hop(location: &DaemonLocation) -> HopFindings {
     let _progress = ProgressNotice::start("looking at every hop");
     hops::walk(location).await
 }

@@ -21,9 +21,11 @@ use super::person::UnattendedFlag;
 use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
-use crate::install::{ChangePlan, Installation, McpClient, ServerEntry, UserFolders, lasting_name};
+use crate::install::{
+    ChangePlan, Installation, McpClient, ServerEntry, UserFolders, stable_program_path,
+};
 use crate::protocol::DEFAULT_PORT;
-use crate::terminal::{clean, hanging, is_terminal, say};
+use crate::terminal::{clean, is_terminal, print_line, wrapped_behind};
 use wait::WaitEnd;
 
 /// What to install.
@@ -81,13 +83,13 @@ pub(super) async fn install(
     }
     // Those that have it are to start it as it is now: on this port, from this place.
     let had = installation.installed_clients()?;
-    let picked = chosen(&installation, arguments)?;
+    let picked = clients_to_add(&installation, arguments)?;
     let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
     let plan = installation.install(&clients, &server(location, installation.port)?)?;
     if arguments.print {
-        show(&plan, arguments.json)?;
+        print_plan(&plan, arguments.json)?;
         if !arguments.json {
-            steps::say_clients_left(&installation, &clients)?;
+            steps::print_clients_without_tabwire(&installation, &clients)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -95,29 +97,29 @@ pub(super) async fn install(
     if arguments.json {
         return install_as_json(location, &installation, arguments, &picked, &plan).await;
     }
-    say_done(&plan, "Everything was in place already.")?;
+    print_done(&plan, "Everything was in place already.")?;
     if installation.port != location.port {
-        say_whose_port(&installation, location.port)?;
+        print_whose_port(&installation, location.port)?;
     }
-    let found = doctor::look(location).await.before_use();
+    let found = doctor::check_every_hop(location).await.before_use();
     found.show_broken()?;
-    for id in legacy::offer(location).await? {
-        steps::paragraph(&format!(
+    for id in legacy::offer_admission(location).await? {
+        steps::print_paragraph(&format!(
             "The older extension {id} asks to be let in. If it is yours and you want to go on using \
              it, run `tabwire legacy allow {id}`."
         ))?;
     }
-    steps::say_all(&installation, &clients, &plan, found.has_browser()).await?;
-    if !arguments.wait && !has_person() {
+    steps::print_next_steps(&installation, &clients, &plan, found.has_browser()).await?;
+    if !arguments.wait && !is_interactive() {
         return Ok(ExitCode::SUCCESS);
     }
     let waited = wait::for_extension(location, installation.port).await?;
-    waited.say()?;
+    waited.print()?;
     Ok(if arguments.wait { waited.exit_code() } else { ExitCode::SUCCESS })
 }
 
 /// Whether somebody can be asked, and can wait.
-fn has_person() -> bool {
+fn is_interactive() -> bool {
     is_terminal() && io::stdin().is_terminal()
 }
 
@@ -129,7 +131,7 @@ async fn install_as_json(
     picked: &[McpClient],
     plan: &ChangePlan,
 ) -> anyhow::Result<ExitCode> {
-    let mut body = told(installation, picked, plan);
+    let mut body = result_json(installation, picked, plan);
     let waited = if arguments.wait {
         Some(wait::for_extension(location, installation.port).await?)
     } else {
@@ -138,25 +140,25 @@ async fn install_as_json(
     if let Some(waited) = &waited {
         body["connected"] = json!(waited.browser());
     }
-    body["doctor"] = doctor::look(location).await.to_json();
+    body["doctor"] = doctor::check_every_hop(location).await.to_json();
     body["older_extensions"] = json!(legacy::asking_now(location).await?);
-    say(serde_json::to_string_pretty(&body)?)?;
+    print_line(serde_json::to_string_pretty(&body)?)?;
     Ok(waited.as_ref().map_or(ExitCode::SUCCESS, WaitEnd::exit_code))
 }
 
 /// What was done, a line for each thing; or that nothing was to be done.
-fn say_done(plan: &ChangePlan, nothing: &str) -> anyhow::Result<()> {
-    say(if plan.changes.is_empty() { nothing } else { "Done:" })?;
+fn print_done(plan: &ChangePlan, nothing: &str) -> anyhow::Result<()> {
+    print_line(if plan.changes.is_empty() { nothing } else { "Done:" })?;
     for line in plan.changes.iter().filter_map(|change| change.lines().into_iter().next()) {
-        say(format!("  {}", hanging(&clean(&line), 4)))?;
+        print_line(format!("  {}", wrapped_behind(&clean(&line), 4)))?;
     }
     Ok(())
 }
 
 /// Why it is not for the port that was asked for.
-fn say_whose_port(installation: &Installation, asked: u16) -> anyhow::Result<()> {
+fn print_whose_port(installation: &Installation, asked: u16) -> anyhow::Result<()> {
     let port = installation.port;
-    steps::paragraph(&format!(
+    steps::print_paragraph(&format!(
         "A daemon runs on port {port}, so everything is set up for that one. For port {asked}: \
          `tabwire stop`, then `tabwire install --port {asked}`."
     ))
@@ -171,11 +173,11 @@ pub(super) async fn uninstall(
     if arguments.print {
         let state =
             arguments.state.then(|| StateRemoval::plan(&installation, &plan)).transpose()?;
-        show_uninstall(&installation, &plan, state.as_ref(), arguments.json)?;
+        print_uninstall_plan(&installation, &plan, state.as_ref(), arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.state {
-        StateRemoval::agreed(&installation, arguments.consent)?;
+        StateRemoval::require_consent(&installation, arguments.consent)?;
     }
     plan.apply(&installation.state)?;
     let removed =
@@ -185,18 +187,18 @@ pub(super) async fn uninstall(
         let is_gone = removed.as_ref().is_some_and(StateRemoval::is_whole);
         let stays = removed.as_ref().map(StateRemoval::stays).unwrap_or_default();
         let body = json!({"changes": changes, "state": is_gone, "stays": stays});
-        say(serde_json::to_string_pretty(&body)?)?;
+        print_line(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    say_done(&plan, "Nothing was installed.")?;
+    print_done(&plan, "Nothing was installed.")?;
     match &removed {
-        Some(removed) => removed.say_done(&installation.state)?,
-        None => steps::paragraph(&format!(
+        Some(removed) => removed.print_done(&installation.state)?,
+        None => steps::print_paragraph(&format!(
             "What Tabwire remembers stays in {}; `tabwire uninstall --state` removes it.",
             installation.state.display()
         ))?,
     }
-    say(hanging(
+    print_line(wrapped_behind(
         "If the extension is loaded in a browser, remove it there (chrome://extensions).",
         0,
     ))?;
@@ -215,7 +217,7 @@ pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installa
 /// This program, under the name by which it is found after an update as well.
 fn program() -> anyhow::Result<PathBuf> {
     let program = env::current_exe().context("cannot tell where this program is")?;
-    Ok(lasting_name(&program, env::var_os("PATH").as_deref()))
+    Ok(stable_program_path(&program, env::var_os("PATH").as_deref()))
 }
 
 /// What MCP clients are to start, for a daemon on this port. They need not have this shell's
@@ -236,7 +238,7 @@ pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<Ser
 }
 
 /// The clients that were named, or that a person picks. Without one to ask, none.
-fn chosen(
+fn clients_to_add(
     installation: &Installation,
     arguments: &InstallArguments,
 ) -> anyhow::Result<Vec<McpClient>> {
@@ -247,44 +249,44 @@ fn chosen(
     if arguments.all {
         return Ok(here);
     }
-    let is_asked = !arguments.json && !arguments.print && has_person();
+    let is_asked = !arguments.json && !arguments.print && is_interactive();
     if here.is_empty() || !is_asked {
         return Ok(Vec::new());
     }
     pick::ask(installation, &here)
 }
 
-fn show(plan: &ChangePlan, json: bool) -> anyhow::Result<()> {
+fn print_plan(plan: &ChangePlan, json: bool) -> anyhow::Result<()> {
     if json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
-        say(serde_json::to_string_pretty(&json!({"would": changes}))?)?;
+        print_line(serde_json::to_string_pretty(&json!({"would": changes}))?)?;
         return Ok(());
     }
-    say(if plan.changes.is_empty() { "Nothing would be changed." } else { "This would:" })?;
+    print_line(if plan.changes.is_empty() { "Nothing would be changed." } else { "This would:" })?;
     for line in plan.changes.iter().flat_map(|change| change.lines()) {
-        say(format!("  {}", clean(&line)))?;
+        print_line(format!("  {}", clean(&line)))?;
     }
     Ok(())
 }
 
-fn show_uninstall(
+fn print_uninstall_plan(
     installation: &Installation,
     plan: &ChangePlan,
     state: Option<&StateRemoval>,
     json: bool,
 ) -> anyhow::Result<()> {
-    let Some(state) = state else { return show(plan, json) };
+    let Some(state) = state else { return print_plan(plan, json) };
     if json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
         let body = json!({"would": changes, "state": state.to_json()});
-        say(serde_json::to_string_pretty(&body)?)?;
+        print_line(serde_json::to_string_pretty(&body)?)?;
         return Ok(());
     }
-    show(plan, false)?;
-    state.say_plan(&installation.state)
+    print_plan(plan, false)?;
+    state.print_plan(&installation.state)
 }
 
-fn told(installation: &Installation, clients: &[McpClient], plan: &ChangePlan) -> Value {
+fn result_json(installation: &Installation, clients: &[McpClient], plan: &ChangePlan) -> Value {
     let ids = |clients: &[McpClient]| clients.iter().map(|client| client.id()).collect::<Vec<_>>();
     let browsers: Vec<_> = installation.browsers().iter().map(|browser| browser.name).collect();
     json!({

@@ -5,14 +5,14 @@ use std::io::{self, BufRead as _};
 use anyhow::bail;
 
 use crate::install::{Installation, McpClient};
-use crate::terminal::{clean, hanging, say, write};
+use crate::terminal::{clean, print, print_line, wrapped_behind};
 
 /// Asks which of the clients that are here to add Tabwire to, until the answer is one.
 pub(super) fn ask(
     installation: &Installation,
     here: &[McpClient],
 ) -> anyhow::Result<Vec<McpClient>> {
-    say("These MCP clients are on this computer:")?;
+    print_line("These MCP clients are on this computer:")?;
     let with_server = installation.clients_with_server();
     for (number, client) in here.iter().enumerate() {
         let user_folders = installation.user_folders.as_ref();
@@ -21,29 +21,29 @@ pub(super) fn ask(
             .unwrap_or_default();
         let has = if with_server.contains(client) { ", has Tabwire already" } else { "" };
         let line = format!("{} ({file}{has})", client.name());
-        say(format!("  {}  {}", number + 1, hanging(&clean(&line), 5)))?;
+        print_line(format!("  {}  {}", number + 1, wrapped_behind(&clean(&line), 5)))?;
     }
     let examples = match here {
         [first, .., _] => format!("1-{}, {}, none", here.len(), first.id()),
         [_] | [] => "none".to_owned(),
     };
     loop {
-        write(format_args!("Add Tabwire to which? Enter for all; or {examples}: "))?;
+        print(format_args!("Add Tabwire to which? Enter for all; or {examples}: "))?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {
             // The cursor stands behind the question.
-            say("")?;
+            print_line("")?;
             bail!("nobody answered; nothing was changed");
         }
-        match picked(&answer, here) {
+        match parse_answer(&answer, here) {
             Some(clients) => return Ok(clients),
-            None => say(format!("Give numbers from 1 to {}, ranges or names.", here.len()))?,
+            None => print_line(format!("Give numbers from 1 to {}, ranges or names.", here.len()))?,
         }
     }
 }
 
 /// The clients that an answer names, each once; `None`: it makes no sense.
-fn picked(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
+fn parse_answer(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let answer = answer.trim().to_lowercase();
     match answer.as_str() {
         "" | "all" => return Some(here.to_vec()),
@@ -52,16 +52,16 @@ fn picked(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     }
     let mut clients = Vec::new();
     for part in answer.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let named = match named(part, here) {
+        let clients_named = match clients_named(part, here) {
             // A name of several words.
-            Some(named) => named,
+            Some(clients_named) => clients_named,
             None => {
                 let words: Option<Vec<_>> =
-                    part.split_whitespace().map(|word| of_word(word, here)).collect();
+                    part.split_whitespace().map(|word| clients_of_word(word, here)).collect();
                 words?.concat()
             }
         };
-        clients.extend(named);
+        clients.extend(clients_named);
     }
     let mut seen = Vec::new();
     clients.retain(|client| {
@@ -73,16 +73,16 @@ fn picked(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
 }
 
 /// The clients of a number, a range such as `1-3`, or a name.
-fn of_word(word: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
+fn clients_of_word(word: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
         return Some(here.get(first.checked_sub(1)?..last)?.to_vec()).filter(|all| !all.is_empty());
     }
-    named(word, here)
+    clients_named(word, here)
 }
 
 /// The client of this name, else all whose names begin so.
-fn named(name: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
+fn clients_named(name: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let names = |client: &McpClient| [client.id().to_owned(), client.name().to_lowercase()];
     let is_exact = |client: &&McpClient| names(client).iter().any(|known| known == name);
     if let Some(client) = here.iter().find(is_exact) {
@@ -125,7 +125,7 @@ mod tests {
             (",", None),
             ("yes", None),
         ] {
-            assert_eq!(picked(answer, &here), picks, "{answer:?}");
+            assert_eq!(parse_answer(answer, &here), picks, "{answer:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
-use crate::terminal::{Spinner, TextStyle, clean, hanging, say};
+use crate::terminal::{Spinner, TextStyle, clean, print_line, wrapped_behind};
 
 /// How long an extension is waited for.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
@@ -50,17 +50,17 @@ impl WaitEnd {
     }
 
     /// Says how it ended.
-    pub(super) fn say(&self) -> anyhow::Result<()> {
+    pub(super) fn print(&self) -> anyhow::Result<()> {
         match self {
             Self::Connected(label) => {
-                say(format!("{} {} connected", TextStyle::Good.paint("✓"), clean(label)))?;
+                print_line(format!("{} {} connected", TextStyle::Good.paint("✓"), clean(label)))?;
             }
             Self::Nobody => {
                 let minutes = LONGEST.as_secs() / 60;
                 let text = format!("No extension has connected in {minutes} minutes. {WELL}");
-                say(hanging(&text, 0))?;
+                print_line(wrapped_behind(&text, 0))?;
             }
-            Self::Interrupted => say(hanging(WELL, 0))?,
+            Self::Interrupted => print_line(wrapped_behind(WELL, 0))?,
         }
         Ok(())
     }

@@ -8,13 +8,13 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::cli::daemon_client::DaemonClient;
-use crate::cli::person::{UnattendedFlag, person_widens_reversibly};
+use crate::cli::person::{UnattendedFlag, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
-use crate::install::native_host::in_shell;
+use crate::install::native_host::shell_quoted;
 use crate::local_files::openable_folder;
 use crate::protocol::{LocalFileChange, LocalFileRules};
-use crate::terminal::{clean, say};
+use crate::terminal::{clean, print_line};
 
 #[derive(Subcommand, Debug)]
 pub(in crate::cli) enum LocalFilesCommand {
@@ -49,7 +49,7 @@ pub(super) async fn run(
             // No state directory is made for the question.
             let home = StateDirectory::find(&dir)?;
             let rules = home.map(|home| home.local_files().read()).transpose()?;
-            return told(&rules.unwrap_or_default(), json);
+            return print_folders(&rules.unwrap_or_default(), json);
         }
         LocalFilesCommand::Allow { dir: folder, consent } => {
             let home = StateDirectory::open(&dir)?;
@@ -58,8 +58,8 @@ pub(super) async fn run(
             let opened = home.local_files().read()?.opened_by(&change);
             if !opened.is_empty() {
                 let what = format!("agents open the files in {}", opened.join(", "));
-                let take_back = format!("tabwire sites files remove {}", in_shell(&folder));
-                person_widens_reversibly(&home, &what, &take_back, consent.unattended)?;
+                let take_back = format!("tabwire sites files remove {}", shell_quoted(&folder));
+                require_consent_to_reversible(&home, &what, &take_back, consent.unattended)?;
             }
             (home, change, opened)
         }
@@ -73,13 +73,13 @@ pub(super) async fn run(
         bail!("the folders have just been changed by somebody else: try again")
     };
     if !is_changed && !json {
-        say("No folder was changed by that.")?;
+        print_line("No folder was changed by that.")?;
     }
     if is_changed && home.has_daemon()? {
         let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
         reloaded.context("the folders are changed, but the daemon that runs does not follow")?;
     }
-    told(&rules, json)
+    print_folders(&rules, json)
 }
 
 /// The folder as the list has it: it may be gone from the disk by now.
@@ -91,12 +91,12 @@ fn listed_as(folder: &Path, rules: &LocalFileRules) -> anyhow::Result<String> {
     Ok(folder.to_str().context("the folder's path is no text")?.to_owned())
 }
 
-fn told(rules: &LocalFileRules, json: bool) -> anyhow::Result<ExitCode> {
+fn print_folders(rules: &LocalFileRules, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        say(json!(rules))?;
+        print_line(json!(rules))?;
         return Ok(ExitCode::SUCCESS);
     }
-    say(match (rules.folders(), rules.is_enabled()) {
+    print_line(match (rules.folders(), rules.is_enabled()) {
         ([], _) => {
             "Agents may open no local files. `tabwire sites files allow DIR` opens a folder."
         }
@@ -106,7 +106,7 @@ fn told(rules: &LocalFileRules, json: bool) -> anyhow::Result<ExitCode> {
         }
     })?;
     for folder in rules.folders() {
-        say(format!("  {}", clean(folder)))?;
+        print_line(format!("  {}", clean(folder)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

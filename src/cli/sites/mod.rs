@@ -9,11 +9,11 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::daemon_client::DaemonClient;
-use super::person::{UnattendedFlag, person_widens, person_widens_reversibly};
+use super::person::{UnattendedFlag, require_consent, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
-use crate::terminal::say;
+use crate::terminal::print_line;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum SitesCommand {
@@ -75,10 +75,10 @@ pub(super) async fn run(
         [] => StateDirectory::find(&dir)?,
         [..] => Some(StateDirectory::open(&dir)?),
     };
-    let Some(home) = home else { return told(&SiteRules::default(), json) };
+    let Some(home) = home else { return print_rules(&SiteRules::default(), json) };
     let mut rules = home.site_rules().read()?;
     // All of them before the first is made: who refuses one has changed nothing.
-    let widens = agreed(&home, &rules, &changes, consent)?;
+    let widens = require_consent_to_changes(&home, &rules, &changes, consent)?;
     let mut is_changed = false;
     for (change, widens) in changes.iter().zip(widens) {
         let file = home.site_rules();
@@ -89,39 +89,39 @@ pub(super) async fn run(
         (rules, is_changed) = (now, is_changed || changed);
     }
     if !changes.is_empty() && !is_changed && !json {
-        say("No rule was changed by that.")?;
+        print_line("No rule was changed by that.")?;
     }
     if is_changed && home.has_daemon()? {
         let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
         reloaded.context("the rules are changed, but the daemon that runs does not follow")?;
     }
-    told(&rules, json)
+    print_rules(&rules, json)
 }
 
 /// Which of these changes of the rules let agents use more; a person has agreed to each of those.
-fn agreed(
+fn require_consent_to_changes(
     home: &StateDirectory,
     rules: &SiteRules,
     changes: &[SiteChange],
     consent: UnattendedFlag,
 ) -> anyhow::Result<Vec<bool>> {
     let mut rules = rules.clone();
-    let mut agreed = Vec::new();
+    let mut require_consent_to_changes = Vec::new();
     for change in changes {
         let widens = rules.is_widened_by(change);
         if widens {
             let (what, take_back) = widening(change);
             match take_back {
                 Some(command) => {
-                    person_widens_reversibly(home, &what, &command, consent.unattended)?;
+                    require_consent_to_reversible(home, &what, &command, consent.unattended)?;
                 }
-                None => person_widens(home, &what, consent.unattended)?,
+                None => require_consent(home, &what, consent.unattended)?,
             }
         }
         rules.apply(change)?;
-        agreed.push(widens);
+        require_consent_to_changes.push(widens);
     }
-    Ok(agreed)
+    Ok(require_consent_to_changes)
 }
 
 /// What a change that widens lets agents do, as it reads after "Let ", and the command that takes
@@ -167,13 +167,13 @@ fn changes(command: SitesCommand) -> (Vec<SiteChange>, UnattendedFlag) {
     }
 }
 
-fn told(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
+fn print_rules(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        say(json!(rules))?;
+        print_line(json!(rules))?;
         return Ok(ExitCode::SUCCESS);
     }
     let denied = [rules.deny(), rules.agent_deny()].concat();
-    say(match (rules.allow(), &*denied) {
+    print_line(match (rules.allow(), &*denied) {
         ([], []) => "Agents may use every site.",
         ([], _) => "Agents may use every site but these:",
         (_, []) => "Agents may use these sites only:",
@@ -185,12 +185,14 @@ fn told(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
         ("deny ", rules.agent_deny(), "  (by an agent)"),
     ] {
         for pattern in patterns {
-            say(format!("  {word}  {pattern}{by}"))?;
+            print_line(format!("  {word}  {pattern}{by}"))?;
         }
     }
     let is_files = |pattern: &SitePattern| pattern.is_local_files();
     if rules.allow().iter().any(is_files) && !rules.deny().iter().any(is_files) {
-        say("file: opens no local file: `tabwire sites files allow DIR` opens those in a folder.")?;
+        print_line(
+            "file: opens no local file: `tabwire sites files allow DIR` opens those in a folder.",
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
