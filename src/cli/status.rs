@@ -266,8 +266,7 @@ mod tests {
 
     #[test]
     fn an_old_extension_that_polls_beside_ours_is_said_to_and_not_to_be_of_another_version() {
-        let describe_browser =
-            json!({"label": "Mine", "connected": true, "tabs": 1, "extension_version": "2"});
+        let ours = json!({"label": "Mine", "connected": true, "tabs": 1, "extension_version": "2"});
         let old = json!({
             "label": "Older extension", "browser": "legacy-aa", "connected": true, "polls": true,
             "extension_version": "5.6.0",
