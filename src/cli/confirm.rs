@@ -11,7 +11,9 @@ use crate::protocol::UnconfirmedWidening;
 use crate::terminal::{clean, print_line};
 
 pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let Some(home) = StateDirectory::find(&location.home()?)? else { return print_outcome(&[], &[], json) };
+    let Some(home) = StateDirectory::find(&location.home()?)? else {
+        return print_outcome(&[], &[], json);
+    };
     let unconfirmed = home.unconfirmed()?;
     if unconfirmed.is_empty() {
         return print_outcome(&[], &[], json);

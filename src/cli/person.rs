@@ -27,7 +27,11 @@ pub(super) struct UnattendedFlag {
 /// # Errors
 ///
 /// Nobody agrees, or it cannot be noted: the change must not be made.
-pub(super) fn require_consent(home: &StateDirectory, what: &str, unattended: bool) -> anyhow::Result<()> {
+pub(super) fn require_consent(
+    home: &StateDirectory,
+    what: &str,
+    unattended: bool,
+) -> anyhow::Result<()> {
     widen(home, what, None, unattended)
 }
 
