@@ -3,7 +3,7 @@
 // draw on it, and reports the outcome to the daemon, even if that is only that the page or the tab is gone.
 
 /** @import {AnnotationsAckFrame, AnnotationsOverFrame} from '../../types/protocol.js' */
-/** @import {Target} from '../injected/under.js' */
+/** @import {MarkTarget} from '../injected/mark_elements.js' */
 /** @import {Drawing} from './frames.js' */
 /** @import {DeliveryResult} from './deliveries.js' */
 /** @import {DrawingWait, DrawingRequest, OpenDrawing} from './open_drawings.js' */
@@ -24,7 +24,7 @@ import { elementsUnder, pictureOf } from './picture.js';
 
 /**
  * A request from the page of a drawing, or from the popup, to the worker.
- * @typedef {{draw: 'open'} | {draw: 'load'} | {draw: 'elements', marks: Target[], styles: boolean}
+ * @typedef {{draw: 'open'} | {draw: 'load'} | {draw: 'elements', marks: MarkTarget[], styles: boolean}
  *   | {draw: 'send', drawing: Drawing, asks: DrawingWait[]} | {draw: 'cancel'} | {draw: 'close'}} DrawMessage
  * @typedef {{was_open: boolean, url: string, title: string}} OpenResult
  */
@@ -277,7 +277,7 @@ export class DrawMode {
     return { asks, over, is_persons, page_url, page_title };
   }
 
-  /** @param {number} tabId @param {OpenDrawing} drawing @param {{marks: Target[], styles: boolean}} ask */
+  /** @param {number} tabId @param {OpenDrawing} drawing @param {{marks: MarkTarget[], styles: boolean}} ask */
   async #elements(tabId, drawing, { marks, styles }) {
     await assertPermitted(drawing);
     try {

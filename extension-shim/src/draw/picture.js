@@ -1,14 +1,14 @@
 // @ts-check
 // The picture of a page that a person draws on, and the elements under their marks.
 
-/** @import {Target} from '../injected/under.js' */
+/** @import {MarkTarget} from '../injected/mark_elements.js' */
 /** @import {PagePicture} from './drafts.js' */
 
 import { readIsolated, withLook } from '../analysis/isolated.js';
 import { captureTab } from '../browser/capture_tab.js';
 import { attach, cdp, withDialogs } from '../browser/debugger.js';
 import { SCREENSHOT_SIDES } from '../browser/limits.js';
-import { underSource } from '../injected/under.js';
+import { markElementsSource } from '../injected/mark_elements.js';
 import { ActionError, messageOf } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
 import { within } from '../lib/within.js';
@@ -51,8 +51,8 @@ async function shownSize(tabId, image) {
   return { width: Math.round(width), height: Math.round(image.height * width / image.width) };
 }
 
-/** @param {number} tabId @param {Target[]} marks @param {boolean} styles whether with computed styles */
+/** @param {number} tabId @param {MarkTarget[]} marks @param {boolean} styles whether with computed styles */
 export async function elementsUnder(tabId, marks, styles) {
-  const look = withLook(`${underSource(styles)}(look).find(${JSON.stringify(marks)})`);
+  const look = withLook(`${markElementsSource(styles)}(look).find(${JSON.stringify(marks)})`);
   return within(DRAW_LOOK_MS, attach(tabId).then(() => readIsolated(tabId, look)));
 }

@@ -6,14 +6,14 @@ import { CLIP, clip, headOf } from '../lib/clip.js';
 import { SECRET_TABLE, Secrets, secretsSource } from './secrets.js';
 
 /**
- * @typedef {{selector: string, tag: string, role?: string, text?: string}} Target
- * @typedef {{kind: string, target?: Target, value?: string, masked?: true, key?: string}} Action
+ * @typedef {{selector: string, tag: string, role?: string, text?: string}} ActionTarget
+ * @typedef {{kind: string, target?: ActionTarget, value?: string, masked?: true, key?: string}} WatchedAction
  */
 
 /** In the page a constant of the same name stands before these functions. */
 const pageSecrets = new Secrets(SECRET_TABLE);
 
-/** @param {(action: Action) => void} report @param {AbortSignal} signal ends it */
+/** @param {(action: WatchedAction) => void} report @param {AbortSignal} signal ends it */
 export function watchActions(report, signal) {
   /** What is being typed, told once it rests or something else happens. @type {{element: Element, timer: any} | null} */
   let typed = null;
@@ -96,7 +96,7 @@ export function valueOf(element) {
   return pageSecrets.isCardNumber(text) || pageSecrets.hide(text) !== text ? { masked: true } : { value: clip(text, 200) };
 }
 
-/** @param {any} element @returns {Target} */
+/** @param {any} element @returns {ActionTarget} */
 export function targetOf(element) {
   const role = element.getAttribute?.('role') ?? undefined;
   const text = textIn(element);

@@ -1,6 +1,7 @@
 // @ts-check
 // The elements that marks are about. Runs beside the page, like `Look`.
 
+/** @import {Box} from '../../types/protocol.js' */
 /** @import {Look} from './look.js' */
 
 /** How far from a mark an element may lie to be listed with it, in CSS pixels: a hand is no more exact. */
@@ -12,8 +13,7 @@ const DRAW_NEAR_ALL_MAX = 100;
 const DRAW_NEAR_MS = 1_000;
 
 /**
- * @typedef {{x: number, y: number, width: number, height: number}} Box
- * @typedef {{id: number, box: Box}} Target a mark; without width and height it is a point
+ * @typedef {{id: number, box: Box}} MarkTarget a mark; without width and height it is a point
  * @typedef {{px: number, each: number, all: number, ms: number}} NearLimits how far from a mark, and how many
  * @typedef {{elements: Record<number, string>, near: Record<number, string[]>, element_details: Record<string, object>}} FoundElements
  *   by the marks' ids: the key of the one that it is about, and those of others in it or close to it
@@ -35,7 +35,7 @@ const ROLES = `{
   'input:button': 'button', 'input:checkbox': 'checkbox', 'input:image': 'button', 'input:number': 'spinbutton',
   'input:radio': 'radio', 'input:range': 'slider', 'input:reset': 'button', 'input:search': 'searchbox', 'input:submit': 'button' }`;
 
-export class Under {
+export class MarkElements {
   #look;
   #roles;
   #styles;
@@ -57,7 +57,7 @@ export class Under {
     this.#limits = limits;
   }
 
-  /** @param {Target[]} marks @returns {FoundElements} */
+  /** @param {MarkTarget[]} marks @returns {FoundElements} */
   find(marks) {
     /** @type {Record<number, string>} */
     const elements = {};
@@ -276,4 +276,4 @@ export class Under {
 const LIMITS = JSON.stringify({ px: DRAW_NEAR_PX, each: DRAW_NEAR_MAX, all: DRAW_NEAR_ALL_MAX, ms: DRAW_NEAR_MS });
 
 /** An expression whose value is a function that takes a `Look`. @param {boolean} styles whether they are asked for */
-export const underSource = (styles) => `((look)=>new(${Under})(look,${ROLES},${styles ? STYLES : '[]'},${LIMITS}))`;
+export const markElementsSource = (styles) => `((look)=>new(${MarkElements})(look,${ROLES},${styles ? STYLES : '[]'},${LIMITS}))`;
