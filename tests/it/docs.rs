@@ -13,7 +13,7 @@ fn root() -> &'static Path {
 /// `docs/tools.md` as the tools themselves have it.
 fn tools_page() -> String {
     let mut page = String::from(
-        "# Tools\n\nWhat MCP clients are shown by `tools/list`. This page is generated from it: \
+        "# Tools\n\nThe tools as `tools/list` shows them to MCP clients. This page is generated from them: \
          change `src/tools/` or\n`src/protocol/action.rs`, then run `UPDATE_DOCS=1 cargo test --test it docs`.\n",
     );
     for tool in tabwire::tools::list().as_array().unwrap() {
